@@ -1,0 +1,63 @@
+"""Bytes and plain values -> objects. Null means absent, as in Go."""
+
+import functools
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class DecodeError(ValueError):
+    """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the input."""
+
+
+@functools.cache
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind)
+
+
+def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
+    """Decode JSON into `kind`; nulls count as missing fields.
+
+    Raises:
+        DecodeError: not JSON, too deep, or a field of the wrong type.
+    """
+    try:
+        return _decoder(kind).decode(data)
+    except msgspec.ValidationError:
+        # The fast path knows no null; Go reads it as "not there". The slow path is only paid by bodies that hold one.
+        return convert(kind, _plain(data))
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
+        raise DecodeError(_reason(exc)) from exc
+
+
+def convert(kind: type[T], value: object) -> T:
+    """Turn plain dicts and lists (from JSON or YAML) into `kind`; nulls count as missing fields.
+
+    Raises:
+        DecodeError: a field has the wrong type.
+    """
+    try:
+        return msgspec.convert(_without_nulls(value), kind)
+    except (msgspec.ValidationError, RecursionError) as exc:
+        raise DecodeError(_reason(exc)) from exc
+
+
+def _plain(data: bytes | msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
+        raise DecodeError(_reason(exc)) from exc
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_without_nulls(member) for member in value]
+    return value
+
+
+def _reason(exc: BaseException) -> str:
+    return "nested too deeply" if isinstance(exc, RecursionError) else str(exc)

@@ -1,0 +1,76 @@
+"""What all Kubernetes objects share: metadata, owners, selectors."""
+
+import msgspec
+
+
+class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Base of every object and part: camelCase on the wire, unknown fields ignored."""
+
+
+class OwnerReference(ApiObject, frozen=True, gc=False, rename="camel"):
+    """metav1.OwnerReference."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
+    """metav1.ObjectMeta."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class LabelSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+    """metav1.LabelSelectorRequirement: `operator` is In, NotIn, Exists or DoesNotExist."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class LabelSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+    """metav1.LabelSelector. Absent (None) selects nothing, empty selects everything."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[LabelSelectorRequirement] = []
+
+
+class Condition(ApiObject, frozen=True, gc=False, rename="camel"):
+    """A pod or node condition, as far as scheduling looks at one."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+
+
+class NodeSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.NodeSelectorRequirement: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] = []
+
+
+class NodeSelectorTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.NodeSelectorTerm: its requirements are AND-ed; an empty term matches nothing."""
+
+    match_expressions: list[NodeSelectorRequirement] = []
+    match_fields: list[NodeSelectorRequirement] = []
+
+
+class NodeSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.NodeSelector: its terms are OR-ed."""
+
+    node_selector_terms: list[NodeSelectorTerm] = []
