@@ -1,0 +1,26 @@
+"""Where the recorded answers of the real scheduler lie: the folder named by PARITY_CASES, or the one beside this file."""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(os.environ.get("PARITY_CASES") or Path(__file__).parent / "cases")
+
+
+def component_cases(name: str) -> list[dict[str, Any]]:
+    """All `{"id", "input", "expect"}` cases of one component corpus, such as `quantity`."""
+    return list(_lines(FOLDER / f"{name}.jsonl.gz"))
+
+
+def decision_cases(family: str) -> list[dict[str, Any]]:
+    """All `{"scenario", "expected"}` cases of one family of scheduling decisions, such as `taints`."""
+    return list(_lines(FOLDER / f"{family}.jsonl.gz"))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt") as lines:
+        for line in lines:
+            yield json.loads(line)
