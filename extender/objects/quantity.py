@@ -1,0 +1,420 @@
+"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, read and added as Kubernetes does it. No floats, no unbounded work.
+
+Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go (v1.36.2).
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final, NamedTuple, final
+
+RawQuantity = str | int | float
+"""A quantity as JSON held it: a string or a number."""
+
+DECIMAL_SI: Final = "DecimalSI"
+BINARY_SI: Final = "BinarySI"
+DECIMAL_EXPONENT: Final = "DecimalExponent"
+
+NANO: Final = -9
+MILLI: Final = -3
+
+MAX_LENGTH: Final = 64
+"""Characters that a quantity may have: more is refused, so that no one can make us count for minutes."""
+MAX_EXPONENT: Final = 30
+"""Largest power of ten that may be written after `e` or `E`, in either direction; `1E+1000000` is refused at once."""
+
+_MAX_INT64: Final = 2**63 - 1
+_MIN_INT64: Final = -(2**63)
+# Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
+_INT64_DIGITS: Final = 18
+# Powers of ten that upstream multiplies by in one step: on overflow the product wraps. Others are looped over and give 0.
+_ONE_STEP_SCALES: Final = frozenset({1, 2, 3, 6, 9})
+
+_GRAMMAR: Final = re.compile(
+    r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
+)
+_EXPONENT: Final = re.compile(r"[eE][+-]?[0-9]+")
+_DECIMAL_SUFFIXES: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
+_BINARY_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}
+
+FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+NUMERIC_WRONG: Final = "unable to parse numeric part of quantity"
+SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
+TOO_LONG: Final = f"quantities must not be longer than {MAX_LENGTH} characters"
+EXPONENT_TOO_LARGE: Final = f"exponents of quantities must be between -{MAX_EXPONENT} and {MAX_EXPONENT}"
+
+
+class QuantityError(ValueError):
+    """The text is no quantity. The message is upstream's (or names our limit), perhaps after a field path; it never repeats the text."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """`amount` * 10**`exponent`, in the format it was written in. Equal and ordered by value, whatever the format.
+
+    Attributes:
+        amount: fits an int64 unless `is_big`.
+        exponent: power of ten, at least -9.
+        is_big: upstream holds the number as a big decimal. It is remembered because negative and overflowing numbers
+            then round and wrap in another way.
+        format: DecimalSI, BinarySI, DecimalExponent, or empty for the zero value.
+        text: the spelling it was parsed from, if that is as good as the canonical one; else empty.
+    """
+
+    amount: int = 0
+    exponent: int = 0
+    is_big: bool = False
+    format: str = ""
+    text: str = ""
+
+    @staticmethod
+    def parse(text: str) -> "Quantity":
+        """The quantity that `text` spells.
+
+        Raises:
+            QuantityError: not a quantity, or beyond MAX_LENGTH or MAX_EXPONENT.
+
+        Upstream: quantity.go, ParseQuantity.
+        """
+        if len(text) > MAX_LENGTH:
+            raise QuantityError(TOO_LONG)
+        parts = _GRAMMAR.fullmatch(text)
+        if not text or parts is None:
+            raise QuantityError(FORMAT_WRONG)
+        if text == "0":
+            return Quantity(format=DECIMAL_SI, text=text)
+        whole, fraction = parts["whole"] or "0", parts["fraction"] or ""
+        unit = _unit_of(parts["suffix"])
+        quantity = _parse_small(text, whole, fraction, unit)
+        if quantity is None:
+            if not (parts["zeros"] or parts["whole"] or fraction):
+                raise QuantityError(NUMERIC_WRONG)
+            quantity = _parse_big(whole, fraction, unit)
+        return quantity if parts["sign"] != "-" else replace(quantity, amount=-quantity.amount)
+
+    @staticmethod
+    def from_json(raw: str | bytes) -> "Quantity":
+        """The quantity that a JSON text (`"1Gi"`, `1.5`, `null`) stands for. Escapes inside a string are not undone, as upstream.
+
+        Raises:
+            QuantityError: as `parse`.
+
+        Upstream: quantity.go, UnmarshalJSON.
+        """
+        text = raw if isinstance(raw, str) else raw.decode(errors="replace")
+        if text == "null":
+            return Quantity()
+        if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
+            text = text[1:-1]
+        return Quantity.parse(text.strip())
+
+    @property
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.amount > 0) - (self.amount < 0)
+
+    @property
+    def is_zero(self) -> bool:
+        """True for zero in any format."""
+        return self.amount == 0
+
+    def value(self) -> int:
+        """Whole units, rounded up. Upstream: quantity.go, Value."""
+        return self.scaled_value(0)
+
+    def milli_value(self) -> int:
+        """Thousandths, rounded up. Upstream: quantity.go, MilliValue."""
+        return self.scaled_value(MILLI)
+
+    def scaled_value(self, scale: int) -> int:
+        """Units of 10**`scale`, an int64.
+
+        Numbers in the int64 form round away from zero; on overflow the product wraps, or is 0 for some powers. Big decimals
+        round up when positive; a negative one is cut and then one is added. All of that is upstream's.
+
+        Upstream: amount.go, AsScaledInt64; scale_int.go, scaledValue.
+        """
+        if self.is_big:
+            return _scaled_big(self.amount, self.exponent - scale)
+        if self.exponent < scale:
+            return _divide_away(self.amount, scale - self.exponent)[0]
+        return _scale_up(self.amount, self.exponent - scale)[0]
+
+    def nanos(self) -> int:
+        """Billionths, exact and unbounded: no quantity is finer."""
+        return self._at(NANO)
+
+    def as_int64(self) -> int | None:
+        """Whole units if they are exact and quick to have, else None. Upstream: quantity.go, AsInt64."""
+        if self.is_big or self.exponent < 0:
+            return None
+        whole, fits = _scale_up(self.amount, self.exponent)
+        return whole if fits else None
+
+    def add(self, other: "Quantity") -> "Quantity":
+        """The sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
+        notation = other.format if self.is_zero else self.format
+        if not self.is_big and not other.is_big:
+            total = _add_small(self.amount, self.exponent, other.amount, other.exponent)
+            if total is not None:
+                return Quantity(*total, False, notation)
+        exponent = min(self.exponent, other.exponent)
+        return Quantity(self._at(exponent) + other._at(exponent), exponent, True, notation)
+
+    def sub(self, other: "Quantity") -> "Quantity":
+        """The difference, in the format that `add` would choose. Upstream: quantity.go, Sub."""
+        if not self.is_big and not other.is_big:
+            notation = other.format if self.is_zero else self.format
+            # Beware: upstream's -b wraps for the least int64, and so it does here.
+            total = _add_small(self.amount, self.exponent, _wrap(-other.amount), other.exponent)
+            if total is not None:
+                return Quantity(*total, False, notation)
+        return self.add(replace(other, amount=-other.amount, is_big=True))
+
+    def cmp(self, other: "Quantity") -> int:
+        """-1, 0 or 1, by value."""
+        exponent = min(self.exponent, other.exponent)
+        mine, theirs = self._at(exponent), other._at(exponent)
+        return (mine > theirs) - (mine < theirs)
+
+    def round_up(self, scale: int) -> tuple["Quantity", bool]:
+        """Rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go, RoundUp."""
+        if not self.is_big and self.exponent >= scale:
+            return self, True
+        if self.exponent >= scale:
+            return replace(self, amount=self._at(scale), exponent=scale, text=""), True
+        amount, exact = _divide_away(self.amount, scale - self.exponent)
+        return replace(self, amount=amount, exponent=scale, text=""), exact
+
+    def canonical(self) -> str:
+        """Number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go, CanonicalizeBytes."""
+        if self.is_zero:
+            return "0"
+        if self.format == BINARY_SI and abs(self.nanos()) >= 1024 * 10**9:
+            whole, exact = self.round_up(0)
+            if exact:
+                return _canonical_binary(whole)
+        amount, exponent = _canonical_decimal(self.amount, self.exponent)
+        if self.format in (DECIMAL_SI, BINARY_SI):
+            # Beyond n..E there is no suffix and upstream writes none, even though that changes the number.
+            return f"{amount}{_DECIMAL_SUFFIX_OF.get(exponent, '')}"
+        return f"{amount}e{exponent}" if exponent else f"{amount}"
+
+    def json(self) -> str:
+        """The JSON text, quotes included. Upstream: quantity.go, MarshalJSON."""
+        return f'"{self}"'
+
+    def __str__(self) -> str:
+        return self.text or self.canonical()
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        return self.add(other)
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        return self.sub(other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.cmp(other) == 0
+
+    def __hash__(self) -> int:
+        return hash(self.nanos())
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.cmp(other) < 0
+
+    def __gt__(self, other: "Quantity") -> bool:
+        return self.cmp(other) > 0
+
+    def _at(self, exponent: int) -> int:
+        # Only called with exponents not above our own: the product is exact.
+        return self.amount * _ten_to(self.exponent - exponent)
+
+
+@lru_cache(maxsize=65536)
+def quantity_of(raw: RawQuantity) -> Quantity:
+    """The quantity that a decoded JSON string or number stands for; blanks around a string do not count.
+
+    Raises:
+        QuantityError: as `Quantity.parse`.
+    """
+    if isinstance(raw, str):
+        # Blanks count here, so that no cache entry is larger than it looks.
+        if len(raw) > MAX_LENGTH:
+            raise QuantityError(TOO_LONG)
+        return Quantity.parse(raw.strip())
+    # Python refuses to write out ints above 4300 digits: count the bits first.
+    if isinstance(raw, int) and raw.bit_length() > 4 * MAX_LENGTH:
+        raise QuantityError(TOO_LONG)
+    return Quantity.parse(repr(raw))
+
+
+@lru_cache(maxsize=65536)
+def value_of(raw: RawQuantity) -> int:
+    """Whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64.
+
+    Raises:
+        QuantityError: as `Quantity.parse`.
+    """
+    return quantity_of(raw).value()
+
+
+@lru_cache(maxsize=65536)
+def milli_value_of(raw: RawQuantity) -> int:
+    """Thousandths of a quantity as JSON held it, rounded up (Quantity.MilliValue()); int64.
+
+    Raises:
+        QuantityError: as `Quantity.parse`.
+    """
+    return quantity_of(raw).milli_value()
+
+
+@lru_cache(maxsize=65536)
+def nanos_of(raw: RawQuantity) -> int:
+    """Billionths of a quantity as JSON held it, exact and unbounded: sums and maxima of them lose nothing.
+
+    Raises:
+        QuantityError: as `Quantity.parse`.
+    """
+    return quantity_of(raw).nanos()
+
+
+class _Unit(NamedTuple):
+    """What a suffix means: times `base` ** `exponent`, written in `format`."""
+
+    base: int
+    exponent: int
+    format: str
+
+
+def _unit_of(suffix: str) -> _Unit:
+    """The unit of a suffix. Upstream: suffix.go, interpret."""
+    if suffix in _DECIMAL_SUFFIXES:
+        return _Unit(10, _DECIMAL_SUFFIXES[suffix], DECIMAL_SI)
+    if suffix in _BINARY_SUFFIXES:
+        return _Unit(2, _BINARY_SUFFIXES[suffix], BINARY_SI)
+    if _EXPONENT.fullmatch(suffix) is None:
+        raise QuantityError(SUFFIX_WRONG)
+    exponent = int(suffix[1:])
+    if not _MIN_INT64 <= exponent <= _MAX_INT64:
+        raise QuantityError(SUFFIX_WRONG)
+    if abs(exponent) > MAX_EXPONENT:
+        raise QuantityError(EXPONENT_TOO_LARGE)
+    return _Unit(10, exponent, DECIMAL_EXPONENT)
+
+
+def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity | None:
+    """The quantity without its sign in the int64 form, or None if upstream holds it as a big decimal."""
+    digits = whole + fraction
+    if unit.base == 10:
+        factor, scale, spare_digits = 1, unit.exponent, _INT64_DIGITS - len(digits)
+    else:
+        factor, scale = 1 << unit.exponent, 0
+        spare_digits = 15 - len(whole) - unit.exponent * 3 // 10 - 1 if not fraction else -1
+    scale -= len(fraction)
+    if spare_digits < 0 or scale < NANO:
+        return None
+    number = int(digits)
+    if number * factor > _MAX_INT64:
+        return None
+    if unit.base == 2:
+        is_canonical = number & 7 != 0
+    else:
+        is_canonical = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    return Quantity(number * factor, scale, False, unit.format, text if is_canonical else "")
+
+
+def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
+    """The quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the largest int64."""
+    number, scale, notation = int(whole + fraction), -len(fraction), unit.format
+    if unit.base == 10:
+        scale += unit.exponent
+    else:
+        number <<= unit.exponent
+    if number:
+        number = number * _ten_to(scale - NANO) if scale > NANO else _divide_away(number, NANO - scale)[0]
+        scale = NANO
+    if notation == BINARY_SI and number > _MAX_INT64 * _ten_to(-scale):
+        number, scale = _MAX_INT64, 0
+    if notation == BINARY_SI and 0 < number < _ten_to(-scale):
+        notation = DECIMAL_SI
+    return Quantity(number, scale, True, notation)
+
+
+def _ten_to(zeros: int) -> int:
+    """10**`zeros`, for no negative number; the limits on what is read keep it below 10**120."""
+    power: int = 10**zeros
+    return power
+
+
+def _wrap(number: int) -> int:
+    """The int64 that is left of `number` when the higher bits fall off."""
+    return (number - _MIN_INT64) % 2**64 + _MIN_INT64
+
+
+def _scale_up(amount: int, zeros: int) -> tuple[int, bool]:
+    """`amount` * 10**`zeros` as int64, and whether it fits. Upstream: math.go, positiveScaleInt64."""
+    product = amount * _ten_to(zeros)
+    if _MIN_INT64 <= product <= _MAX_INT64:
+        return product, True
+    if zeros in _ONE_STEP_SCALES and amount != _MIN_INT64:
+        return _wrap(product), False
+    return 0, False
+
+
+def _divide_away(amount: int, zeros: int) -> tuple[int, bool]:
+    """`amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go, negativeScaleInt64."""
+    quotient, rest = divmod(abs(amount), _ten_to(zeros))
+    rounded = quotient + (rest > 0)
+    return (-rounded if amount < 0 else rounded), rest == 0
+
+
+def _scaled_big(unscaled: int, zeros: int) -> int:
+    """`unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
+    if zeros >= 0:
+        # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
+        return _wrap(unscaled * (_ten_to(zeros) if zeros < 19 else _MIN_INT64))
+    divisor = _ten_to(-zeros)
+    if unscaled < _MAX_INT64 and zeros > -19:
+        number = _wrap(unscaled)
+        quotient = abs(number) // divisor
+        return (-quotient if number < 0 else quotient) + (number % divisor != 0)
+    quotient, rest = divmod(unscaled, divisor)
+    return _wrap(quotient + (rest != 0))
+
+
+def _add_small(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
+    """Amount and exponent of a sum of int64 forms, or None when it does not fit one. Upstream: amount.go, int64Amount.Add."""
+    if theirs == 0:
+        return mine, my_exponent
+    if mine == 0:
+        return theirs, their_exponent
+    exponent = min(my_exponent, their_exponent)
+    mine, mine_fits = _scale_up(mine, my_exponent - exponent)
+    theirs, theirs_fits = _scale_up(theirs, their_exponent - exponent)
+    total = mine + theirs
+    if not (mine_fits and theirs_fits and _MIN_INT64 <= total <= _MAX_INT64):
+        return None
+    return total, exponent
+
+
+def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
+    """The same number with a multiple of three as exponent, as large as it can be."""
+    while amount % 10 == 0:
+        amount //= 10
+        exponent += 1
+    spare = exponent % 3
+    return amount * _ten_to(spare), exponent - spare
+
+
+def _canonical_binary(whole: Quantity) -> str:
+    """Number and binary suffix of a whole quantity other than zero."""
+    amount = whole.amount * _ten_to(whole.exponent)
+    # Upstream's int64 loop does not touch the least int64: its negation is itself.
+    times = 0
+    while amount % 1024 == 0 and (whole.is_big or amount != _MIN_INT64):
+        amount //= 1024
+        times += 1
+    return f"{amount}{_BINARY_SUFFIX_OF.get(times * 10, '')}"

@@ -1,0 +1,91 @@
+"""Quantities read, add, compare, round and print as apimachinery's resource.Quantity does."""
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.objects.quantity import Quantity, QuantityError, milli_value_of, quantity_of, value_of
+from tests.parity.cases import component_cases
+
+CASES = component_cases("quantity")
+READ = [case for case in CASES if case["input"]["op"] != "sum"]
+PARSED = [case for case in READ if case["input"]["op"] == "parse" and case["expect"]["ok"]]
+SUMS = [case for case in CASES if case["input"]["op"] == "sum"]
+
+
+def by_id(cases: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", cases, ids=[case["id"] for case in cases])
+
+
+def described(quantity: Quantity) -> dict[str, Any]:
+    whole = quantity.as_int64()
+    answer = {
+        "asInt64Exact": whole is not None,
+        "canonical": quantity.canonical(),
+        "format": quantity.format,
+        "isZero": quantity.is_zero,
+        "json": json.loads(quantity.json()),
+        "milliValue": quantity.milli_value(),
+        "sign": quantity.sign,
+        "string": str(quantity),
+        "value": quantity.value(),
+    }
+    return answer if whole is None else answer | {"asInt64": whole}
+
+
+def read(text: str, is_json: bool) -> dict[str, Any]:
+    try:
+        quantity = Quantity.from_json(text) if is_json else Quantity.parse(text)
+    except QuantityError as exc:
+        return {"ok": False, "error": str(exc)}
+    return {"ok": True} | described(quantity)
+
+
+def total_of(items: list[dict[str, str]]) -> Quantity:
+    total = Quantity.parse(items[0]["s"])
+    for item in items[1:]:
+        term = Quantity.parse(item["s"])
+        total = total.add(term) if item["op"] == "+" else total.sub(term)
+    return total
+
+
+@by_id(READ)
+def test_reading(case: dict[str, Any]) -> None:
+    """
+    A text or JSON value becomes the same quantity, or the same refusal.
+    """
+    asked = case["input"]
+
+    answer = read(asked.get("s", asked.get("raw")), is_json=asked["op"] == "json")
+
+    assert case["expect"] == answer
+
+
+@by_id(SUMS)
+def test_sums(case: dict[str, Any]) -> None:
+    """
+    A chain of additions and subtractions ends in the same quantity.
+    """
+    asked, expected = case["input"], dict(case["expect"])
+    rounding = expected.pop("roundUp", None)
+
+    total = total_of(asked["items"])
+
+    against = Quantity.parse(asked["cmpWith"])
+    assert expected == described(total) | {"cmp": total.cmp(against), "equal": total == against}
+    if rounding is not None:
+        rounded, exact = total.round_up(rounding["scale"])
+        assert rounding == {"scale": rounding["scale"], "exact": exact, "canonical": rounded.canonical()}
+
+
+@by_id(PARSED)
+def test_quick_reading(case: dict[str, Any]) -> None:
+    """
+    The cached functions of the hot path give the same numbers as the quantity.
+    """
+    raw = case["input"]["s"]
+
+    numbers = value_of(raw), milli_value_of(raw), str(quantity_of(raw))
+
+    assert numbers == (case["expect"]["value"], case["expect"]["milliValue"], case["expect"]["string"])
