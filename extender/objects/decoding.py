@@ -1,6 +1,5 @@
 """Bytes and plain values -> objects. Null means absent, as in Go."""
 
-import functools
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,9 +11,14 @@ class DecodeError(ValueError):
     """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the input."""
 
 
-@functools.cache
+_DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}
+
+
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(kind)
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return decoder
 
 
 def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:

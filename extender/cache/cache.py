@@ -1,0 +1,306 @@
+"""Cache: the cluster as the scheduler believes it to be; the one writer of the columns.
+
+Its state, in full: the nodes (and ghosts: nodes that are gone while pods on them are not), the pods that have a node, which of them are
+only assumed, the images, the other objects, and what has happened since the last snapshot. Every pod is in exactly one place: on one
+node, or nowhere.
+
+Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
+"""
+
+from dataclasses import dataclass, field
+from typing import final
+
+from extender.cache.column_writer import ColumnWriter
+from extender.cache.node_tree import NodeTree
+from extender.objects.cluster import ClusterObjects
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.snapshot import Snapshot
+from extender.snapshot.columns import ImageState, image_names
+
+
+class CacheError(Exception):
+    """What was asked does not go with what the cache holds; the cache has not changed."""
+
+
+@final
+@dataclass(slots=True)
+class _NodeEntry:
+    node: Node | None = None
+    """None for a ghost."""
+    slots: list[int] = field(default_factory=list)
+    """Pods, in the order that upstream's NodeInfo keeps."""
+    images: dict[str, ImageState] = field(default_factory=dict)
+
+
+@final
+class Cache:
+    """Nodes, pods and other objects in; Snapshots out."""
+
+    def __init__(self) -> None:
+        self.objects = ClusterObjects()
+        self._nodes: dict[str, _NodeEntry] = {}
+        self._tree = NodeTree()
+        self._images: dict[str, ImageState] = {}
+        self._pods: dict[str, Pod] = {}
+        self._assumed: set[str] = set()
+        self._slots: dict[str, int] = {}
+        self._nominated: dict[str, int] = {}
+        self._writer = ColumnWriter(self.objects, self._images)
+        # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, whether the order of nodes may have changed.
+        self._moves: list[tuple[int, str, int]] = []
+        self._rewritten: set[str] = set()
+        self._reordered = True
+        self._snapshot: Snapshot | None = None
+
+    # Nodes.
+
+    def add_node(self, node: Node) -> None:
+        """The node exists; pods that were seen before it are on it now."""
+        entry = self._nodes.setdefault(node.name, _NodeEntry())
+        self._forget_images(entry.node)
+        self._tree.add(node)
+        self._reordered = True
+        self._set_node(entry, node)
+
+    def update_node(self, old: Node | None, new: Node) -> None:
+        """The node changed. Its place in the order changes only with its zone."""
+        entry = self._nodes.setdefault(new.name, _NodeEntry())
+        self._forget_images(entry.node)
+        was_ghost = entry.node is None
+        if self._tree.update(old, new) or was_ghost:
+            self._reordered = True
+        self._set_node(entry, new)
+
+    def remove_node(self, node: Node) -> None:
+        """The node is gone. While pods are still said to be on it, it stays as a ghost that no snapshot shows.
+
+        Raises:
+            CacheError: the node is unknown, or not in the zone its labels name.
+        """
+        entry = self._nodes.get(node.name)
+        if entry is None:
+            raise CacheError(f"node {node.name} is not found")
+        entry.node = None
+        entry.images = {}
+        self._reordered = True
+        if not entry.slots:
+            del self._nodes[node.name]
+        error = self._tree.remove(node)
+        if error is not None:
+            raise CacheError(error)
+        self._forget_images(node)
+
+    def _set_node(self, entry: _NodeEntry, node: Node) -> None:
+        entry.node = node
+        entry.images = {}
+        for name, size in image_names(node.status.images).items():
+            state = self._images.setdefault(name, ImageState(size, set()))
+            state.nodes.add(node.name)
+            entry.images[name] = state
+        self._writer.images_changed(entry.images.keys())
+        self._rewritten.add(node.name)
+
+    def _forget_images(self, node: Node | None) -> None:
+        if node is None:
+            return
+        names = image_names(node.status.images)
+        for name in names:
+            state = self._images.get(name)
+            if state is not None:
+                state.nodes.discard(node.name)
+                if not state.nodes:
+                    del self._images[name]
+        self._writer.images_changed(names.keys())
+
+    # Pods.
+
+    def add_pod(self, pod: Pod) -> None:
+        """The pod runs on spec.nodeName. An assumed pod is confirmed, wherever it was assumed to be.
+
+        Raises:
+            CacheError: no UID, or the pod was added before.
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is None:
+            self._put(pod)
+        elif uid in self._assumed:
+            self._replace(known, pod)
+            self._assumed.discard(uid)
+        else:
+            raise CacheError(f"pod {_id(pod)} was already in added state")
+
+    def update_pod(self, old: Pod, new: Pod) -> None:
+        """The pod changed, on the node it was on.
+
+        Raises:
+            CacheError: unknown, still assumed, or said to have moved to another node.
+        """
+        uid = _uid(old)
+        known = self._pods.get(uid)
+        if known is None:
+            raise CacheError(f"pod {_id(old)} is not added to scheduler cache, so cannot be updated")
+        if uid in self._assumed:
+            raise CacheError(f"assumed pod {_id(old)} should not be updated")
+        if known.spec.node_name != new.spec.node_name:
+            # Upstream ends the process here: its cache is corrupt. Ours is not, for it has not changed.
+            raise CacheError(f"pod {_id(old)} updated on a different node than previously added to")
+        self._replace(known, new)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """The pod is gone.
+
+        Raises:
+            CacheError: unknown, or on another node than was said.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is None:
+            raise CacheError(f"pod {_id(pod)} is not found in scheduler cache, so cannot be removed from it")
+        if pod.spec.node_name not in ("", known.spec.node_name):
+            raise CacheError(f"pod {_id(pod)} was added to a different node than it was assumed to be on")
+        self._take(known)
+
+    def assume_pod(self, pod: Pod) -> None:
+        """The pod will run on spec.nodeName: it counts from now on. Nothing but `forget_pod` or its removal undoes that.
+
+        Raises:
+            CacheError: no UID, or the pod is known.
+        """
+        uid = _uid(pod)
+        if uid in self._pods:
+            raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
+        self._put(pod)
+        self._assumed.add(uid)
+
+    def forget_pod(self, pod: Pod) -> None:
+        """The assumption is off.
+
+        Raises:
+            CacheError: the pod was not assumed, or on another node.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is not None and known.spec.node_name != pod.spec.node_name:
+            raise CacheError(f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}")
+        if known is None:
+            return
+        if uid not in self._assumed:
+            raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
+        self._take(known)
+
+    def is_assumed(self, pod: Pod) -> bool:
+        """True between `assume_pod` and its confirmation or withdrawal."""
+        return pod.uid in self._assumed
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod on a node with this UID."""
+        return self._pods.get(uid)
+
+    @property
+    def pods(self) -> list[Pod]:
+        """All pods that have a node, in order of arrival."""
+        return list(self._pods.values())
+
+    def _put(self, pod: Pod) -> None:
+        slot = self._writer.admit(pod)
+        self._nodes.setdefault(pod.spec.node_name, _NodeEntry()).slots.append(slot)
+        self._pods[pod.uid] = pod
+        self._slots[pod.uid] = slot
+        self._moves.append((slot, pod.spec.node_name, +1))
+
+    def _take(self, pod: Pod) -> None:
+        name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
+        del self._pods[pod.uid]
+        self._assumed.discard(pod.uid)
+        entry = self._nodes[name]
+        # The last pod moves into the hole, as in upstream's NodeInfo: the order is visible in preemption.
+        hole = entry.slots.index(slot)
+        last = entry.slots.pop()
+        if last != slot:
+            entry.slots[hole] = last
+        if not entry.slots and entry.node is None:
+            del self._nodes[name]
+        self._moves.append((slot, name, -1))
+
+    def _replace(self, old: Pod, new: Pod) -> None:
+        was_assumed = old.uid in self._assumed
+        self._take(old)
+        try:
+            self._put(new)
+        except ValueError:
+            self._put(old)
+            if was_assumed:
+                self._assumed.add(old.uid)
+            raise
+
+    # Pods without a node that somebody promised one.
+
+    def nominate(self, pod: Pod) -> int:
+        """Give a pending pod a slot, so that hypotheses can place it. Idempotent; returns the slot."""
+        slot = self._nominated.get(pod.uid)
+        if slot is None:
+            slot = self._nominated[pod.uid] = self._writer.admit(pod)
+        return slot
+
+    def denominate(self, uid: str) -> None:
+        """The pending pod's slot is free again."""
+        slot = self._nominated.pop(uid, None)
+        if slot is not None:
+            self._writer.dismiss(slot)
+
+    # Snapshots.
+
+    def update_snapshot(self) -> Snapshot:
+        """The cluster as of now. The snapshot handed out before must not be read any more."""
+        if self._snapshot is not None and not (self._moves or self._rewritten or self._reordered):
+            return self._snapshot
+        if self._reordered:
+            self._lay_out()
+        else:
+            self._apply_changes()
+        self._moves.clear()
+        self._rewritten.clear()
+        self._reordered = False
+        self._snapshot = self._writer.snapshot()
+        return self._snapshot
+
+    def _lay_out(self) -> None:
+        entries = [self._nodes[name] for name in dict.fromkeys(self._tree.names()) if name in self._nodes]
+        present = [(entry.node, entry.slots) for entry in entries if entry.node is not None]
+        self._writer.lay_out([node for node, _ in present], [slots for _, slots in present])
+        for slot, _, sign in self._moves:
+            if sign < 0:
+                self._writer.dismiss(slot)
+
+    def _apply_changes(self) -> None:
+        places = self._writer.places
+        for name in self._rewritten:
+            entry = self._nodes.get(name)
+            if entry is not None and entry.node is not None:
+                self._writer.write_node(places[name], entry.node)
+        touched: set[str] = set()
+        for slot, name, sign in self._moves:
+            place = places.get(name)
+            if sign > 0 and place is not None:
+                self._writer.place(slot, place)
+            elif sign < 0:
+                if place is not None:
+                    self._writer.displace(slot)
+                self._writer.dismiss(slot)
+            if place is not None:
+                touched.add(name)
+        for name in touched:
+            self._writer.number(places[name], self._nodes[name].slots)
+
+
+def _uid(pod: Pod) -> str:
+    if not pod.uid:
+        raise CacheError("cannot get cache key for pod with empty UID")
+    return pod.uid
+
+
+def _id(pod: Pod) -> str:
+    return f"{pod.uid}({pod.key})"

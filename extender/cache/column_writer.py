@@ -1,0 +1,310 @@
+"""ColumnWriter: the upkeep of the arrays behind a Snapshot.
+
+Buffers have room to grow; snapshots see read-only views of the part in use. The cache tells the writer what changed since the last
+snapshot and the writer touches just that; only when nodes came, left or changed places is everything over axis N laid out anew.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.cache.pod_encoding import PodEncoding, encode_pod, first_resources
+from extender.objects.cluster import ClusterObjects
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import allocatable
+from extender.snapshot.axes import Int64s
+from extender.snapshot.columns import ImageState, LabelColumn, NodeColumns, PodColumns
+from extender.snapshot.pod_attributes import Attribute
+from extender.snapshot.snapshot import Snapshot
+from extender.snapshot.symbols import SymbolTable
+from extender.snapshot.tallies import Tallies
+
+NOWHERE = -1
+
+
+@final
+class ColumnWriter:
+    """Owns the buffers. State: the arrays, the symbol tables, which slots are free, and the snapshot last handed out."""
+
+    def __init__(self, objects: ClusterObjects, images: dict[str, ImageState]) -> None:
+        self._objects = objects
+        self._images = images
+        self.resources = first_resources()
+        self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
+        self._tallies = Tallies()
+        self._generation = 0
+
+        self._allocatable = _zeros(8, 64)  # (K, N), so that a resource lies contiguous; views are transposed
+        self._requested = _zeros(8, 64)
+        self._non_zero_requested = _zeros(2, 64)
+        self._allowed_pods = _zeros(64)
+        self._pod_count = _zeros(64)
+        self._unschedulable = np.zeros(64, np.bool_)
+        self._taint_set = np.full(64, NOWHERE, np.int32)
+        self._nodes: list[Node] = []
+        self._index: dict[str, int] = {}
+        self._invalid: dict[int, str] = {}
+        self._label_columns: dict[str, LabelColumn] = {}
+        self._image_columns: dict[str, npt.NDArray[np.bool_]] = {}
+        self._on_node: list[list[int]] = []
+
+        self._pods: list[Pod | None] = []
+        self._slots: dict[str, int] = {}
+        self._encodings: list[PodEncoding | None] = []
+        self._free: list[int] = []
+        self._node = np.full(256, NOWHERE, np.intp)
+        self._position = _zeros(256)
+        self._requests = _zeros(8, 256)
+        self._non_zero_requests = _zeros(2, 256)
+        self._priority = _zeros(256)
+        self._start_time = _zeros(256)
+        self._codes = np.full((len(Attribute), 256), NOWHERE, np.int32)
+
+        self._snapshot: Snapshot | None = None
+
+    # Pods, by slot.
+
+    def admit(self, pod: Pod) -> int:
+        """Give the pod a slot; it is nowhere until `place`.
+
+        Raises:
+            QuantityError, DecodeError: the pod cannot be read; nothing has changed.
+        """
+        encoding = encode_pod(pod, self.resources, self._tallies.symbols)
+        slot = self._free.pop() if self._free else self._new_slot()
+        self._pods[slot], self._encodings[slot], self._slots[pod.uid] = pod, encoding, slot
+        self._requests[:, slot] = 0
+        for place, amount in encoding.requests:
+            if place >= len(self._requests):
+                self._grow_resources(place + 1)
+            self._requests[place, slot] = amount
+        self._non_zero_requests[:, slot] = encoding.non_zero
+        self._priority[slot] = encoding.priority
+        self._start_time[slot] = encoding.start_time
+        self._codes[:, slot] = encoding.codes
+        return slot
+
+    def dismiss(self, slot: int) -> None:
+        """Free a slot whose pod is nowhere."""
+        pod = self._pods[slot]
+        if pod is not None and self._slots.get(pod.uid) == slot:
+            del self._slots[pod.uid]
+        self._pods[slot] = self._encodings[slot] = None
+        self._free.append(slot)
+
+    def place(self, slot: int, node: int) -> None:
+        """The pod runs on the node at this place from now on."""
+        self._node[slot] = node
+        self._count(slot, node, +1)
+
+    def displace(self, slot: int) -> None:
+        """The pod runs nowhere any more."""
+        node = int(self._node[slot])
+        self._node[slot] = NOWHERE
+        self._count(slot, node, -1)
+
+    def number(self, node: int, slots: list[int]) -> None:
+        """Write down the order of the pods of the node at this place."""
+        self._on_node[node] = list(slots)
+        self._position[slots] = np.arange(len(slots))
+
+    def _count(self, slot: int, node: int, sign: int) -> None:
+        encoding = self._encodings[slot]
+        if encoding is None:
+            raise LookupError(f"pod slot {slot} is free")
+        for place, amount in encoding.requests:
+            self._requested[place, node] += sign * amount
+        self._non_zero_requested[0, node] += sign * encoding.non_zero[0]
+        self._non_zero_requested[1, node] += sign * encoding.non_zero[1]
+        self._pod_count[node] += sign
+        self._tallies.count(encoding.codes, node, sign)
+
+    def _new_slot(self) -> int:
+        slot = len(self._pods)
+        self._pods.append(None)
+        self._encodings.append(None)
+        if slot >= len(self._node):
+            room = 2 * len(self._node)
+            self._node = _grown(self._node, room, NOWHERE)
+            self._position = _grown(self._position, room)
+            self._requests = _grown(self._requests, room)
+            self._non_zero_requests = _grown(self._non_zero_requests, room)
+            self._priority = _grown(self._priority, room)
+            self._start_time = _grown(self._start_time, room)
+            self._codes = _grown(self._codes, room, NOWHERE)
+            self._snapshot = None
+        return slot
+
+    # Nodes, by place.
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Name -> place on axis N."""
+        return self._index
+
+    def write_node(self, place: int, node: Node) -> None:
+        """The node at this place is now as given; its name and its zone are as before."""
+        self._nodes[place] = node
+        self._invalid.pop(place, None)
+        self._allocatable[:, place] = 0
+        try:
+            resources, allowed_pods = allocatable(node)
+        except QuantityError as exc:
+            self._invalid[place] = str(exc)
+            self._allowed_pods[place] = 0
+        else:
+            amounts = {0: resources.milli_cpu, 1: resources.memory, 2: resources.ephemeral_storage}
+            amounts |= {self.resources.intern(name): amount for name, amount in resources.scalar.items()}
+            self._grow_resources(max(amounts) + 1)
+            for resource, amount in amounts.items():
+                self._allocatable[resource, place] = amount
+            self._allowed_pods[place] = allowed_pods
+        self._unschedulable[place] = node.spec.unschedulable
+        self._taint_set[place] = self._taint_sets.intern(tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints))
+        for column in self._label_columns.values():
+            column.set(place, node)
+
+    def lay_out(self, nodes: list[Node], pods_on: list[list[int]]) -> None:
+        """Number the nodes anew, in visiting order, and place the pods on them; all other pods are nowhere.
+
+        Arguments:
+            pods_on: per node the slots of its pods, in order.
+        """
+        room = len(self._allowed_pods)
+        if len(nodes) > room:
+            room = max(2 * room, len(nodes))
+            self._allocatable, self._requested = _grown(self._allocatable, room), _grown(self._requested, room)
+            self._non_zero_requested = _grown(self._non_zero_requested, room)
+            self._allowed_pods, self._pod_count = _grown(self._allowed_pods, room), _grown(self._pod_count, room)
+            self._unschedulable = _grown(self._unschedulable, room)
+            self._taint_set = _grown(self._taint_set, room, NOWHERE)
+        self._snapshot = None
+        self._tallies.forget()
+        self._label_columns = {}
+        self._image_columns = {}
+        unchanged = self._carry_over(nodes)
+        self._index = {node.name: place for place, node in enumerate(nodes)}
+        self._nodes = list(nodes)
+        for place in np.flatnonzero(~unchanged).tolist():
+            self.write_node(place, nodes[place])
+        self._on_node = [list(slots) for slots in pods_on]
+        self._place_all(self._on_node)
+
+    def _carry_over(self, nodes: list[Node]) -> npt.NDArray[np.bool_]:
+        """Move the rows of nodes that are the same objects as before to their new places; (N,) which ones those are."""
+        old = np.fromiter((self._index.get(node.name, NOWHERE) for node in nodes), np.intp, len(nodes))
+        unchanged = np.fromiter((place >= 0 and self._nodes[place] is node for place, node in zip(old, nodes, strict=True)), np.bool_, len(nodes))
+        new, old = np.flatnonzero(unchanged), old[unchanged]
+        for column in (self._allocatable, self._allowed_pods, self._unschedulable, self._taint_set):
+            column[..., new] = column[..., old]
+        self._invalid = {int(to): self._invalid[int(place)] for to, place in zip(new, old, strict=True) if int(place) in self._invalid}
+        return unchanged
+
+    def _place_all(self, pods_on: list[list[int]]) -> None:
+        counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
+        slots = np.fromiter((slot for on_node in pods_on for slot in on_node), np.intp, int(counts.sum()))
+        nodes = np.repeat(np.arange(len(pods_on)), counts)
+        self._node[:] = NOWHERE
+        self._node[slots] = nodes
+        self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._pod_count[: len(counts)] = counts
+        for per_node, per_pod in ((self._requested, self._requests), (self._non_zero_requested, self._non_zero_requests)):
+            per_node[...] = 0
+            for into, amounts in zip(per_node, per_pod, strict=True):
+                np.add.at(into, nodes, amounts[slots])
+
+    def _grow_resources(self, count: int) -> None:
+        if count > len(self._allocatable):
+            self._allocatable = _with_more_resources(self._allocatable, 2 * count)
+            self._requested = _with_more_resources(self._requested, 2 * count)
+            self._requests = _with_more_resources(self._requests, 2 * count)
+            self._snapshot = None
+
+    def images_changed(self, names: Iterable[str]) -> None:
+        """Nodes got or lost these images."""
+        for name in names:
+            self._image_columns.pop(name, None)
+
+    # Snapshots.
+
+    def snapshot(self) -> Snapshot:
+        """Views of the columns as they are now, at a new generation."""
+        self._generation += 1
+        last = self._snapshot
+        if last is not None and last.nodes.allocatable.shape[1] == len(self.resources):
+            self._snapshot = Snapshot(self._generation, last.nodes, last.pods, last.resources, last.tallies, last.all_nodes, last.objects)
+        else:
+            self._snapshot = self._with_new_views()
+        return self._snapshot
+
+    def _with_new_views(self) -> Snapshot:
+        num_nodes, num_resources = len(self._nodes), len(self.resources)
+        self._grow_resources(num_resources)
+        nodes = NodeColumns(
+            objects=self._nodes,
+            index=self._index,
+            allocatable=_view(self._allocatable[:num_resources, :num_nodes].T),
+            allowed_pods=_view(self._allowed_pods[:num_nodes]),
+            requested=_view(self._requested[:num_resources, :num_nodes].T),
+            non_zero_requested=_view(self._non_zero_requested[:, :num_nodes].T),
+            pod_count=_view(self._pod_count[:num_nodes]),
+            unschedulable=_view(self._unschedulable[:num_nodes]),
+            taint_set=_view(self._taint_set[:num_nodes]),
+            taint_sets=self._taint_sets,
+            invalid=self._invalid,
+            label_columns=self._label_columns,
+            images=self._images,
+            image_columns=self._image_columns,
+        )
+        pods = PodColumns(
+            objects=self._pods,
+            slots=self._slots,
+            node=_view(self._node),
+            position=_view(self._position),
+            requests=_view(self._requests[:num_resources].T),
+            non_zero_requests=_view(self._non_zero_requests.T),
+            priority=_view(self._priority),
+            start_time=_view(self._start_time),
+            codes=_view(self._codes),
+            on_node=self._on_node,
+        )
+        return Snapshot(
+            generation=self._generation,
+            nodes=nodes,
+            pods=pods,
+            resources=self.resources,
+            tallies=self._tallies,
+            all_nodes=_view(np.arange(num_nodes)),
+            objects=self._objects,
+        )
+
+
+D = TypeVar("D", bound=np.generic)
+
+
+def _zeros(*shape: int) -> Int64s:
+    return np.zeros(shape, np.int64)
+
+
+def _grown(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:
+    """A copy with more room on the last axis."""
+    grown = np.full((*array.shape[:-1], room), fill, array.dtype)
+    grown[..., : array.shape[-1]] = array
+    return grown
+
+
+def _with_more_resources(array: Int64s, count: int) -> Int64s:
+    grown = np.zeros((count, array.shape[1]), np.int64)
+    grown[: len(array)] = array
+    return grown
+
+
+def _view(array: npt.NDArray[D]) -> npt.NDArray[D]:
+    """The array for readers: whoever is handed it cannot write to the cluster."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,73 @@
+"""NodeTree: the order in which nodes are visited, zones taking turns."""
+
+from typing import final
+
+from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL, Node
+
+
+def zone_key(node: Node) -> str:
+    """Region and zone as one key, "" if the node has neither label.
+
+    Upstream: staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey (v1.36).
+    """
+    labels = node.metadata.labels
+    zone = labels.get(BETA_ZONE_LABEL) or labels.get(ZONE_LABEL, "")
+    region = labels.get(BETA_REGION_LABEL) or labels.get(REGION_LABEL, "")
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+@final
+class NodeTree:
+    """Zones in the order they were first seen, nodes in the order they were added to their zone.
+
+    Upstream: pkg/scheduler/backend/cache/node_tree.go (v1.36.2).
+    """
+
+    __slots__ = ("_zones", "num_nodes")
+
+    def __init__(self) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+        self.num_nodes = 0
+
+    def add(self, node: Node) -> None:
+        """Append the node to its zone; a name that is already there stays where it is."""
+        names = self._zones.setdefault(zone_key(node), {})
+        if node.name not in names:
+            names[node.name] = None
+            self.num_nodes += 1
+
+    def remove(self, node: Node) -> str | None:
+        """Take the node out of the zone its labels name.
+
+        Returns:
+            Upstream's error text when it is not in that zone, else None.
+        """
+        zone = zone_key(node)
+        names = self._zones.get(zone, {})
+        if node.name not in names:
+            return f'node {_quoted(node.name)} in group {_quoted(zone)} was not found'
+        del names[node.name]
+        self.num_nodes -= 1
+        if not names:
+            del self._zones[zone]
+        return None
+
+    def update(self, old: Node | None, new: Node) -> bool:
+        """Move a node whose zone changed to the end of its new zone. True if the order may have changed."""
+        if old is not None and zone_key(old) == zone_key(new):
+            return False
+        if old is not None:
+            self.remove(old)
+        self.add(new)
+        return True
+
+    def names(self) -> list[str]:
+        """All names in visiting order: the first node of each zone, then the second of each, and so on."""
+        zones = [list(names) for names in self._zones.values()]
+        longest = max(map(len, zones), default=0)
+        return [names[turn] for turn in range(longest) for names in zones if turn < len(names)]
+
+
+def _quoted(text: str) -> str:
+    # Go's %q, as far as a zone key needs it.
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\x00", "\\x00") + '"'

@@ -1,0 +1,66 @@
+"""A pod as the numbers and symbols that its columns hold."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import final
+
+from extender.objects.decoding import DecodeError
+from extender.objects.pod import Pod
+from extender.objects.resources import assigned_requests
+from extender.snapshot.axes import NATIVE_RESOURCES
+from extender.snapshot.columns import STARTED_NOW
+from extender.snapshot.pod_attributes import Attribute, PodSymbol, symbol_of
+from extender.snapshot.symbols import ABSENT, SymbolTable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodEncoding:
+    """Requests by place on axis K, and one code per attribute."""
+
+    requests: tuple[tuple[int, int], ...]
+    """(place on K, amount) of every resource asked for."""
+    non_zero: tuple[int, int]
+    priority: int
+    start_time: int
+    codes: tuple[int, ...]
+
+
+def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEncoding:
+    """Read the pod once; names never seen before get their codes.
+
+    Raises:
+        QuantityError: a request is not a quantity; the message names the field.
+        DecodeError: status.startTime is not a time.
+    """
+    requests, milli_cpu, memory = assigned_requests(pod)
+    amounts = [(0, requests.milli_cpu), (1, requests.memory), (2, requests.ephemeral_storage)]
+    amounts += [(resources.intern(name), amount) for name, amount in requests.scalar.items()]
+    return PodEncoding(
+        requests=tuple(amounts),
+        non_zero=(milli_cpu, memory),
+        priority=pod.priority,
+        start_time=start_time(pod),
+        codes=tuple(_code(pod, attribute, symbols[attribute]) for attribute in Attribute),
+    )
+
+
+def start_time(pod: Pod) -> int:
+    """status.startTime in seconds since 1970; STARTED_NOW if there is none."""
+    text = pod.status.start_time
+    if text is None:
+        return STARTED_NOW
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError) as exc:
+        raise DecodeError("status.startTime: not a time as RFC 3339 writes it") from exc
+
+
+def first_resources() -> SymbolTable[str]:
+    """Axis K of an empty cluster."""
+    return SymbolTable(*NATIVE_RESOURCES)
+
+
+def _code(pod: Pod, attribute: Attribute, symbols: SymbolTable[PodSymbol]) -> int:
+    symbol = symbol_of(pod, attribute)
+    return ABSENT if symbol is None else symbols.intern(symbol)

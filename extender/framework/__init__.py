@@ -1,0 +1,104 @@
+"""The contract: all that a plugin author imports.
+
+    from extender import framework as fwk
+
+    class GpuGeneration(fwk.FilterPlugin): ...
+
+No plugin, no queue and no cache are in here, and nothing that runs a plugin: that is `extender.runtime`.
+"""
+
+from extender.framework.cycle_state import CycleState, NotFoundError, StateKey
+from extender.framework.interface import (
+    MAX_NODE_SCORE,
+    BindPlugin,
+    EachNodeFilterPlugin,
+    EachNodeScorePlugin,
+    FilterPlugin,
+    Handle,
+    NodeVictims,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreemptionExtender,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from extender.framework.normalizing import default_normalize_score
+from extender.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Diagnosis,
+    NodeStatuses,
+    NoNodesAvailableError,
+    Status,
+    Verdicts,
+    accept,
+    error,
+    first_of,
+    fit_error_message,
+    reject,
+    unresolvable,
+    unschedulable,
+)
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "SKIP",
+    "SUCCESS",
+    "Attribute",
+    "BindPlugin",
+    "Code",
+    "CycleState",
+    "Diagnosis",
+    "EachNodeFilterPlugin",
+    "EachNodeScorePlugin",
+    "FilterPlugin",
+    "Handle",
+    "NoNodesAvailableError",
+    "Node",
+    "NodeInfo",
+    "NodeStatuses",
+    "NodeVictims",
+    "NotFoundError",
+    "PermitPlugin",
+    "Plugin",
+    "Pod",
+    "PodChanges",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "PreemptionExtender",
+    "QueueSortPlugin",
+    "ReservePlugin",
+    "Rows",
+    "ScorePlugin",
+    "Snapshot",
+    "StateKey",
+    "Status",
+    "Verdicts",
+    "accept",
+    "default_normalize_score",
+    "error",
+    "first_of",
+    "fit_error_message",
+    "reject",
+    "unresolvable",
+    "unschedulable",
+]

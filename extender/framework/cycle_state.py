@@ -1,0 +1,55 @@
+"""CycleState: the scratch of one scheduling cycle; it dies with the cycle."""
+
+from typing import Any, Generic, TypeVar, final
+
+T = TypeVar("T")
+
+
+class NotFoundError(LookupError):
+    """Nothing was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
+
+
+@final
+class StateKey(Generic[T]):
+    """A key and the type of what is kept under it. A plugin makes its keys once, at module level."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"StateKey({self.name!r})"
+
+
+@final
+class CycleState:
+    """What plugins computed for this pod in PreFilter and PreScore, read back in Filter and Score.
+
+    Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone: hypotheses live in `Rows`, not in here.
+    """
+
+    __slots__ = ("_values", "skip_filter_plugins", "skip_score_plugins")
+
+    def __init__(self) -> None:
+        self._values: dict[StateKey[Any], Any] = {}
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreFilter said Skip: their Filter does not run."""
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreScore said Skip: their Score does not run."""
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Keep a value for the rest of the cycle."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T:
+        """The value kept under the key.
+
+        Raises:
+            NotFoundError: nothing was.
+        """
+        try:
+            value: T = self._values[key]
+        except KeyError:
+            raise NotFoundError("not found") from None
+        return value

@@ -1,0 +1,265 @@
+"""The extension points, in the order in which a pod meets them, and what a plugin may reach.
+
+| point | signature | result | may suspend |
+|---|---|---|---|
+| QueueSort | `sort_key(pod, timestamp)` | tuple | no |
+| PreEnqueue | `pre_enqueue(pod)` | Status | no |
+| PreFilter | `pre_filter(state, pod, snapshot)` | PreFilterResult | no |
+| Filter | `filter(state, pod, rows)` | Verdicts (R) | no |
+| PostFilter | `post_filter(state, pod, statuses)` | PostFilterResult | yes |
+| PreScore | `pre_score(state, pod, rows)` | Status | no |
+| Score | `score(state, pod, rows)`, `normalize_score(state, pod, scores)` | int64 (R,), 0..100 after normalising | no |
+| Reserve | `reserve(state, pod, node)`, `unreserve(state, pod, node)` | Status | no |
+| Permit | `permit(state, pod, node)` | Status, seconds | no |
+| PreBind | `pre_bind(state, pod, node)` | Status | yes |
+| Bind | `bind(state, pod, node)` | Status | yes |
+| PostBind | `post_bind(state, pod, node)` | nothing | yes |
+
+A plugin is a class; its bases say where it runs. It is made once per profile, with its arguments and a `Handle`. Filters and Scores get
+`Rows`: hypothetical nodes as arrays. Whoever would rather look at one node at a time takes `EachNodeFilterPlugin` and
+`EachNodeScorePlugin` instead.
+
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
+"""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from extender.framework.cycle_state import CycleState
+from extender.framework.status import NodeStatuses, Status, Verdicts
+from extender.objects.pod import Pod
+from extender.snapshot import NodeInfo, Rows, Snapshot
+from extender.snapshot.axes import Int64s
+
+MAX_NODE_SCORE = 100
+"""Scores are 0..100 after normalising. Upstream: fwk.MaxNodeScore."""
+
+
+class PreemptionExtender(Protocol):
+    """An HTTP extender that wants a say in who is preempted. Upstream: framework.Extender, the preemption part."""
+
+    name: str
+    is_ignorable: bool
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether the pod asks for a resource that the extender manages."""
+
+    async def process_preemption(self, pod: Pod, victims: "Sequence[NodeVictims]") -> "Sequence[NodeVictims]":
+        """The candidates the extender agrees to, with the victims it wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVictims:
+    """The pods that would have to leave a node, most important first. Upstream: extenderv1.Victims."""
+
+    node: str
+    pods: tuple[Pod, ...]
+    num_pdb_violations: int
+
+
+class Handle(Protocol):
+    """All that a plugin may reach beyond its arguments.
+
+    Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Handle (v1.36.2).
+    """
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster of this cycle."""
+
+    @property
+    def random(self) -> random.Random:
+        """Chance, so that ties can be replayed."""
+
+    @property
+    def extenders(self) -> Sequence[PreemptionExtender]:
+        """The HTTP extenders that take part in preemption, in calling order."""
+
+    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> Verdicts:
+        """All Filters of the profile, nominated pods of equal or higher priority counted.
+
+        Arguments:
+            again: the rows differ from rows that were just filtered only in which pods are on them, so that Filters which look at no
+                pods need not run again.
+        """
+
+
+class Plugin(ABC):
+    """A plugin of a profile.
+
+    The name is the class's, unless `name` says otherwise. `arguments` is what the profile's pluginConfig holds for the plugin: the args value
+    of an in-tree plugin, the mapping as written for others, None if there is nothing.
+    """
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def __init__(self, arguments: Any = None, handle: Handle | None = None) -> None:
+        self.arguments = arguments
+        self._handle = handle
+
+    @property
+    def handle(self) -> Handle:
+        """What the plugin may reach. Only plugins made by a framework have one."""
+        if self._handle is None:
+            raise RuntimeError(f"plugin {self.name} was made without a Handle")
+        return self._handle
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the pods that wait. A profile has exactly one."""
+
+    @abstractmethod
+    def sort_key(self, pod: Pod, timestamp: float) -> tuple[Any, ...]:
+        """Smaller is earlier.
+
+        Arguments:
+            timestamp: when the pod entered the queue, in seconds.
+        """
+
+
+class PreEnqueuePlugin(Plugin):
+    """Holds pods back from the queue."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Success lets the pod in; anything else gates it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The status of a PreFilter, and to which nodes it narrows the search (None: to no fewer)."""
+
+    status: Status
+    node_names: frozenset[str] | None = None
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod once, before any node."""
+
+    @abstractmethod
+    def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """Skip switches the plugin's Filter off for this pod. What it keeps in `state` must hold for every hypothesis over the snapshot."""
+
+
+class FilterPlugin(Plugin):
+    """Says where a pod cannot run. Two laws, checked by `extender.testing.check_filter`:
+
+    1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really moved.
+    2. Rows do not talk: `filter(rows.take(mask))` equals `filter(rows)` at `mask`.
+    """
+
+    looks_at_pods: ClassVar[bool] = True
+    """False promises that the verdict does not depend on which pods are on the node."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
+        """A verdict per row: `accept(len(rows))`, `reject(mask, reason)`."""
+
+
+class EachNodeFilterPlugin(Plugin):
+    """A Filter that looks at one node at a time, for when arrays are not worth it."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status:
+        """Success, or why the pod cannot run on the node with the pods it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a PostFilter achieved. `nominated_node` None leaves the pod's nomination as it is, "" clears it, a name sets it."""
+
+    status: Status
+    nominated_node: str | None = None
+    victims: NodeVictims | None = None
+
+
+class PostFilterPlugin(Plugin):
+    """Tries to make room after no node was feasible."""
+
+    @abstractmethod
+    async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
+        """Success ends the chain, and so does unresolvable; unschedulable passes on to the next plugin."""
+
+
+class PreScorePlugin(Plugin):
+    """Looks at the pod and the feasible rows once, before scoring."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
+        """Skip switches the plugin's Score off for this pod."""
+
+
+class ScorePlugin(Plugin):
+    """Ranks the feasible rows."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
+        """(R,) any scale if `normalize_score` brings it to 0..100, else 0..100 at once."""
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """(R,) the scores on the scale 0..100; as they are, unless a plugin says otherwise."""
+        return scores
+
+
+class EachNodeScorePlugin(Plugin):
+    """A Score that looks at one node at a time."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """0..100, unless `normalize_score` brings it there."""
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """(R,) the scores on the scale 0..100."""
+        return scores
+
+
+class ReservePlugin(Plugin):
+    """Keeps something for the pod once a node was chosen."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Keep it. Any failure undoes the reservations of all plugins."""
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
+        """Give it back; also called when `reserve` was not, so it must not mind."""
+
+
+class PermitPlugin(Plugin):
+    """May hold a pod before it is bound."""
+
+    @abstractmethod
+    def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
+        """Success, a refusal, or Wait and for how many seconds at most."""
+
+
+class PreBindPlugin(Plugin):
+    """Prepares the node or the pod's volumes before binding."""
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Success, or the binding fails."""
+
+
+class BindPlugin(Plugin):
+    """Binds the pod. The first that does not say Skip has done it."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Success, Skip, or the binding failed."""
+
+
+class PostBindPlugin(Plugin):
+    """Is told that a pod was bound."""
+
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
+        """Clean up; nothing can be refused any more."""

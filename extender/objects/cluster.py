@@ -1,0 +1,43 @@
+"""The objects of a cluster besides nodes and pods, each kind in one table."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from extender.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+
+Key = tuple[str, str]
+"""(namespace, name)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClusterObjects:
+    """The tables are in order of arrival. Only the cache writes them, between cycles."""
+
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+    pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
+    pvcs: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
+    pvs: dict[str, PersistentVolume] = field(default_factory=dict)
+    storage_classes: dict[str, StorageClass] = field(default_factory=dict)
+    csi_nodes: dict[str, CSINode] = field(default_factory=dict)
+    csi_drivers: dict[str, CSIDriver] = field(default_factory=dict)
+    csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
+    volume_attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
+    services: dict[Key, Service] = field(default_factory=dict)
+    replication_controllers: dict[Key, ReplicationController] = field(default_factory=dict)
+    replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)
+    stateful_sets: dict[Key, StatefulSet] = field(default_factory=dict)
+    resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
+    device_classes: dict[str, DeviceClass] = field(default_factory=dict)
+    resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)

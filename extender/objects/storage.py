@@ -1,0 +1,196 @@
+"""Volumes as API objects: claims, volumes, classes, and what nodes and drivers say about them."""
+
+import msgspec
+
+from extender.objects.meta import ApiObject, LabelSelector, NodeSelector, ObjectMeta
+from extender.objects.node import ResourceList
+from extender.objects.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    AzureFile,
+    CinderVolume,
+    GCEPersistentDisk,
+    PortworxVolume,
+    ResourceRequirements,
+    VsphereVolume,
+)
+
+
+class PersistentVolumeClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolumeClaimSpec. `storage_class_name` None and "" mean different things."""
+
+    access_modes: list[str] = []
+    selector: LabelSelector | None = None
+    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+
+
+class PersistentVolumeClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolumeClaimStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolumeClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolumeClaim."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
+    status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
+
+
+class ObjectReference(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.ObjectReference."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class CSIPersistentVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.CSIPersistentVolumeSource."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class LocalVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.LocalVolumeSource."""
+
+    path: str = ""
+
+
+class VolumeNodeAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.VolumeNodeAffinity."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolumeSpec, with the sources that scheduling looks at."""
+
+    capacity: ResourceList = {}
+    access_modes: list[str] = []
+    claim_ref: ObjectReference | None = None
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CSIPersistentVolumeSource | None = None
+    local: LocalVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+
+
+class PersistentVolumeStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolumeStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PersistentVolume."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
+
+
+class TopologySelectorLabelRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.TopologySelectorLabelRequirement."""
+
+    key: str = ""
+    values: list[str] = []
+
+
+class TopologySelectorTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.TopologySelectorTerm."""
+
+    match_label_expressions: list[TopologySelectorLabelRequirement] = []
+
+
+class StorageClass(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.StorageClass."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[TopologySelectorTerm] = []
+
+
+class VolumeNodeResources(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.VolumeNodeResources: how many volumes of a driver a node can attach; None is no limit."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSINodeDriver."""
+
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CSINodeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSINodeSpec."""
+
+    drivers: list[CSINodeDriver] = []
+
+
+class CSINode(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSINode: named like its node."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
+
+
+class CSIDriverSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSIDriverSpec."""
+
+    attach_required: bool | None = None
+    storage_capacity: bool | None = None
+
+
+class CSIDriver(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSIDriver."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
+
+
+class CSIStorageCapacity(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.CSIStorageCapacity."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    node_topology: LabelSelector | None = None
+    storage_class_name: str = ""
+    capacity: str | int | float | None = None
+    maximum_volume_size: str | int | float | None = None
+
+
+class VolumeAttachmentSource(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.VolumeAttachmentSource."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.VolumeAttachmentSpec."""
+
+    attacher: str = ""
+    source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
+    node_name: str = ""
+
+
+class VolumeAttachment(ApiObject, frozen=True, gc=False, rename="camel"):
+    """storagev1.VolumeAttachment."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)

@@ -1,0 +1,51 @@
+"""Namespaces, services and the controllers that own pods, as far as scheduling asks them for labels and selectors."""
+
+import msgspec
+
+from extender.objects.meta import ApiObject, LabelSelector, ObjectMeta
+
+
+class Namespace(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.Namespace: only its labels matter."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class MapSelectorSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """The spec of v1.Service and v1.ReplicationController: a plain map of labels. None selects nothing."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.Service."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
+
+
+class ReplicationController(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.ReplicationController."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
+
+
+class LabelSelectorSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """The spec of apps/v1 ReplicaSet and StatefulSet."""
+
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(ApiObject, frozen=True, gc=False, rename="camel"):
+    """appsv1.ReplicaSet."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
+
+
+class StatefulSet(ApiObject, frozen=True, gc=False, rename="camel"):
+    """appsv1.StatefulSet."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)

@@ -1,0 +1,25 @@
+"""The axis letters, and the array types named after what they hold.
+
+    N  nodes of the snapshot, in visiting order        K  resources: cpu, memory, ephemeral-storage, then scalars
+    P  pod slots (a slot is reused after its pod left)  R  rows: hypothetical nodes
+    C  pod changes
+
+Units: cpu in millicores, memory and storage in bytes, everything else in base units; always int64, never floats.
+Shapes stand in docstrings as `(R, K)`; the dtypes below are what mypy checks.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.int32]
+"""Symbol codes; -1 is "has none"."""
+Mask = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float64]
+
+CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
+"""Places of the three native resources on axis K."""
+NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+

@@ -1,0 +1,142 @@
+"""Every column of the cluster once: dtype, shape, unit, and the field it comes from.
+
+The arrays in here are read-only views. The one that writes them is `cache.column_writer`, between cycles.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.objects.node import ContainerImage, Node, Taint
+from extender.objects.pod import Pod
+from extender.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.snapshot.symbols import ABSENT, SymbolTable
+
+STARTED_NOW = np.iinfo(np.int64).max
+"""`start_time` of a pod without status.startTime: upstream takes "now" for it, later than every real time."""
+
+
+@final
+class LabelColumn:
+    """One label key over the nodes: a code per node and what the codes mean."""
+
+    __slots__ = ("codes", "key", "values")
+
+    def __init__(self, key: str, nodes: list[Node]) -> None:
+        self.key = key
+        self.values: SymbolTable[str] = SymbolTable()
+        self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
+
+    def set(self, index: int, node: Node) -> None:
+        """The node at `index` was replaced; only the writer calls this."""
+        self.codes[index] = self._code(node)
+
+    def _code(self, node: Node) -> int:
+        value = node.metadata.labels.get(self.key)
+        return ABSENT if value is None else self.values.intern(value)
+
+
+@dataclass(slots=True)
+class ImageState:
+    """An image on the cluster: its size as the first node that has it reports it, and the nodes that have it.
+
+    Upstream: pkg/scheduler/backend/cache/cache.go, addNodeImageStates (v1.36.2).
+    """
+
+    size: int
+    nodes: set[str]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """The nodes, in visiting order (zones taking turns)."""
+
+    objects: list[Node]
+    index: dict[str, int]
+    """Name -> place on axis N."""
+    allocatable: Int64s
+    """(N, K) status.allocatable."""
+    allowed_pods: Int64s
+    """(N,) status.allocatable.pods."""
+    requested: Int64s
+    """(N, K) effective requests of the pods on the node, terminating ones included."""
+    non_zero_requested: Int64s
+    """(N, 2) the same for cpu and memory, with 100m and 200Mi for each container that asks for none."""
+    pod_count: Int64s
+    """(N,) pods on the node."""
+    unschedulable: Mask
+    """(N,) spec.unschedulable."""
+    taint_set: Codes
+    """(N,) the node's list of taints, as a code of `taint_sets`."""
+    taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
+    """Distinct lists of (key, value, effect), in the order of the node's spec."""
+    invalid: dict[int, str]
+    """Place on axis N -> why the node's allocatable cannot be read. Such a node takes no pods."""
+    label_columns: dict[str, LabelColumn]
+    """Label keys that were asked for so far; `label()` adds to them."""
+    images: dict[str, ImageState]
+    """Image name -> where it is."""
+    image_columns: dict[str, Mask]
+    """Image names that were asked for so far; `has_image()` adds to them."""
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label key; the first question for a key reads every node once."""
+        column = self.label_columns.get(key)
+        if column is None:
+            column = self.label_columns[key] = LabelColumn(key, self.objects)
+        return column
+
+    def has_image(self, name: str) -> Mask:
+        """(N,) whether the node reports the image under this name."""
+        mask = self.image_columns.get(name)
+        if mask is None:
+            mask = np.zeros(len(self.objects), np.bool_)
+            state = self.images.get(name)
+            if state is not None:
+                mask[[self.index[node] for node in state.nodes if node in self.index]] = True
+            self.image_columns[name] = mask
+        return mask
+
+    def taints_of(self, code: int) -> tuple[Taint, ...]:
+        """The taints behind a code of `taint_set`."""
+        return tuple(Taint(key=key, value=value, effect=effect) for key, value, effect in self.taint_sets[code])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodColumns:
+    """The pods, by slot. A slot whose `node` is -1 is free, or holds a pod that is nowhere yet (a nominated one)."""
+
+    objects: list[Pod | None]
+    slots: dict[str, int]
+    """UID -> slot."""
+    node: Index
+    """(P,) place on axis N; -1 for nowhere."""
+    position: Int64s
+    """(P,) place among the pods of its node: appended at the end, removal moves the last one into the hole."""
+    requests: Int64s
+    """(P, K) effective requests."""
+    non_zero_requests: Int64s
+    """(P, 2) cpu and memory with the defaults of containers that ask for none."""
+    priority: Int64s
+    """(P,) spec.priority."""
+    start_time: Int64s
+    """(P,) status.startTime in seconds since 1970; STARTED_NOW if missing."""
+    codes: Codes
+    """(A, P) the symbol code per attribute of `pod_attributes.Attribute`; -1 if the pod has nothing of the kind."""
+    on_node: list[list[int]]
+    """Per place on axis N: the slots of the pods there, in order of `position`."""
+
+
+def image_names(images: list[ContainerImage]) -> dict[str, int]:
+    """Name -> size in bytes of every image a node reports; the first entry wins where a name recurs."""
+    sizes: dict[str, int] = {}
+    for image in images:
+        for name in image.names:
+            sizes.setdefault(name, image.size_bytes)
+    return sizes

@@ -1,0 +1,149 @@
+"""What plugins ask about the pods of a node, as symbols: pods that look the same to a question share a code.
+
+A plugin never walks over pods. It asks a question once per distinct symbol of an attribute, and the snapshot's tallies keep the
+answer summed up per node (`tallies.py`).
+"""
+
+import enum
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+
+from extender.objects.pod import Pod, PodAffinity, PodAffinityTerm, Volume, WeightedPodAffinityTerm
+
+HostPort = tuple[str, str, int]
+"""(host IP, protocol, port); no IP is 0.0.0.0, no protocol is TCP."""
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is bound to it)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelClass:
+    """Pods of one namespace with equal labels; terminating pods are a class of their own."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    is_terminating: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AffinityClass:
+    """Pods of one namespace with equal pod affinity and anti-affinity stanzas."""
+
+    namespace: str
+    encoded: bytes
+
+    def affinity(self) -> tuple[PodAffinity | None, PodAffinity | None]:
+        """(pod affinity, pod anti-affinity) as written."""
+        return _STANZAS.decode(self.encoded)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VolumeClass:
+    """Pods of one namespace with equal volumes, of the kinds scheduling looks at; generic ephemeral volumes by claim name."""
+
+    namespace: str
+    encoded: bytes
+
+    def volumes(self) -> list[Volume]:
+        """The volumes as written, ephemeral ones turned into the claims they stand for."""
+        return _VOLUMES.decode(self.encoded)
+
+
+PodSymbol = LabelClass | AffinityClass | VolumeClass | tuple[HostPort, ...]
+
+_STANZAS = msgspec.json.Decoder(tuple[PodAffinity | None, PodAffinity | None])
+_VOLUMES = msgspec.json.Decoder(list[Volume])
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class Attribute(enum.IntEnum):
+    """The attributes of a pod that are interned; the value is the row in `PodColumns.codes`."""
+
+    LABELS = 0
+    HOST_PORTS = 1
+    AFFINITY = 2
+    VOLUMES = 3
+
+
+def symbol_of(pod: Pod, attribute: Attribute) -> PodSymbol | None:
+    """The pod's symbol, None when it has nothing of the kind (every pod has a label class)."""
+    match attribute:
+        case Attribute.LABELS:
+            return LabelClass(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
+        case Attribute.HOST_PORTS:
+            return host_ports(pod) or None
+        case Attribute.AFFINITY:
+            return _affinity_class(pod)
+        case Attribute.VOLUMES:
+            return _volume_class(pod)
+
+
+def host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The host ports of containers and sidecars, as written and in order.
+
+    Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
+    """
+    spec = pod.spec
+    found: list[HostPort] = []
+    for container in spec.containers:
+        for port in container.ports:
+            if port.host_port > 0:
+                found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
+    for container in spec.init_containers:
+        if container.is_sidecar:
+            for port in container.ports:
+                if port.host_port > 0:
+                    found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
+    return tuple(found)
+
+
+def required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+    """The required terms of a stanza; none if the stanza is absent."""
+    return affinity.required if affinity is not None else []
+
+
+def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTerm]:
+    """The preferred terms of a stanza; none if the stanza is absent."""
+    return affinity.preferred if affinity is not None else []
+
+
+def claim_name(pod: Pod, volume: Volume) -> str | None:
+    """The PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    if volume.ephemeral is not None:
+        return f"{pod.name}-{volume.name}"
+    return None
+
+
+def _affinity_class(pod: Pod) -> AffinityClass | None:
+    affinity = pod.spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return None
+    return AffinityClass(pod.namespace, _ENCODE((affinity.pod_affinity, affinity.pod_anti_affinity)))
+
+
+def _volume_class(pod: Pod) -> VolumeClass | None:
+    if not pod.spec.volumes:
+        return None
+    relevant = [_named_by_claim(pod, volume) for volume in pod.spec.volumes if _is_relevant(volume)]
+    return VolumeClass(pod.namespace, _ENCODE(relevant)) if relevant else None
+
+
+def _is_relevant(volume: Volume) -> bool:
+    return any(getattr(volume, source) is not None for source in _VOLUME_SOURCES)
+
+
+def _named_by_claim(pod: Pod, volume: Volume) -> Volume:
+    if volume.ephemeral is None:
+        return volume
+    # The volume's name becomes the claim's, so that equal symbols mean equal claims.
+    return msgspec.structs.replace(volume, name=f"{pod.name}-{volume.name}")
+
+
+_VOLUME_SOURCES = tuple(field for field in Volume.__struct_fields__ if field not in ("name", "image"))

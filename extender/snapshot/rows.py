@@ -1,0 +1,280 @@
+"""Rows: R hypothetical nodes. A row is a node of the snapshot as if certain pods had come or gone.
+
+An ordinary cycle has a row a node and no changes; nominated pods are a +1 on their node's row; the preemption dry run has a -1 for
+every possible victim and a +1 for each that is reprieved. Upstream copies NodeInfo and CycleState for this and calls
+AddPod/RemovePod; here it is the same arrays with the changes already in them, so a Filter cannot tell the difference.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.snapshot.pod_attributes import Attribute
+from extender.snapshot.snapshot import Snapshot
+from extender.snapshot.tallies import Weight
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodChanges:
+    """C pods that come to rows (sign +1) or leave them (-1)."""
+
+    row: Index
+    """(C,) which row."""
+    pod: Index
+    """(C,) pod slot."""
+    sign: Int64s
+    """(C,) +1 or -1."""
+    one_a_row: bool = False
+    """True promises that no row occurs twice; sums are then cheaper."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """One row spelled out: the node and the pods that would be on it. For plugins that look at one node at a time."""
+
+    node: Node
+    pods: tuple[Pod, ...]
+    row: int
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The node's labels."""
+        return self.node.metadata.labels
+
+
+_Column = Callable[["Rows"], Int64s]
+
+
+@final
+class Rows:
+    """R hypothetical nodes, in order. Make them with `Rows.of`, `take` and `changed`; they never change themselves."""
+
+    __slots__ = ("_base", "_changes", "_columns", "_index", "node", "snapshot")
+
+    def __init__(self, snapshot: Snapshot, node: Index, base: "Rows | None", index: Index | None, changes: PodChanges | None) -> None:
+        self.snapshot = snapshot
+        self.node = node
+        """(R,) place of each row's node on axis N."""
+        # A row's columns are those of the row it was made from (or of the snapshot), with this step's changes added.
+        self._base = base
+        self._index = index
+        self._changes = changes
+        self._columns: dict[Hashable, Int64s] = {}
+
+    @staticmethod
+    def of(snapshot: Snapshot, node: Index | None = None) -> "Rows":
+        """The nodes as they are: all of them, or those at the given places on axis N."""
+        return Rows(snapshot, snapshot.all_nodes if node is None else node, None, None, None)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def __repr__(self) -> str:
+        steps, rows = 0, self
+        while rows._base is not None:
+            steps, rows = steps + (rows._changes is not None), rows._base
+        return f"<Rows [{len(self)} of {len(self.snapshot.nodes)} nodes, {steps} hypotheses]>"
+
+    @property
+    def is_all(self) -> bool:
+        """True when the rows are the snapshot's nodes, in order and as they are."""
+        return self._base is None and self.node is self.snapshot.all_nodes
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes' names, one a row."""
+        objects = self.snapshot.nodes.objects
+        return [objects[place].metadata.name for place in self.node.tolist()]
+
+    def take(self, chosen: Mask | Index) -> "Rows":
+        """Only these rows, renumbered; what was hypothetical stays so."""
+        index: Index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp, copy=False)
+        if self._base is None:
+            return Rows(self.snapshot, self.node[index], None, None, None)
+        return Rows(self.snapshot, self.node[index], self, index, None)
+
+    def changed(self, changes: PodChanges) -> "Rows":
+        """The same rows with further pods come or gone."""
+        if not len(changes):
+            return self
+        return Rows(self.snapshot, self.node, self, None, changes)
+
+    # What is on the row, changes included.
+
+    @property
+    def requested(self) -> Int64s:
+        """(R, K) effective requests of the pods on the row; overcommitted rows are not clipped."""
+        pods = self.snapshot.pods
+        return self._column("requested", lambda: self.snapshot.nodes.requested, lambda pod: pods.requests[pod])
+
+    @property
+    def non_zero_requested(self) -> Int64s:
+        """(R, 2) cpu and memory requests with the defaults of containers that ask for none."""
+        pods = self.snapshot.pods
+        return self._column("non_zero", lambda: self.snapshot.nodes.non_zero_requested, lambda pod: pods.non_zero_requests[pod])
+
+    @property
+    def pod_count(self) -> Int64s:
+        """(R,) how many pods are on the row."""
+        return self._column("pod_count", lambda: self.snapshot.nodes.pod_count, lambda pod: np.ones(len(pod), np.int64))
+
+    def tally(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s:
+        """(R,) the sum over the row's pods of the weight of their symbol; pods without one weigh 0.
+
+        Equal `question`s must have equal weights: it is the key under which the answers are kept between cycles.
+        """
+        snapshot = self.snapshot
+        tally = snapshot.tally(attribute, question, weight)
+        symbols = snapshot.tallies.symbols[attribute]
+
+        def of_pods(pod: Index) -> Int64s:
+            return tally.weights(symbols)[snapshot.pods.codes[attribute, pod]]
+
+        return self._column((attribute, question), lambda: tally.per_node, of_pods)
+
+    def tally_change(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s | None:
+        """(R,) by how much the row's changes move `tally` away from the node as it is; None when there are no changes.
+
+        For questions that look across nodes: the rest of the cluster is as the snapshot has it, this row's own node is not.
+        """
+        if not self.is_hypothetical:
+            return None
+        return self.tally(attribute, question, weight) - self.snapshot.tally(attribute, question, weight).per_node[self.node]
+
+    @property
+    def is_hypothetical(self) -> bool:
+        """True when any pod has come or gone."""
+        rows: Rows | None = self
+        while rows is not None:
+            if rows._changes is not None:
+                return True
+            rows = rows._base
+        return False
+
+    # What the node itself is.
+
+    @property
+    def allocatable(self) -> Int64s:
+        """(R, K) status.allocatable."""
+        return self.of_nodes(self.snapshot.nodes.allocatable)
+
+    @property
+    def allowed_pods(self) -> Int64s:
+        """(R,) status.allocatable.pods."""
+        return self.of_nodes(self.snapshot.nodes.allowed_pods)
+
+    @property
+    def unschedulable(self) -> Mask:
+        """(R,) spec.unschedulable."""
+        mask = self.snapshot.nodes.unschedulable
+        return mask if self.is_all else mask[self.node]
+
+    @property
+    def taint_set(self) -> Codes:
+        """(R,) code of the node's list of taints in `snapshot.nodes.taint_sets`."""
+        return self.codes_of_nodes(self.snapshot.nodes.taint_set)
+
+    def label(self, key: str) -> Codes:
+        """(R,) code of the node's value of a label in `snapshot.nodes.label(key).values`; -1 without the label."""
+        return self.codes_of_nodes(self.snapshot.nodes.label(key).codes)
+
+    def label_number(self, key: str, default: int = 0) -> Int64s:
+        """(R,) the label's value as an integer; `default` where it is missing or no integer."""
+        column = self.snapshot.nodes.label(key)
+        values = [_integer(value, default) for value in column.values]
+        # Code -1, "no such label", reads the last place.
+        numbers: Int64s = np.array([*values, default], np.int64)
+        return numbers[self.label(key)]
+
+    def has_image(self, name: str) -> Mask:
+        """(R,) whether the node reports the image under this name."""
+        mask = self.snapshot.nodes.has_image(name)
+        return mask if self.is_all else mask[self.node]
+
+    def of_nodes(self, per_node: Int64s) -> Int64s:
+        """(R, ...) the rows' entries of an array over nodes."""
+        return per_node if self.is_all else per_node[self.node]
+
+    def codes_of_nodes(self, per_node: Codes) -> Codes:
+        """(R,) the rows' entries of a column of codes over nodes."""
+        return per_node if self.is_all else per_node[self.node]
+
+    # One row spelled out.
+
+    def node_info(self, row: int) -> NodeInfo:
+        """The row as a node with its pods: those of the node in order, without the ones that left, then the ones that came."""
+        snapshot, place = self.snapshot, int(self.node[row])
+        slots = list(snapshot.pods.on_node[place])
+        for pod, sign in self._changes_of(row):
+            if sign < 0:
+                slots.remove(pod)
+            else:
+                slots.append(pod)
+        return NodeInfo(snapshot.nodes.objects[place], tuple(snapshot.pod_at(slot) for slot in slots), row)
+
+    def _changes_of(self, row: int) -> list[tuple[int, int]]:
+        steps: list[list[tuple[int, int]]] = []
+        rows: Rows | None = self
+        while rows is not None:
+            changes = rows._changes
+            if changes is not None:
+                hits = np.flatnonzero(changes.row == row)
+                steps.append(list(zip(changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)))
+            if rows._index is not None:
+                row = int(rows._index[row])
+            rows = rows._base
+        return [change for step in reversed(steps) for change in step]
+
+    def _column(self, key: Hashable, per_node: Callable[[], Int64s], of_pods: Callable[[Index], Int64s]) -> Int64s:
+        """A column over rows: the nodes' values, and on top what every change of this or an earlier step adds."""
+        known = self._columns.get(key)
+        if known is not None:
+            return known
+        if self._base is None:
+            column = self.of_nodes(per_node())
+        else:
+            column = self._base._column(key, per_node, of_pods)
+            if self._index is not None:
+                column = column[self._index]
+            if self._changes is not None:
+                column = _with_changes(column, self._changes, of_pods(self._changes.pod))
+        self._columns[key] = column
+        return column
+
+
+def _with_changes(column: Int64s, changes: PodChanges, amount: Int64s) -> Int64s:
+    # Columns of shape (R, K) lie resource by resource in memory; working on the transpose keeps every pass contiguous.
+    result = column.T.copy()
+    signed = amount.T * changes.sign
+    if changes.one_a_row:
+        result[..., changes.row] += signed
+    elif result.ndim == 1:
+        np.add.at(result, changes.row, signed)
+    else:
+        for resource, per_change in zip(result, signed, strict=True):
+            np.add.at(resource, changes.row, per_change)
+    return result.T
+
+
+def _integer(text: str, default: int) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return default
+
+

@@ -1,0 +1,45 @@
+"""Snapshot: the cluster at one generation, the only thing a decision may read."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import final
+
+from extender.objects.cluster import ClusterObjects
+from extender.objects.pod import Pod
+from extender.snapshot.axes import Index
+from extender.snapshot.columns import NodeColumns, PodColumns
+from extender.snapshot.pod_attributes import Attribute
+from extender.snapshot.symbols import SymbolTable
+from extender.snapshot.tallies import Tallies, Tally, Weight
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Nodes, pods and the other objects of the cluster, as columns.
+
+    It is read-only, and holds until the cache's next `update_snapshot()`, which writes the columns in place: take one at the start of a
+    cycle, decide, let it go. (Upstream has the same rule for its nodeInfoSnapshot.)
+    """
+
+    generation: int
+    nodes: NodeColumns
+    pods: PodColumns
+    resources: SymbolTable[str]
+    """Names along axis K: cpu, memory, ephemeral-storage, then scalar resources in order of appearance."""
+    tallies: Tallies
+    all_nodes: Index
+    """(N,) 0, 1, 2, ...: the places of all nodes."""
+    objects: ClusterObjects
+    """Everything else: claims, volumes, budgets, services, namespaces."""
+
+    def tally(self, attribute: Attribute, question: Hashable, weight: Weight) -> Tally:
+        """The sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
+        return self.tallies.of(attribute, question, weight, self.pods.node, self.pods.codes[attribute], len(self.nodes))
+
+    def pod_at(self, slot: int) -> Pod:
+        """The pod in a slot that is in use."""
+        pod = self.pods.objects[slot]
+        if pod is None:
+            raise LookupError(f"pod slot {slot} is free")
+        return pod
