@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
+from extender.objects.int64 import MAX_INT64, MIN_INT64, divide_away, scale_up, ten_to, wrap
+
 RawQuantity = str | int | float
 """A quantity as JSON held it: a string or a number."""
 
@@ -23,12 +25,8 @@ MAX_LENGTH: Final = 64
 MAX_EXPONENT: Final = 30
 """Largest power of ten that may be written after `e` or `E`, in either direction; `1E+1000000` is refused at once."""
 
-_MAX_INT64: Final = 2**63 - 1
-_MIN_INT64: Final = -(2**63)
 # Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
 _INT64_DIGITS: Final = 18
-# Powers of ten that upstream multiplies by in one step: on overflow the product wraps. Others are looped over and give 0.
-_ONE_STEP_SCALES: Final = frozenset({1, 2, 3, 6, 9})
 
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
@@ -140,8 +138,8 @@ class Quantity:
         if self.is_big:
             return _scaled_big(self.amount, self.exponent - scale)
         if self.exponent < scale:
-            return _divide_away(self.amount, scale - self.exponent)[0]
-        return _scale_up(self.amount, self.exponent - scale)[0]
+            return divide_away(self.amount, scale - self.exponent)[0]
+        return scale_up(self.amount, self.exponent - scale)[0]
 
     def nanos(self) -> int:
         """Billionths, exact and unbounded: no quantity is finer."""
@@ -151,7 +149,7 @@ class Quantity:
         """Whole units if they are exact and quick to have, else None. Upstream: quantity.go, AsInt64."""
         if self.is_big or self.exponent < 0:
             return None
-        whole, fits = _scale_up(self.amount, self.exponent)
+        whole, fits = scale_up(self.amount, self.exponent)
         return whole if fits else None
 
     def add(self, other: "Quantity") -> "Quantity":
@@ -169,7 +167,7 @@ class Quantity:
         if not self.is_big and not other.is_big:
             notation = other.format if self.is_zero else self.format
             # Beware: upstream's -b wraps for the least int64, and so it does here.
-            total = _add_small(self.amount, self.exponent, _wrap(-other.amount), other.exponent)
+            total = _add_small(self.amount, self.exponent, wrap(-other.amount), other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
         return self.add(replace(other, amount=-other.amount, is_big=True))
@@ -186,7 +184,7 @@ class Quantity:
             return self, True
         if self.exponent >= scale:
             return replace(self, amount=self._at(scale), exponent=scale, text=""), True
-        amount, exact = _divide_away(self.amount, scale - self.exponent)
+        amount, exact = divide_away(self.amount, scale - self.exponent)
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
     def canonical(self) -> str:
@@ -210,6 +208,9 @@ class Quantity:
     def __str__(self) -> str:
         return self.text or self.canonical()
 
+    def __bool__(self) -> bool:
+        return self.amount != 0
+
     def __add__(self, other: "Quantity") -> "Quantity":
         return self.add(other)
 
@@ -230,7 +231,7 @@ class Quantity:
 
     def _at(self, exponent: int) -> int:
         # Only called with exponents not above our own: the product is exact.
-        return self.amount * _ten_to(self.exponent - exponent)
+        return self.amount * ten_to(self.exponent - exponent)
 
 
 @lru_cache(maxsize=65536)
@@ -298,7 +299,7 @@ def _unit_of(suffix: str) -> _Unit:
     if _EXPONENT.fullmatch(suffix) is None:
         raise QuantityError(SUFFIX_WRONG)
     exponent = int(suffix[1:])
-    if not _MIN_INT64 <= exponent <= _MAX_INT64:
+    if not MIN_INT64 <= exponent <= MAX_INT64:
         raise QuantityError(SUFFIX_WRONG)
     if abs(exponent) > MAX_EXPONENT:
         raise QuantityError(EXPONENT_TOO_LARGE)
@@ -317,12 +318,10 @@ def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity 
     if spare_digits < 0 or scale < NANO:
         return None
     number = int(digits)
-    if number * factor > _MAX_INT64:
+    if number * factor > MAX_INT64:
         return None
-    if unit.base == 2:
-        is_canonical = number & 7 != 0
-    else:
-        is_canonical = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    is_decimal_canonical = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    is_canonical = number & 7 != 0 if unit.base == 2 else is_decimal_canonical
     return Quantity(number * factor, scale, False, unit.format, text if is_canonical else "")
 
 
@@ -334,55 +333,27 @@ def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
     else:
         number <<= unit.exponent
     if number:
-        number = number * _ten_to(scale - NANO) if scale > NANO else _divide_away(number, NANO - scale)[0]
+        number = number * ten_to(scale - NANO) if scale > NANO else divide_away(number, NANO - scale)[0]
         scale = NANO
-    if notation == BINARY_SI and number > _MAX_INT64 * _ten_to(-scale):
-        number, scale = _MAX_INT64, 0
-    if notation == BINARY_SI and 0 < number < _ten_to(-scale):
+    if notation == BINARY_SI and number > MAX_INT64 * ten_to(-scale):
+        number, scale = MAX_INT64, 0
+    if notation == BINARY_SI and 0 < number < ten_to(-scale):
         notation = DECIMAL_SI
     return Quantity(number, scale, True, notation)
-
-
-def _ten_to(zeros: int) -> int:
-    """10**`zeros`, for no negative number; the limits on what is read keep it below 10**120."""
-    power: int = 10**zeros
-    return power
-
-
-def _wrap(number: int) -> int:
-    """The int64 that is left of `number` when the higher bits fall off."""
-    return (number - _MIN_INT64) % 2**64 + _MIN_INT64
-
-
-def _scale_up(amount: int, zeros: int) -> tuple[int, bool]:
-    """`amount` * 10**`zeros` as int64, and whether it fits. Upstream: math.go, positiveScaleInt64."""
-    product = amount * _ten_to(zeros)
-    if _MIN_INT64 <= product <= _MAX_INT64:
-        return product, True
-    if zeros in _ONE_STEP_SCALES and amount != _MIN_INT64:
-        return _wrap(product), False
-    return 0, False
-
-
-def _divide_away(amount: int, zeros: int) -> tuple[int, bool]:
-    """`amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go, negativeScaleInt64."""
-    quotient, rest = divmod(abs(amount), _ten_to(zeros))
-    rounded = quotient + (rest > 0)
-    return (-rounded if amount < 0 else rounded), rest == 0
 
 
 def _scaled_big(unscaled: int, zeros: int) -> int:
     """`unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
     if zeros >= 0:
         # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
-        return _wrap(unscaled * (_ten_to(zeros) if zeros < 19 else _MIN_INT64))
-    divisor = _ten_to(-zeros)
-    if unscaled < _MAX_INT64 and zeros > -19:
-        number = _wrap(unscaled)
+        return wrap(unscaled * (ten_to(zeros) if zeros < 19 else MIN_INT64))
+    divisor = ten_to(-zeros)
+    if unscaled < MAX_INT64 and zeros > -19:
+        number = wrap(unscaled)
         quotient = abs(number) // divisor
         return (-quotient if number < 0 else quotient) + (number % divisor != 0)
     quotient, rest = divmod(unscaled, divisor)
-    return _wrap(quotient + (rest != 0))
+    return wrap(quotient + (rest != 0))
 
 
 def _add_small(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
@@ -392,10 +363,10 @@ def _add_small(mine: int, my_exponent: int, theirs: int, their_exponent: int) ->
     if mine == 0:
         return theirs, their_exponent
     exponent = min(my_exponent, their_exponent)
-    mine, mine_fits = _scale_up(mine, my_exponent - exponent)
-    theirs, theirs_fits = _scale_up(theirs, their_exponent - exponent)
+    mine, mine_fits = scale_up(mine, my_exponent - exponent)
+    theirs, theirs_fits = scale_up(theirs, their_exponent - exponent)
     total = mine + theirs
-    if not (mine_fits and theirs_fits and _MIN_INT64 <= total <= _MAX_INT64):
+    if not (mine_fits and theirs_fits and MIN_INT64 <= total <= MAX_INT64):
         return None
     return total, exponent
 
@@ -406,15 +377,15 @@ def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
         amount //= 10
         exponent += 1
     spare = exponent % 3
-    return amount * _ten_to(spare), exponent - spare
+    return amount * ten_to(spare), exponent - spare
 
 
 def _canonical_binary(whole: Quantity) -> str:
     """Number and binary suffix of a whole quantity other than zero."""
-    amount = whole.amount * _ten_to(whole.exponent)
+    amount = whole.amount * ten_to(whole.exponent)
     # Upstream's int64 loop does not touch the least int64: its negation is itself.
     times = 0
-    while amount % 1024 == 0 and (whole.is_big or amount != _MIN_INT64):
+    while amount % 1024 == 0 and (whole.is_big or amount != MIN_INT64):
         amount //= 1024
         times += 1
     return f"{amount}{_BINARY_SUFFIX_OF.get(times * 10, '')}"

@@ -1,0 +1,138 @@
+"""What the containers of a pod need together: sums over containers, maxima over phases. Blind to units and to error texts.
+
+Everything here works on whole numbers (billionths, see `quantity.nanos_of`) as well as on `Quantity`: it only adds and
+compares. Numbers are quick and exact; a Quantity also rounds and overflows as upstream does.
+
+Upstream: component-helpers/resource/helpers.go, PodRequests, PodLimits (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from extender.objects.node import ResourceList
+from extender.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from extender.objects.quantity import Quantity, RawQuantity
+from extender.objects.resource_names import is_pod_level_resource
+
+N = TypeVar("N", int, Quantity)
+Read = Callable[[RawQuantity], N]
+"""How a quantity as written becomes a number."""
+
+NOTHING_ASKED: ResourceList = {}
+
+
+def sum_requests(
+    pod: Pod, read: Read[N], *, use_status: bool = False, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = NOTHING_ASKED
+) -> dict[str, N]:
+    """What the pod asks for: containers, sidecars, the widest init phase, overhead.
+
+    Arguments:
+        read: turns a quantity into the kind of number that is summed.
+        use_status: what the kubelet has allocated or runs counts too, if larger (in-place resize).
+        pod_level: spec.resources.requests replace the sums.
+        defaults: assumed for each container that does not name the resource; an explicit zero stays zero.
+
+    Upstream: helpers.go, PodRequests, AggregateContainerRequests.
+    """
+    infeasible = use_status and _is_resize_infeasible(pod)
+    statuses = _statuses_by_name(pod) if use_status else {}
+    assumed = {name: read(raw) for name, raw in defaults.items()}
+
+    def needs(container: Container, counts_status: bool) -> dict[str, N]:
+        status = statuses.get(container.name) if counts_status else None
+        if status is None or status.resources is None:
+            asked = {name: read(raw) for name, raw in container.resources.requests.items()}
+        else:
+            lists = (NOTHING_ASKED if infeasible else container.resources.requests, status.resources.requests, status.allocated_resources)
+            asked = _largest(lists, read)
+        for name, amount in assumed.items():
+            asked.setdefault(name, amount)
+        return asked
+
+    total = _over_phases(pod, needs)
+    if pod_level and has_pod_level_requests(pod):
+        _set_pod_level(total, pod, read, use_status=use_status, infeasible=infeasible)
+    _add({name: read(raw) for name, raw in pod.spec.overhead.items()}, total)
+    return total
+
+
+def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
+    """The limits of the pod by its spec. Overhead is added where there is a limit.
+
+    Upstream: helpers.go, PodLimits, AggregateContainerLimits.
+    """
+    total = _over_phases(pod, lambda container, _: {name: read(raw) for name, raw in container.resources.limits.items()})
+    whole = pod.spec.resources or ResourceRequirements()
+    total |= {name: read(raw) for name, raw in whole.limits.items() if is_pod_level_resource(name)}
+    overhead = {name: read(raw) for name, raw in pod.spec.overhead.items()}
+    _add({name: amount for name, amount in overhead.items() if total.get(name)}, total)
+    return total
+
+
+def has_pod_level_requests(pod: Pod) -> bool:
+    """True if spec.resources asks for something that can be asked for a whole pod. Upstream: helpers.go, IsPodLevelRequestsSet."""
+    return pod.spec.resources is not None and any(map(is_pod_level_resource, pod.spec.resources.requests))
+
+
+def _over_phases(pod: Pod, needs: Callable[[Container, bool], dict[str, N]]) -> dict[str, N]:
+    """Containers and sidecars together, but not less than any init phase.
+
+    In its phase an init container runs beside the sidecars started before it; a sidecar stays. `needs` gets the container
+    and whether its status may count: that of a plain init container never does.
+    """
+    total: dict[str, N] = {}
+    sidecars: dict[str, N] = {}
+    widest_phase: dict[str, N] = {}
+    for container in pod.spec.containers:
+        _add(needs(container, True), total)
+    for container in pod.spec.init_containers:
+        amounts = needs(container, container.is_sidecar)
+        if container.is_sidecar:
+            _add(amounts, total)
+            _add(amounts, sidecars)
+            _raise_to(sidecars, widest_phase)
+        else:
+            _add(sidecars, amounts)
+            _raise_to(amounts, widest_phase)
+    _raise_to(widest_phase, total)
+    return total
+
+
+def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: bool, infeasible: bool) -> None:
+    """The requests of the whole pod replace what its containers add up to."""
+    asked = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
+    amounts = {name: read(raw) for name, raw in asked.items()}
+    if use_status and pod.status.resources is not None:
+        lists = (NOTHING_ASKED if infeasible else asked, pod.status.resources.requests, pod.status.allocated_resources)
+        effective = _largest(lists, read)
+        amounts = {name: effective.get(name, read("0")) for name in asked}
+    total |= {name: amount for name, amount in amounts.items() if is_pod_level_resource(name)}
+
+
+def _is_resize_infeasible(pod: Pod) -> bool:
+    """True if the kubelet has said that the asked-for resize cannot be done. Upstream: helpers.go, IsPodResizeInfeasible."""
+    pending = next((condition for condition in pod.status.conditions if condition.type == "PodResizePending"), None)
+    return pending is not None and pending.reason == "Infeasible"
+
+
+def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+
+
+def _largest(lists: Iterable[ResourceList | None], read: Read[N]) -> dict[str, N]:
+    """Per resource the largest amount in any list; a missing list has none."""
+    largest: dict[str, N] = {}
+    for resources in lists:
+        _raise_to({name: read(raw) for name, raw in (resources or NOTHING_ASKED).items()}, largest)
+    return largest
+
+
+def _add(more: Mapping[str, N], total: dict[str, N]) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise_to(floor: Mapping[str, N], total: dict[str, N]) -> None:
+    for name, amount in floor.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount

@@ -1,0 +1,197 @@
+"""What pods ask for and what nodes can give, as the numbers that scheduling compares.
+
+Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource; plugins/noderesources/fit.go and
+resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeVar, final
+
+from extender.objects.node import Node, ResourceList
+from extender.objects.pod import Pod
+from extender.objects.quantity import Quantity, QuantityError, RawQuantity, milli_value_of, nanos_of, quantity_of, value_of
+from extender.objects.request_fields import allocatable_fields, check, first_unreadable, spec_fields, status_fields
+from extender.objects.request_sums import has_pod_level_requests, sum_limits, sum_requests
+from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource_name
+
+DEFAULT_MILLI_CPU: Final = 100
+"""Millicores assumed for a container that asks for none, where spreading load needs a number."""
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+"""Bytes assumed for a container that asks for none."""
+
+# Sums below this many billionths give the same int64 whether upstream adds them as int64s or as big decimals.
+_SAFE_NANOS: Final = 2**63 * 10**6
+
+_NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
+_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY})
+_NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """An amount of everything: int64 each.
+
+    Attributes:
+        milli_cpu: thousandths of a core.
+        memory: bytes.
+        ephemeral_storage: bytes.
+        scalar: base units of each resource counted one by one (see `is_scalar_resource_name`); a name with 0 was named.
+    """
+
+    milli_cpu: int = 0
+    memory: int = 0
+    ephemeral_storage: int = 0
+    scalar: Mapping[str, int] = field(default_factory=dict)
+
+
+def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
+    """What the pod takes from its node: requests, and millicores and bytes with defaults for containers that name none.
+
+    What the kubelet has allocated during an in-place resize counts.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: framework/types.go, PodInfo.CalculateResource.
+    """
+    return _naming_the_field(_assigned_requests, pod)
+
+
+def filter_requests(pod: Pod) -> Resources:
+    """What NodeResourcesFit wants to find free for the pod: by its spec alone. Negative sums count as nothing.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/fit.go, computePodResourceRequest.
+    """
+    return _naming_the_field(_filter_requests, pod)
+
+
+def fit_scorer_request(pod: Pod, resource: str) -> int:
+    """Base units (millicores for cpu) that the scorer of NodeResourcesFit adds for the pod.
+
+    It looks neither at pod-level resources nor at the status, and assumes defaults for containers that name none.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
+    """
+    amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=False, pod_level=False, defaults=_DEFAULTS), pod)
+    return amounts.get(resource, 0)
+
+
+def balanced_scorer_request(pod: Pod, resource: str) -> int:
+    """Base units (millicores for cpu) that NodeResourcesBalancedAllocation adds for the pod: what it would take, no defaults.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
+    """
+    return _naming_the_field(lambda pod: _amounts(pod, use_status=True), pod).get(resource, 0)
+
+
+def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
+    """Resource -> what the pod asks for in all, overhead included; with `use_status` an in-place resize counts.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: component-helpers/resource/helpers.go, PodRequests.
+    """
+    return _naming_the_field(lambda pod: sum_requests(pod, quantity_of, use_status=use_status), pod)
+
+
+def pod_limits(pod: Pod) -> dict[str, Quantity]:
+    """Resource -> what the pod may use in all; overhead is added where there is a limit.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: component-helpers/resource/helpers.go, PodLimits.
+    """
+    return _naming_the_field(lambda pod: sum_limits(pod, quantity_of), pod)
+
+
+def validate_requests(pod: Pod) -> None:
+    """Every request, limit and overhead in the spec is a quantity and none is negative.
+
+    Raises:
+        QuantityError: naming the first field where that is not so.
+    """
+    check(spec_fields(pod))
+
+
+def allocatable(node: Node) -> tuple[Resources, int]:
+    """What the node can give to pods, and how many pods it takes.
+
+    Raises:
+        QuantityError: an amount cannot be read or is negative; the message names the field.
+
+    Upstream: framework/types.go, NewResource.
+    """
+    check(allocatable_fields(node))
+    amounts = {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()}
+    return _resources(amounts), amounts.get(PODS, 0)
+
+
+def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:
+    try:
+        return compute(pod)
+    except QuantityError as exc:
+        raise (first_unreadable(spec_fields(pod)) or first_unreadable(status_fields(pod)) or exc) from exc
+
+
+def _assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
+    amounts = _amounts(pod, use_status=True)
+    defaults: Mapping[str, RawQuantity] = _DEFAULTS
+    if has_pod_level_requests(pod):
+        defaults = {name: raw for name, raw in _DEFAULTS.items() if name not in amounts}
+    non_zero = _amounts(pod, use_status=True, defaults=defaults) if defaults else amounts
+    return _resources(amounts), non_zero.get(CPU, 0), non_zero.get(MEMORY, 0)
+
+
+def _filter_requests(pod: Pod) -> Resources:
+    return _resources({name: max(0, amount) for name, amount in _amounts(pod, use_status=False).items()})
+
+
+def _amounts(
+    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
+) -> dict[str, int]:
+    """Resource -> base units, millicores for cpu; int64. The options are those of `sum_requests`."""
+    only = _only_list(pod, use_status=use_status)
+    if only is not None:
+        asked = {**defaults, **only} if defaults else only
+        return {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in asked.items()}
+    nanos = sum_requests(pod, nanos_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
+    if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
+        return {name: -(-amount // (10**6 if name == CPU else 10**9)) for name, amount in nanos.items()}
+    sums = sum_requests(pod, quantity_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
+    return {name: amount.milli_value() if name == CPU else amount.value() for name, amount in sums.items()}
+
+
+def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
+    """The one list of requests that matters, in pods with a single container and nothing else to add; None in others."""
+    spec = pod.spec
+    if len(spec.containers) != 1 or spec.init_containers or spec.resources is not None or spec.overhead:
+        return None
+    requests = spec.containers[0].resources.requests
+    if use_status:
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+            if status.resources is not None and status.resources.requests != requests:
+                return None
+            if status.resources is not None and status.allocated_resources and status.allocated_resources != requests:
+                return None
+    return requests
+
+
+def _resources(amounts: Mapping[str, int]) -> Resources:
+    scalar = {name: amount for name, amount in amounts.items() if name not in _NAMED and is_scalar_resource_name(name)}
+    return Resources(amounts.get(CPU, 0), amounts.get(MEMORY, 0), amounts.get(EPHEMERAL_STORAGE, 0), scalar)

@@ -1,0 +1,121 @@
+"""Which names, label keys and label values Kubernetes accepts, and how it words a refusal.
+
+Every function returns upstream's sentences, none when the value is fine. Lengths count bytes of UTF-8.
+
+Upstream: apimachinery/pkg/api/validate/content, kube.go, dns.go, errors.go (v1.36.2).
+"""
+
+import re
+from typing import Final
+
+LABEL_MAX_LENGTH: Final = 63
+SUBDOMAIN_MAX_LENGTH: Final = 253
+
+_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_NAME})?"
+_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+
+_NAME_PATTERN: Final = re.compile(_NAME)
+_VALUE_PATTERN: Final = re.compile(_VALUE)
+_DNS_LABEL_PATTERN: Final = re.compile(_DNS_LABEL)
+_SUBDOMAIN_PATTERN: Final = re.compile(_SUBDOMAIN)
+
+
+def regex_error(sentence: str, pattern: str, *examples: str) -> str:
+    """The sentence followed by examples and by the pattern, punctuated as upstream does it."""
+    if not examples:
+        return f"{sentence} (regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{sentence} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def max_length_error(length: int) -> str:
+    """What is said of a text of more than `length` bytes."""
+    return f"must be no more than {length} bytes"
+
+
+_NAME_ERROR: Final = regex_error(
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    _NAME,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+_VALUE_ERROR: Final = regex_error(
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character",
+    _VALUE,
+    "MyValue",
+    "my_value",
+    "12345",
+)
+_DNS_LABEL_ERROR: Final = regex_error(
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+    "and must start and end with an alphanumeric character",
+    _DNS_LABEL,
+    "my-name",
+    "123-abc",
+)
+_SUBDOMAIN_ERROR: Final = regex_error(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+    "and must start and end with an alphanumeric character",
+    _SUBDOMAIN,
+    "example.com",
+)
+_KEY_ERROR: Final = f"a valid label key {_NAME_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+
+
+def label_key_errors(key: str) -> list[str]:
+    """What is wrong with a label key: a name of at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey, IsQualifiedName."""
+    prefix, slash, name = key.partition("/")
+    if "/" in name:
+        return [_KEY_ERROR]
+    errors = []
+    if not slash:
+        name = prefix
+    elif not prefix:
+        errors.append("prefix part must be non-empty")
+    else:
+        errors += [f"prefix part {error}" for error in subdomain_errors(prefix)]
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _num_bytes(name) > LABEL_MAX_LENGTH:
+        errors.append(f"name part {max_length_error(LABEL_MAX_LENGTH)}")
+    if _NAME_PATTERN.fullmatch(name) is None:
+        errors.append(f"name part {_NAME_ERROR}")
+    return errors
+
+
+def label_value_errors(value: str) -> list[str]:
+    """What is wrong with a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
+    errors = []
+    if _num_bytes(value) > LABEL_MAX_LENGTH:
+        errors.append(max_length_error(LABEL_MAX_LENGTH))
+    if _VALUE_PATTERN.fullmatch(value) is None:
+        errors.append(_VALUE_ERROR)
+    return errors
+
+
+def dns_label_errors(value: str) -> list[str]:
+    """What is wrong with an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
+    errors = []
+    if _num_bytes(value) > LABEL_MAX_LENGTH:
+        errors.append(max_length_error(LABEL_MAX_LENGTH))
+    if _DNS_LABEL_PATTERN.fullmatch(value) is None:
+        errors.append("must not contain dots" if _SUBDOMAIN_PATTERN.fullmatch(value) else _DNS_LABEL_ERROR)
+    return errors
+
+
+def subdomain_errors(value: str) -> list[str]:
+    """What is wrong with an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
+    errors = []
+    if _num_bytes(value) > SUBDOMAIN_MAX_LENGTH:
+        errors.append(max_length_error(SUBDOMAIN_MAX_LENGTH))
+    if _SUBDOMAIN_PATTERN.fullmatch(value) is None:
+        errors.append(_SUBDOMAIN_ERROR)
+    return errors
+
+
+def _num_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
