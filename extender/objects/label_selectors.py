@@ -1,0 +1,216 @@
+"""Label selectors as values: which labels they match, how they print, what may be wrong with them.
+
+Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import attrgetter
+from typing import Final, final
+
+from extender.objects.field_errors import aggregate, child, index, invalid, quoted
+from extender.objects.int64 import parse_int64
+from extender.objects.meta import LabelSelector
+from extender.objects.validation import label_key_errors, label_value_errors
+
+
+class SelectorError(ValueError):
+    """The selector cannot be used. The message is upstream's."""
+
+
+@final
+class Operator(StrEnum):
+    """What a requirement says of a label's value. The texts are those of upstream's error messages.
+
+    Upstream: apimachinery/pkg/selection/operator.go.
+    """
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+BINARY_OPERATORS: Final = (
+    Operator.IN,
+    Operator.NOT_IN,
+    Operator.EQUALS,
+    Operator.DOUBLE_EQUALS,
+    Operator.NOT_EQUALS,
+    Operator.GREATER_THAN,
+    Operator.LESS_THAN,
+)
+
+_INCLUDES: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
+_EXCLUDES: Final = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
+_IS_SET: Final = frozenset({Operator.IN, Operator.NOT_IN})
+_IS_EXACT: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS})
+_IS_UNARY: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
+_SYMBOLS: Final = {
+    Operator.IN: " in ",
+    Operator.NOT_IN: " notin ",
+    Operator.GREATER_THAN: ">",
+    Operator.LESS_THAN: "<",
+}
+_OPERATORS_OF_API: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on the label `key`: a list element of a selector."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels fulfils the requirement."""
+        return self.matches_value(labels.get(self.key))
+
+    def matches_value(self, value: str | None) -> bool:
+        """Whether an object fulfils the requirement if its label `key` has this value; None: it has no such label.
+
+        Upstream: selector.go, Requirement.Matches.
+        """
+        operator = self.operator
+        if operator in _INCLUDES:
+            return value is not None and value in self.values
+        if operator in _EXCLUDES:
+            return value is None or value not in self.values
+        if operator is Operator.EXISTS:
+            return value is not None
+        if operator is Operator.DOES_NOT_EXIST:
+            return value is None
+        return value is not None and self._is_beyond(value)
+
+    def _is_beyond(self, value: str) -> bool:
+        number, limit = parse_int64(value), parse_int64(self.values[0]) if len(self.values) == 1 else None
+        if number is None or limit is None:
+            return False
+        return number > limit if self.operator is Operator.GREATER_THAN else number < limit
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        symbol = _SYMBOLS.get(self.operator, self.operator.value)
+        return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All `requirements` together, in the order of their keys; nothing at all if not `selectable`. Usable as a dict key."""
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it matches every object."""
+        return self.selectable and not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        if not self.selectable:
+            return False
+        return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+NOTHING: Final = Selector(selectable=False)
+"""Selects no object; its text is empty, like that of EVERYTHING."""
+EVERYTHING: Final = Selector()
+"""Selects every object."""
+
+
+def selector_of(selector: LabelSelector | None) -> Selector:
+    """The selector that an API object holds: a missing one selects nothing, an empty one everything.
+
+    Raises:
+        SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key is told.
+    """
+    if selector is None:
+        return NOTHING
+    requirements = [requirement_of(key, Operator.EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())]
+    for expression in selector.match_expressions:
+        operator = _OPERATORS_OF_API.get(expression.operator)
+        if operator is None:
+            raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
+        requirements.append(requirement_of(expression.key, operator, expression.values))
+    return selector_with(requirements)
+
+
+def selector_from_labels(labels: Mapping[str, str]) -> Selector:
+    """Selects objects that have all these labels; nothing is validated. Upstream: selector.go, SelectorFromSet."""
+    return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
+
+
+def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector:
+    """The selector, narrowed to objects that have all these labels; nothing stays nothing."""
+    if not selector.selectable:
+        return NOTHING
+    added = (Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
+    return selector_with((*selector.requirements, *added))
+
+
+def selector_with(requirements: Iterable[Requirement]) -> Selector:
+    """The selector of all these requirements; those of one key keep their order. Upstream: selector.go, ByKey."""
+    return Selector(tuple(sorted(requirements, key=attrgetter("key"))))
+
+
+def requirement_of(key: str, operator: Operator, values: Sequence[str], path: str = "") -> Requirement:
+    """A requirement that is fit to be used.
+
+    Arguments:
+        path: where it stands, for the message.
+
+    Raises:
+        SelectorError: it is not; all of its faults are told.
+    """
+    errors = requirement_errors(key, operator, values, path)
+    if errors:
+        raise SelectorError(aggregate(errors))
+    return Requirement(key, operator, tuple(values))
+
+
+def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[str]:
+    """What is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
+    errors = []
+    wrong = label_key_errors(key)
+    if wrong:
+        errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
+    values_path = child(path, "values")
+    if operator in _IS_SET and not values:
+        errors.append(invalid(values_path, values, "for 'in', 'notin' operators, values set can't be empty"))
+    elif operator in _IS_EXACT and len(values) != 1:
+        errors.append(invalid(values_path, values, "exact-match compatibility requires one single value"))
+    elif operator in _IS_UNARY and values:
+        errors.append(invalid(values_path, values, "values set must be empty for exists and does not exist"))
+    elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+        if len(values) != 1:
+            errors.append(invalid(values_path, values, "for 'Gt', 'Lt' operators, exactly one value is required"))
+        for place, value in enumerate(values):
+            if parse_int64(value) is None:
+                errors.append(invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer"))
+    for place, value in enumerate(values):
+        wrong = label_value_errors(value)
+        if wrong:
+            errors.append(invalid(index(index(values_path, place), key), value, "; ".join(wrong)))
+    return errors

@@ -1,0 +1,216 @@
+"""Node selectors and node affinity, read once: terms of label requirements and node name requirements, or what is wrong with them.
+
+Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.objects.field_errors import aggregate, child, index, invalid, not_supported
+from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, requirement_errors, selector_from_labels
+from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.objects.node import Node
+from extender.objects.pod import Pod, PreferredSchedulingTerm
+
+NAME_FIELD: Final = "metadata.name"
+"""The one field of a node that a term can speak of."""
+
+_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+    "Gt": Operator.GREATER_THAN,
+    "Lt": Operator.LESS_THAN,
+}
+_FIELD_OPERATORS: Final = ("In", "NotIn")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """A field of the node is `value`, or is not if `negated`. Any field but NAME_FIELD reads as empty."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+    def matches_name(self, name: str) -> bool:
+        """Whether a node of this name fulfils it."""
+        return ((name if self.field == NAME_FIELD else "") == self.value) != self.negated
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ParsedTerm:
+    """All `expressions` and all `fields` together; a term with `errors` has neither and matches no node."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def matches(self, node: Node) -> bool:
+        """Whether the node fulfils the term. A node without a name fulfils every field requirement."""
+        if self.errors:
+            return False
+        labels, name = node.labels, node.name
+        if not all(expression.matches_value(labels.get(expression.key)) for expression in self.expressions):
+            return False
+        return not name or all(requirement.matches_name(name) for requirement in self.fields)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ParsedNodeSelector:
+    """Any one of `terms`. Empty terms match nothing and are left out."""
+
+    terms: tuple[ParsedTerm, ...] = ()
+
+    @property
+    def error(self) -> str | None:
+        """What is wrong with the terms, as one text; None if nothing is."""
+        errors = [error for term in self.terms for error in term.errors]
+        return aggregate(errors) if errors else None
+
+    def matches(self, node: Node) -> bool:
+        """Whether a term matches the node; terms with errors do not stand in the way of others.
+
+        Upstream: nodeaffinity.go, LazyErrorNodeSelector.Match.
+        """
+        return any(term.matches(node) for term in self.terms)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RequiredNodeAffinity:
+    """What a pod demands of its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None demands nothing."""
+
+    labels: Selector | None = None
+    selector: ParsedNodeSelector | None = None
+
+    def matches(self, node: Node) -> bool:
+        """Whether the node is good enough. Upstream: nodeaffinity.go, RequiredNodeAffinity.Match."""
+        if self.labels is not None and not self.labels.matches(node.labels):
+            return False
+        return self.selector is None or self.selector.matches(node)
+
+    def error(self, node: Node) -> str | None:
+        """The faulty terms, if the node did not match and they could have made it match; else None."""
+        if self.selector is None or self.matches(node):
+            return None
+        return self.selector.error if self.labels is None or self.labels.matches(node.labels) else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    """A node that matches `term` is worth `weight` more."""
+
+    weight: int
+    term: ParsedTerm
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreferredTerms:
+    """What a pod would like of its node. Terms of weight 0 and empty terms are left out."""
+
+    terms: tuple[PreferredTerm, ...] = ()
+
+    def score(self, node: Node) -> int:
+        """The weights of all terms that match the node, together."""
+        return sum(preferred.weight for preferred in self.terms if preferred.term.matches(node))
+
+
+def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
+    """What the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go, GetRequiredNodeAffinity."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity.required if affinity else None
+    return RequiredNodeAffinity(
+        labels=selector_from_labels(pod.spec.node_selector) if pod.spec.node_selector else None,
+        selector=node_selector_of(required) if required is not None else None,
+    )
+
+
+def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
+    """The selector with its faulty terms marked as such.
+
+    Arguments:
+        path: where the selector stands, for the messages.
+
+    Upstream: nodeaffinity.go, NewLazyErrorNodeSelector.
+    """
+    terms_path = child(path, "nodeSelectorTerms")
+    terms = enumerate(selector.node_selector_terms)
+    return ParsedNodeSelector(tuple(_term(term, index(terms_path, place)) for place, term in terms if not _is_empty(term)))
+
+
+def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
+    """The selector, without any fault.
+
+    Raises:
+        SelectorError: a term is faulty; all faults are told.
+
+    Upstream: nodeaffinity.go, NewNodeSelector.
+    """
+    parsed = node_selector_of(selector, path)
+    if parsed.error is not None:
+        raise SelectorError(parsed.error)
+    return parsed
+
+
+def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
+    """The terms that can raise a score.
+
+    Raises:
+        SelectorError: a term is faulty; all faults are told.
+
+    Upstream: nodeaffinity.go, NewPreferredSchedulingTerms.
+    """
+    parsed = tuple(
+        PreferredTerm(preferred.weight, _term(preferred.preference, index(path, place)))
+        for place, preferred in enumerate(terms)
+        if preferred.weight != 0 and not _is_empty(preferred.preference)
+    )
+    errors = [error for preferred in parsed for error in preferred.term.errors]
+    if errors:
+        raise SelectorError(aggregate(errors))
+    return PreferredTerms(parsed)
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _term(term: NodeSelectorTerm, path: str) -> ParsedTerm:
+    errors: list[str] = []
+    expressions = [
+        _expression(expression, index(child(path, "matchExpressions"), place), errors)
+        for place, expression in enumerate(term.match_expressions)
+    ]
+    fields = [_field(field, index(child(path, "matchFields"), place), errors) for place, field in enumerate(term.match_fields)]
+    if errors:
+        return ParsedTerm(errors=tuple(errors))
+    return ParsedTerm(tuple(filter(None, expressions)), tuple(filter(None, fields)))
+
+
+def _expression(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> Requirement | None:
+    """The requirement; its faults are added to `errors`."""
+    operator = _OPERATORS.get(expression.operator)
+    if operator is None:
+        errors.append(not_supported(child(path, "operator"), expression.operator, _OPERATORS))
+        return None
+    errors += requirement_errors(expression.key, operator, expression.values, path)
+    return Requirement(expression.key, operator, tuple(expression.values))
+
+
+def _field(field: NodeSelectorRequirement, path: str, errors: list[str]) -> FieldRequirement | None:
+    """The requirement; its faults are added to `errors`."""
+    if field.operator not in _FIELD_OPERATORS:
+        errors.append(not_supported(child(path, "operator"), field.operator, _FIELD_OPERATORS))
+        return None
+    if len(field.values) != 1:
+        errors.append(invalid(child(path, "values"), field.values, "must have one element"))
+        return None
+    return FieldRequirement(field.key, field.values[0], negated=field.operator == "NotIn")
