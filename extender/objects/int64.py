@@ -47,3 +47,32 @@ def divide_away(amount: int, zeros: int) -> tuple[int, bool]:
     quotient, rest = divmod(abs(amount), ten_to(zeros))
     rounded = quotient + (rest > 0)
     return (-rounded if amount < 0 else rounded), rest == 0
+
+
+def scale_big(unscaled: int, zeros: int) -> int:
+    """`unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
+    if zeros >= 0:
+        # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
+        return wrap(unscaled * (ten_to(zeros) if zeros < 19 else MIN_INT64))
+    divisor = ten_to(-zeros)
+    if unscaled < MAX_INT64 and zeros > -19:
+        number = wrap(unscaled)
+        quotient = abs(number) // divisor
+        return (-quotient if number < 0 else quotient) + (number % divisor != 0)
+    quotient, rest = divmod(unscaled, divisor)
+    return wrap(quotient + (rest != 0))
+
+
+def add_scaled(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
+    """Amount and exponent of a sum of int64 forms, or None when it does not fit one. Upstream: amount.go, int64Amount.Add."""
+    if theirs == 0:
+        return mine, my_exponent
+    if mine == 0:
+        return theirs, their_exponent
+    exponent = min(my_exponent, their_exponent)
+    mine, mine_fits = scale_up(mine, my_exponent - exponent)
+    theirs, theirs_fits = scale_up(theirs, their_exponent - exponent)
+    total = mine + theirs
+    if not (mine_fits and theirs_fits and MIN_INT64 <= total <= MAX_INT64):
+        return None
+    return total, exponent

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
-from extender.objects.int64 import MAX_INT64, MIN_INT64, divide_away, scale_up, ten_to, wrap
+from extender.objects.int64 import MAX_INT64, MIN_INT64, add_scaled, divide_away, scale_big, scale_up, ten_to, wrap
 
 RawQuantity = str | int | float
 """A quantity as JSON held it: a string or a number."""
@@ -136,7 +136,7 @@ class Quantity:
         Upstream: amount.go, AsScaledInt64; scale_int.go, scaledValue.
         """
         if self.is_big:
-            return _scaled_big(self.amount, self.exponent - scale)
+            return scale_big(self.amount, self.exponent - scale)
         if self.exponent < scale:
             return divide_away(self.amount, scale - self.exponent)[0]
         return scale_up(self.amount, self.exponent - scale)[0]
@@ -156,7 +156,7 @@ class Quantity:
         """The sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
         notation = other.format if self.is_zero else self.format
         if not self.is_big and not other.is_big:
-            total = _add_small(self.amount, self.exponent, other.amount, other.exponent)
+            total = add_scaled(self.amount, self.exponent, other.amount, other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
         exponent = min(self.exponent, other.exponent)
@@ -167,7 +167,7 @@ class Quantity:
         if not self.is_big and not other.is_big:
             notation = other.format if self.is_zero else self.format
             # Beware: upstream's -b wraps for the least int64, and so it does here.
-            total = _add_small(self.amount, self.exponent, wrap(-other.amount), other.exponent)
+            total = add_scaled(self.amount, self.exponent, wrap(-other.amount), other.exponent)
             if total is not None:
                 return Quantity(*total, False, notation)
         return self.add(replace(other, amount=-other.amount, is_big=True))
@@ -340,35 +340,6 @@ def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
     if notation == BINARY_SI and 0 < number < ten_to(-scale):
         notation = DECIMAL_SI
     return Quantity(number, scale, True, notation)
-
-
-def _scaled_big(unscaled: int, zeros: int) -> int:
-    """`unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
-    if zeros >= 0:
-        # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
-        return wrap(unscaled * (ten_to(zeros) if zeros < 19 else MIN_INT64))
-    divisor = ten_to(-zeros)
-    if unscaled < MAX_INT64 and zeros > -19:
-        number = wrap(unscaled)
-        quotient = abs(number) // divisor
-        return (-quotient if number < 0 else quotient) + (number % divisor != 0)
-    quotient, rest = divmod(unscaled, divisor)
-    return wrap(quotient + (rest != 0))
-
-
-def _add_small(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
-    """Amount and exponent of a sum of int64 forms, or None when it does not fit one. Upstream: amount.go, int64Amount.Add."""
-    if theirs == 0:
-        return mine, my_exponent
-    if mine == 0:
-        return theirs, their_exponent
-    exponent = min(my_exponent, their_exponent)
-    mine, mine_fits = scale_up(mine, my_exponent - exponent)
-    theirs, theirs_fits = scale_up(theirs, their_exponent - exponent)
-    total = mine + theirs
-    if not (mine_fits and theirs_fits and MIN_INT64 <= total <= MAX_INT64):
-        return None
-    return total, exponent
 
 
 def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
