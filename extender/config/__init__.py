@@ -1,0 +1,70 @@
+"""KubeSchedulerConfiguration as frozen values: read strictly, with v1's defaults, validated in upstream's words, written as upstream does.
+
+No plugin is known here by more than its name, the extension points it implements and the type of its arguments; who runs where in the end
+is worked out by `extender.runtime.profiles`.
+"""
+
+from extender.config.completion import calling_order, complete
+from extender.config.configuration import ClientConnection, Configuration, LeaderElection, PluginConfig, Profile
+from extender.config.default_plugins import DEFAULT_PLUGINS, IN_TREE_POINTS
+from extender.config.duration import Duration
+from extender.config.errors import ConfigErrors, FieldError
+from extender.config.extenders import Extender, ExtenderManagedResource, ExtenderTLSConfig
+from extender.config.loading import default_configuration, load, load_file
+from extender.config.plugin_args import (
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
+    InterPodAffinityArgs,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+)
+from extender.config.plugin_sets import EXTENSION_POINTS, MULTI_POINT, Plugin, Plugins, PluginSet
+from extender.config.validation import validate
+from extender.config.writing import written
+
+__all__ = [
+    "DEFAULT_PLUGINS",
+    "EXTENSION_POINTS",
+    "IN_TREE_POINTS",
+    "MULTI_POINT",
+    "ClientConnection",
+    "ConfigErrors",
+    "Configuration",
+    "DefaultPreemptionArgs",
+    "Duration",
+    "DynamicResourcesArgs",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
+    "FieldError",
+    "InterPodAffinityArgs",
+    "LeaderElection",
+    "NodeAffinityArgs",
+    "NodeResourcesBalancedAllocationArgs",
+    "NodeResourcesFitArgs",
+    "Plugin",
+    "PluginConfig",
+    "PluginSet",
+    "Plugins",
+    "PodTopologySpreadArgs",
+    "Profile",
+    "RequestedToCapacityRatioParam",
+    "ResourceSpec",
+    "ScoringStrategy",
+    "UtilizationShapePoint",
+    "VolumeBindingArgs",
+    "calling_order",
+    "complete",
+    "default_configuration",
+    "load",
+    "load_file",
+    "validate",
+    "written",
+]

@@ -1,0 +1,116 @@
+"""KubeSchedulerConfiguration as a frozen value: `Configuration()` is the default one.
+
+Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go; pkg/scheduler/apis/config/v1,
+defaults.go (v1.36.2).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.config.default_plugins import DEFAULT_PLUGINS
+from extender.config.duration import Duration
+from extender.config.extenders import EXTENDER, Extender
+from extender.config.kinds import BOOL, DURATION, FLOAT32, INT32, INT64, STRING
+from extender.config.plugin_args import ARGS_OF
+from extender.config.plugin_sets import Plugins
+from extender.config.wire import ListOf, struct_of, wire
+from extender.objects.pod import DEFAULT_SCHEDULER_NAME
+
+GROUP: Final = "kubescheduler.config.k8s.io"
+API_VERSION: Final = f"{GROUP}/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElection:
+    """Who of several replicas schedules. Upstream: LeaderElectionConfiguration."""
+
+    leader_elect: bool = field(default=True, metadata=wire(BOOL))
+    lease_duration: Duration = field(default=Duration.of(15), metadata=wire(DURATION, zero_is_default=True))
+    renew_deadline: Duration = field(default=Duration.of(10), metadata=wire(DURATION, zero_is_default=True))
+    retry_period: Duration = field(default=Duration.of(2), metadata=wire(DURATION, zero_is_default=True))
+    resource_lock: str = field(default="leases", metadata=wire(STRING, zero_is_default=True))
+    resource_name: str = field(default="kube-scheduler", metadata=wire(STRING, zero_is_default=True))
+    resource_namespace: str = field(default="kube-system", metadata=wire(STRING, zero_is_default=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConnection:
+    """How the API server is talked to; queries per second, and how many may come at once. Upstream: ClientConnectionConfiguration."""
+
+    kubeconfig: str = field(default="", metadata=wire(STRING))
+    accept_content_types: str = field(default="", metadata=wire(STRING))
+    content_type: str = field(default="application/vnd.kubernetes.protobuf", metadata=wire(STRING, zero_is_default=True))
+    qps: float = field(default=50.0, metadata=wire(FLOAT32, zero_is_default=True))
+    burst: int = field(default=100, metadata=wire(INT32, zero_is_default=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """The arguments of one plugin: an args value if it is in-tree and has a type for them, else plain JSON; None if nothing was given."""
+
+    name: str
+    args: object = None
+
+
+def with_default_args(plugins: Plugins, given: Iterable[PluginConfig] = ()) -> tuple[PluginConfig, ...]:
+    """What is given, then the default arguments of the other enabled plugins that have an args type, by name.
+
+    Upstream: defaults.go, setDefaults_KubeSchedulerProfile.
+    """
+    given = tuple(given)
+    missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
+    return (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
+
+
+def enabled_names(plugins: Plugins) -> set[str]:
+    """The names that are enabled anywhere."""
+    return {plugin.name for point in plugins.values() for plugin in point.enabled}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A scheduler among those in this process: pods choose it by its name.
+
+    Attributes:
+        percentage_of_nodes_to_score: None takes the configuration's.
+        plugins: the defaults merged with what was written; `extender.runtime.profiles` makes of them who runs where.
+        plugin_configs: arguments in the order in which they were written, then defaulted ones.
+    """
+
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Plugins = field(default_factory=lambda: DEFAULT_PLUGINS)
+    plugin_configs: tuple[PluginConfig, ...] = with_default_args(DEFAULT_PLUGINS)
+
+    @property
+    def plugin_config(self) -> Mapping[str, object]:
+        """The arguments by plugin name."""
+        return {config.name: config.args for config in self.plugin_configs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """All that a configuration file says. Upstream: KubeSchedulerConfiguration."""
+
+    parallelism: int = field(default=16, metadata=wire(INT32))
+    leader_election: LeaderElection = field(
+        default=LeaderElection(), metadata=wire(struct_of(LeaderElection, "v1alpha1.LeaderElectionConfiguration"))
+    )
+    client_connection: ClientConnection = field(
+        default=ClientConnection(), metadata=wire(struct_of(ClientConnection, "v1alpha1.ClientConnectionConfiguration"))
+    )
+    enable_profiling: bool = field(default=True, metadata=wire(BOOL))
+    enable_contention_profiling: bool = field(default=True, metadata=wire(BOOL))
+    percentage_of_nodes_to_score: int = field(default=0, metadata=wire(INT32))
+    pod_initial_backoff_seconds: int = field(default=1, metadata=wire(INT64))
+    pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
+    profiles: tuple[Profile, ...] = (Profile(),)
+    extenders: tuple[Extender, ...] = field(default=(), metadata=wire(ListOf(EXTENDER), omit_empty=True))
+    delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+
+    @classmethod
+    def default(cls) -> "Configuration":
+        """What an empty configuration file means."""
+        return cls()

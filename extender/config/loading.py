@@ -1,0 +1,257 @@
+"""From the text of a configuration file to a `Configuration`: decoded strictly, defaulted, validated.
+
+Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kube-scheduler/config/v1, types.go, DecodeNestedObjects;
+apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+from extender.config.configuration import API_VERSION, KIND, Configuration, PluginConfig, Profile, with_default_args
+from extender.config.default_plugins import DEFAULT_PLUGINS
+from extender.config.errors import ConfigErrors
+from extender.config.json_text import Json, JsonError, Object, as_json, parse_json, plain
+from extender.config.kinds import INT32, RAW, STRING, WireError
+from extender.config.plugin_args import ARGS_KINDS, ARGS_OF
+from extender.config.plugin_sets import PLUGINS, Plugins, merge
+from extender.config.validation import validate
+from extender.config.wire import ListOf, Member, Struct, members_of, read, struct_of, wire
+from extender.config.yaml_text import YamlDocument, YamlError, read_yaml
+from extender.objects.field_errors import quoted
+from extender.objects.pod import DEFAULT_SCHEDULER_NAME
+
+_SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
+_INTERNAL: Final = "__internal"
+_TYPE_META_GO: Final = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+_SEVERAL_DOCUMENTS: Final = "yaml: several documents in one configuration file, where only the first would be used"
+
+
+def load(text: str | bytes, *, ignore_further_documents: bool = False) -> Configuration:
+    """The configuration that the text of a file says.
+
+    Arguments:
+        ignore_further_documents: read the first YAML document and ignore others, as kube-scheduler does; without it they are an error.
+
+    Raises:
+        ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors at once).
+    """
+    configuration = _decode(text, ignore_further_documents)
+    errors = validate(configuration)
+    if errors:
+        raise ConfigErrors(errors, "validation")
+    return configuration
+
+
+def load_file(path: str | Path) -> Configuration:
+    """The configuration that a file says.
+
+    Raises:
+        ConfigErrors: as `load`; also if the file cannot be read.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as exc:
+        _refuse(f"open {path}: {(exc.strerror or str(exc)).lower()}", exc)
+    return load(text)
+
+
+def default_configuration() -> Configuration:
+    """What an empty configuration says."""
+    return Configuration.default()
+
+
+@dataclass(frozen=True, slots=True)
+class _PluginConfigAsWritten:
+    name: str = field(default="", metadata=wire(STRING))
+    args: Json = field(default=None, metadata=wire(RAW))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ProfileAsWritten:
+    scheduler_name: str | None = field(default=None, metadata=wire(STRING))
+    percentage_of_nodes_to_score: int | None = field(default=None, metadata=wire(INT32))
+    plugins: Plugins | None = field(default=None, metadata=wire(PLUGINS))
+    plugin_config: tuple[_PluginConfigAsWritten, ...] = field(
+        default=(), metadata=wire(ListOf(struct_of(_PluginConfigAsWritten, "v1.PluginConfig")))
+    )
+
+
+_CONFIGURATION: Final = Struct(
+    f"v1.{KIND}",
+    (
+        Member("kind", "kind", STRING),
+        Member("apiVersion", "api_version", STRING),
+        Member("profiles", "profiles", ListOf(struct_of(_ProfileAsWritten, "v1.KubeSchedulerProfile"))),
+        *members_of(Configuration),
+    ),
+    dict,
+)
+_KINDS: Final[dict[str, Struct]] = {KIND: _CONFIGURATION, **ARGS_KINDS}
+
+
+class _UnreadableError(Exception):
+    """A document, or arguments in it, cannot be decoded."""
+
+
+class _GroupVersionKind(NamedTuple):
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """As it stands in apiVersion."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_kind(self) -> str:
+        """As upstream prints a GroupKind."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+def _decode(text: str | bytes, ignore_further_documents: bool) -> Configuration:
+    try:
+        text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.encode().decode("utf-8-sig")
+        document = _document(text)
+        kind, found, forbidden = _read_object(document.value, text, _GroupVersionKind("", "", ""))
+    except UnicodeError as exc:
+        _refuse("yaml: the configuration is not UTF-8", exc)
+    except (_UnreadableError, YamlError) as exc:
+        _refuse(str(exc), exc)
+    if document.others and not ignore_further_documents:
+        _refuse(_SEVERAL_DOCUMENTS)
+    if document.duplicates:
+        forbidden.insert(0, "\n  ".join(("yaml: unmarshal errors:", *document.duplicates)))
+    profiles = _profiles(found["profiles"], forbidden) if kind.kind == KIND and "profiles" in found else ()
+    if forbidden:
+        _refuse(_strict_error(forbidden))
+    if kind.kind != KIND:
+        _refuse(f"couldn't decode as {KIND}, got {kind.api_version}, Kind={kind.kind}: ")
+    return _defaulted(found, profiles)
+
+
+def _refuse(text: str, cause: BaseException | None = None) -> NoReturn:
+    raise ConfigErrors([("", text)], "load") from cause
+
+
+def _strict_error(forbidden: list[str]) -> str:
+    return "strict decoding error: " + ", ".join(forbidden)
+
+
+def _document(text: str) -> YamlDocument:
+    """What begins with a brace is JSON and nothing else; all other text is YAML."""
+    if not text.lstrip().startswith("{"):
+        return read_yaml(text)
+    try:
+        return YamlDocument(parse_json(text))
+    except JsonError as exc:
+        raise _UnreadableError(f"couldn't get version/kind; json parse error: {exc}") from exc
+
+
+def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
+    """An object of whichever registered kind it says it is, or of the default one; and what is forbidden in it."""
+    kind = _interpret(value, default)
+    if not kind.kind:
+        raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
+    if not kind.version:
+        raise _UnreadableError(f"Object 'apiVersion' is missing in '{text}'")
+    if kind.api_version != API_VERSION or kind.kind not in _KINDS:
+        version = f"version {quoted(kind.api_version)}"
+        if kind.version == _INTERNAL:
+            version = f"the internal version of group {quoted(kind.group)}"
+        raise _UnreadableError(f"no kind {quoted(kind.kind)} is registered for {version} in scheme {quoted(_SCHEME)}")
+    try:
+        return kind, *read(_KINDS[kind.kind], Object() if value is None else value)
+    except WireError as exc:
+        raise _UnreadableError(str(exc)) from exc
+
+
+def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
+    """What the object says it is. Upstream: SimpleMetaFactory.Interpret, gvkWithDefaults."""
+    if value is not None and not isinstance(value, Object):
+        raise _UnreadableError(_no_type_meta(value, f"Go value of type {_TYPE_META_GO}"))
+    said = {"apiVersion": "", "kind": ""}
+    # This one look at the members does not care for upper and lower case; the strict reading that follows does.
+    names = {name.casefold(): name for name in said}
+    for key, item in value.members if value is not None else ():
+        name = names.get(key.casefold())
+        if name is None or item is None:
+            continue
+        if not isinstance(item, str):
+            raise _UnreadableError(_no_type_meta(item, f"Go struct field .{name} of type string"))
+        said[name] = item
+    group, version = _group_version(said["apiVersion"])
+    if not version and group in ("", default.group):
+        group, version = default.group, default.version
+    return _GroupVersionKind(group, version, said["kind"] or default.kind)
+
+
+def _no_type_meta(value: Json, where: str) -> str:
+    sort = (
+        "object" if isinstance(value, Object) else "array" if isinstance(value, list) else "string" if isinstance(value, str)
+        else "bool" if isinstance(value, bool) else "number"
+    )  # fmt: skip
+    return f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into {where}"
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    if text in ("", "/"):
+        return "", ""
+    if text.count("/") > 1:
+        raise _UnreadableError(f"unexpected GroupVersion string: {text}")
+    group, _, version = text.rpartition("/")
+    return group, version
+
+
+def _profiles(written: tuple[_ProfileAsWritten, ...], forbidden: list[str]) -> tuple[Profile, ...]:
+    """The profiles with arguments decoded and defaults merged; what is forbidden in arguments is added to `forbidden`."""
+    profiles = []
+    for index, profile in enumerate(written):
+        plugins = merge(DEFAULT_PLUGINS, profile.plugins) if profile.plugins is not None else DEFAULT_PLUGINS
+        configs = []
+        for position, config in enumerate(profile.plugin_config):
+            where = f"decoding .profiles[{index}].pluginConfig[{position}]"
+            try:
+                args, wrong = _args(config)
+            except _UnreadableError as exc:
+                _refuse(f"{where}: {exc}", exc)
+            if wrong:
+                forbidden.append(f"{where}: {_strict_error([f'decoding args for plugin {config.name}: {_strict_error(wrong)}'])}")
+            configs.append(PluginConfig(config.name, args))
+        name = profile.scheduler_name
+        if name is None:
+            # Only the only profile gets a name; validation tells the others that they need one.
+            name = DEFAULT_SCHEDULER_NAME if len(written) == 1 else ""
+        profiles.append(
+            Profile(
+                scheduler_name=name,
+                percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+                plugins=plugins,
+                plugin_configs=with_default_args(plugins, configs),
+            )
+        )
+    return tuple(profiles)
+
+
+def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
+    """The arguments of one plugin, and what is forbidden in them. Upstream: PluginConfig.decodeNestedObjects."""
+    if config.name not in ARGS_OF:
+        return plain(config.args), []
+    wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
+    try:
+        kind, args, forbidden = _read_object(config.args, as_json(config.args), wanted)
+    except _UnreadableError as exc:
+        raise _UnreadableError(f"decoding args for plugin {config.name}: {exc}") from exc
+    if kind.group_kind != wanted.group_kind:
+        raise _UnreadableError(f"args for plugin {config.name} were not of type {wanted.group_kind}, got {kind.group_kind}")
+    return args, forbidden
+
+
+def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...]) -> Configuration:
+    """The members that were there, and the defaults that hang on others. Upstream: SetDefaults_KubeSchedulerConfiguration."""
+    given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
+    if profiles:
+        given["profiles"] = profiles
+    given.setdefault("enable_contention_profiling", given.get("enable_profiling", True))
+    return Configuration(**given)

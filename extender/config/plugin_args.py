@@ -1,0 +1,179 @@
+"""The arguments of the in-tree plugins, with the defaults of v1.
+
+Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.config.core_types import NODE_AFFINITY, TOPOLOGY_SPREAD_CONSTRAINT
+from extender.config.duration import Duration
+from extender.config.kinds import BOOL, DURATION_OR_NULL, INT32, INT64, STRING, Scalar
+from extender.config.wire import ListOf, Member, Struct, members_of, struct_of, wire
+from extender.objects.pod import NodeAffinity, TopologySpreadConstraint
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A resource and how much it weighs in a score."""
+
+    name: str = field(default="", metadata=wire(STRING))
+    weight: int = field(default=1, metadata=wire(INT64, zero_is_default=True, omit_empty=True))
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """The score (0 to 10) that a utilization (0 to 100) gets; in between it is interpolated."""
+
+    utilization: int = field(default=0, metadata=wire(INT32))
+    score: int = field(default=0, metadata=wire(INT32))
+
+
+_RESOURCES: Final = ListOf(struct_of(ResourceSpec, "v1.ResourceSpec"))
+_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint, "v1.UtilizationShapePoint"))
+_CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioParam:
+    """The shape of the function from utilization to score."""
+
+    shape: tuple[UtilizationShapePoint, ...] = field(default=(), metadata=wire(_SHAPE, omit_empty=True))
+
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How NodeResourcesFit scores. The type has no default once a strategy is given."""
+
+    type: str = field(default="", metadata=wire(Scalar("v1.ScoringStrategyType", str), omit_empty=True))
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
+        default=None, metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemptionArgs:
+    """How many candidates a preemption looks at: the larger of a share of the nodes, in percent, and a number."""
+
+    min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
+    min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs:
+    """How long a Filter may search on one node (zero: without end), and how long PreBind waits for devices."""
+
+    filter_timeout: Duration = field(default=Duration.of(10), metadata=wire(DURATION_OR_NULL))
+    binding_timeout: Duration = field(default=Duration.of(600), metadata=wire(DURATION_OR_NULL))
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs:
+    """What the required affinity of a pod that runs weighs in a score (0 to 100), and whether the preferred terms of such pods count."""
+
+    hard_pod_affinity_weight: int = field(default=1, metadata=wire(INT32))
+    ignore_preferred_terms_of_existing_pods: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityArgs:
+    """A node affinity that every pod of the profile has besides its own."""
+
+    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(NODE_AFFINITY, omit_none=True))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs:
+    """The resources whose use should be balanced; all weigh 1."""
+
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    """What the Fit filter overlooks (resources, and whole groups: what stands before the slash), and how it scores."""
+
+    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(ListOf(STRING), omit_empty=True))
+    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(ListOf(STRING), omit_empty=True))
+    scoring_strategy: ScoringStrategy | None = field(
+        default=ScoringStrategy(LEAST_ALLOCATED), metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True)
+    )
+
+
+SYSTEM_DEFAULTING: Final = "System"
+LIST_DEFAULTING: Final = "List"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpreadArgs:
+    """The constraints of pods that have none: those that Kubernetes has built in (`System`), or these (`List`)."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = field(
+        default=(), metadata=wire(ListOf(TOPOLOGY_SPREAD_CONSTRAINT), omit_empty=True)
+    )
+    defaulting_type: str = field(
+        default=SYSTEM_DEFAULTING,
+        metadata=wire(Scalar("v1.PodTopologySpreadConstraintsDefaulting", str), zero_is_default=True, omit_empty=True),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs:
+    """How many seconds PreBind waits for volumes. The shape belongs to a feature gate that is off, so that giving one is an error."""
+
+    bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
+    shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))
+
+
+PluginArgs = (
+    DefaultPreemptionArgs
+    | DynamicResourcesArgs
+    | InterPodAffinityArgs
+    | NodeAffinityArgs
+    | NodeResourcesBalancedAllocationArgs
+    | NodeResourcesFitArgs
+    | PodTopologySpreadArgs
+    | VolumeBindingArgs
+)
+
+_TYPE_META: Final = (Member("kind", "kind", STRING), Member("apiVersion", "api_version", STRING))
+
+
+def _args_kind(cls: type[PluginArgs]) -> Struct:
+    """The kind of an args type: its fields, besides the kind and apiVersion that an object may carry."""
+
+    def make(kind: str = "", api_version: str = "", **members: object) -> PluginArgs:
+        return cls(**members)  # type: ignore[arg-type]
+
+    return Struct(f"v1.{cls.__name__}", (*_TYPE_META, *members_of(cls)), make)
+
+
+ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
+    "DefaultPreemption": DefaultPreemptionArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "VolumeBinding": VolumeBindingArgs,
+}
+"""The in-tree plugins that have arguments, with the type of these."""
+
+ARGS_KINDS: Final[dict[str, Struct]] = {cls.__name__: _args_kind(cls) for cls in ARGS_OF.values()}
+"""The kinds of args that may be decoded, by their `kind`."""
+
+
+def write_args(args: PluginArgs) -> dict[str, object]:
+    """The arguments as v1 has them, without kind and apiVersion."""
+    return struct_of(type(args), f"v1.{type(args).__name__}").write(args)

@@ -1,0 +1,101 @@
+"""Which plugins run at which extension point, as a profile says it, and how what people write is merged with the defaults.
+
+Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, mergePlugins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from extender.config.kinds import INT32, STRING
+from extender.config.wire import ListOf, Member, Struct, struct_of, wire
+
+MULTI_POINT: Final = "multiPoint"
+
+EXTENSION_POINTS: Final = (
+    "preFilter",
+    "filter",
+    "postFilter",
+    "reserve",
+    "preScore",
+    "score",
+    "preBind",
+    "bind",
+    "postBind",
+    "permit",
+    "preEnqueue",
+    "queueSort",
+    "placementGenerate",
+    "placementScore",
+)
+"""The extension points by their names in a configuration, in the order in which a profile is built."""
+
+EVERYTHING: Final = "*"
+"""Disabled at a point, it stands for all plugins that would be there by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A plugin named at an extension point; `weight` matters where scores are given, and 0 means the default."""
+
+    name: str = field(default="", metadata=wire(STRING))
+    weight: int = field(default=0, metadata=wire(INT32))
+
+
+PLUGIN: Final = struct_of(Plugin, "v1.Plugin")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """What is enabled and what is disabled at one extension point, in order."""
+
+    enabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN), omit_empty=True))
+    disabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN), omit_empty=True))
+
+
+PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")
+
+Plugins = Mapping[str, PluginSet]
+"""The set of every extension point, and of `multiPoint`, by name."""
+
+
+def plugins(**sets: PluginSet) -> Plugins:
+    """Plugins with the sets given; the others are empty."""
+    return MappingProxyType({point: sets.get(point, PluginSet()) for point in (*EXTENSION_POINTS, MULTI_POINT)})
+
+
+def _set_of(value: Plugins, point: str) -> PluginSet:
+    return value[point]
+
+
+PLUGINS: Final = Struct("v1.Plugins", [Member(name, name, PLUGIN_SET) for name in (*EXTENSION_POINTS, MULTI_POINT)], plugins, _set_of)
+
+
+def merge(defaults: Plugins, custom: Plugins) -> Plugins:
+    """The defaults as changed by what was written, point by point."""
+    return MappingProxyType({point: merge_set(defaults[point], custom[point]) for point in defaults})
+
+
+def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """The default plugins less the disabled ones, each in its place even if re-configured, then the other custom ones.
+
+    A plugin that is both disabled and enabled goes to where it was written: this is how people re-order. One that is enabled twice stays
+    twice, and whoever builds the profile refuses it.
+
+    Upstream: default_plugins.go, mergePluginSet.
+    """
+    disabled = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled_names = {plugin.name for plugin in disabled}
+    last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
+    kept: tuple[Plugin, ...] = ()
+    if EVERYTHING not in disabled_names:
+        kept = tuple(plugin for plugin in default.enabled if plugin.name not in disabled_names)
+    replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
+    return PluginSet(
+        enabled=(
+            *(custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in kept),
+            *(plugin for index, plugin in enumerate(custom.enabled) if index not in replaced),
+        ),
+        disabled=disabled,
+    )
