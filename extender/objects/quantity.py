@@ -28,6 +28,9 @@ MAX_EXPONENT: Final = 30
 # Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
 _INT64_DIGITS: Final = 18
 
+CACHE_SIZE: Final = 32768
+"""Quantities remembered by each reader below: more than a large cluster spells, and a few megabytes at worst."""
+
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
 )
@@ -234,7 +237,7 @@ class Quantity:
         return self.amount * ten_to(self.exponent - exponent)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=CACHE_SIZE)
 def quantity_of(raw: RawQuantity) -> Quantity:
     """The quantity that a decoded JSON string or number stands for; blanks around a string do not count.
 
@@ -252,7 +255,7 @@ def quantity_of(raw: RawQuantity) -> Quantity:
     return Quantity.parse(repr(raw))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=CACHE_SIZE)
 def value_of(raw: RawQuantity) -> int:
     """Whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64.
 
@@ -262,7 +265,7 @@ def value_of(raw: RawQuantity) -> int:
     return quantity_of(raw).value()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=CACHE_SIZE)
 def milli_value_of(raw: RawQuantity) -> int:
     """Thousandths of a quantity as JSON held it, rounded up (Quantity.MilliValue()); int64.
 
@@ -272,7 +275,7 @@ def milli_value_of(raw: RawQuantity) -> int:
     return quantity_of(raw).milli_value()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=CACHE_SIZE)
 def nanos_of(raw: RawQuantity) -> int:
     """Billionths of a quantity as JSON held it, exact and unbounded: sums and maxima of them lose nothing.
 
