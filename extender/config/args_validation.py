@@ -1,4 +1,6 @@
-"""What is wrong with the arguments of the in-tree plugins. Each plugin checks its own again when it is made.
+"""What is wrong with the arguments of the in-tree plugins.
+
+`validate_..._args(path, args)` finds every error; `check_args(args)` is for a plugin that is made with the arguments.
 
 Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.2), with the feature gates of 1.36.
 """
@@ -7,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from extender.config.duration import Duration
-from extender.config.errors import FieldError, duplicate, forbidden, invalid, not_supported, required, shown_as_json
+from extender.config.errors import ConfigErrors, FieldError, duplicate, forbidden, invalid, not_supported, required, shown_as_json
 from extender.config.node_affinity_validation import validate_node_affinity
 from extender.config.plugin_args import (
     LEAST_ALLOCATED,
@@ -41,12 +43,23 @@ _ONE_SECOND: Final = Duration.of(1)
 
 
 def validate_args(path: str, args: PluginArgs) -> list[FieldError]:
-    """Every error in the arguments, by the function for their type."""
+    """What is wrong with arguments of any type."""
     return list(_VALIDATE[type(args)](path, args))
 
 
+def check_args(args: PluginArgs) -> None:
+    """Refuse wrong arguments while a plugin is made of them.
+
+    Raises:
+        ConfigErrors: every error, as upstream's plugin constructors report them.
+    """
+    errors = validate_args("", args)
+    if errors:
+        raise ConfigErrors(errors, "create")
+
+
 def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateDefaultPreemptionArgs."""
+    """The share is 0 to 100 percent, the number is not negative, and they are not both zero. Upstream: ValidateDefaultPreemptionArgs."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = child(path, "minCandidateNodesPercentage"), child(path, "minCandidateNodesAbsolute")
     if not 0 <= percentage <= 100:
@@ -59,7 +72,7 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
 
 
 def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateDynamicResourcesArgs."""
+    """No negative filter timeout, and at least a second for binding. Upstream: ValidateDynamicResourcesArgs."""
     if args.filter_timeout.nanoseconds < 0:
         yield invalid(child(path, "filterTimeout"), str(args.filter_timeout), "must be zero or positive")
     if args.binding_timeout < _ONE_SECOND:
@@ -67,19 +80,19 @@ def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> It
 
 
 def validate_inter_pod_affinity_args(path: str, args: InterPodAffinityArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateInterPodAffinityArgs."""
+    """The weight is 0 to 100. Upstream: ValidateInterPodAffinityArgs."""
     if not 0 <= args.hard_pod_affinity_weight <= 100:
         yield invalid(child(path, "hardPodAffinityWeight"), args.hard_pod_affinity_weight, "not in valid range [0, 100]")
 
 
 def validate_node_affinity_args(path: str, args: NodeAffinityArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateNodeAffinityArgs."""
+    """Selectors can be made of all terms. Upstream: ValidateNodeAffinityArgs."""
     if args.added_affinity is not None:
         yield from validate_node_affinity(child(path, "addedAffinity"), args.added_affinity)
 
 
 def validate_node_resources_balanced_allocation_args(path: str, args: NodeResourcesBalancedAllocationArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
+    """Each resource once, and with weight 1. Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
     seen: set[str] = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{child(path, 'resources')}[{index}]"
@@ -91,7 +104,10 @@ def validate_node_resources_balanced_allocation_args(path: str, args: NodeResour
 
 
 def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateNodeResourcesFitArgs. Upstream looks at these only when the plugin is made."""
+    """Resources have names, weights are 1 to 100, and a shape goes with the one strategy that has one.
+
+    Upstream: ValidateNodeResourcesFitArgs. It is called only when the plugin is made.
+    """
     for index, name in enumerate(args.ignored_resources):
         yield from _label_name(f"{child(path, 'ignoredResources')}[{index}]", name)
     for index, group in enumerate(args.ignored_resource_groups):
@@ -107,7 +123,10 @@ def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> I
 
 
 def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) -> Iterator[FieldError]:
-    """Upstream: ValidatePodTopologySpreadArgs."""
+    """Constraints are given only if they are to be used; each is sound, without a selector, and there once.
+
+    Upstream: ValidatePodTopologySpreadArgs.
+    """
     type_path = child(path, "defaultingType")
     if args.defaulting_type not in (SYSTEM_DEFAULTING, LIST_DEFAULTING):
         yield not_supported(type_path, shown_as_json(args.defaulting_type), (SYSTEM_DEFAULTING, LIST_DEFAULTING))
@@ -124,7 +143,7 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
 
 
 def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator[FieldError]:
-    """Upstream: ValidateVolumeBindingArgs, with the gate StorageCapacityScoring off."""
+    """No negative timeout, and no shape, since the gate StorageCapacityScoring is off. Upstream: ValidateVolumeBindingArgs."""
     if args.bind_timeout_seconds < 0:
         yield invalid(
             child(path, "bindTimeoutSeconds"),

@@ -1,0 +1,56 @@
+"""Configuration files are read, defaulted, validated, resolved and written as the real scheduler does it."""
+
+import pytest
+
+from extender.config import IN_TREE_POINTS, ConfigErrors, load, written
+from extender.runtime.profiles import ResolvedProfile, check_profiles
+from tests.parity.cases import component_cases
+
+CASES = component_cases("config")
+WITHOUT_PLUGINS_BY_DEFAULT = ("placementGenerate", "placementScore")
+
+# The wording of these is the Go release's, not Kubernetes': only that the document is refused is compared, and what stands before them.
+GO_WORDS = ("json: ", "invalid character", "unexpected end of JSON", "yaml: ")
+
+
+def answer(text):
+    """What the corpus would say of the text."""
+    try:
+        configuration = load(text, ignore_further_documents=True)
+        resolved = check_profiles(configuration, IN_TREE_POINTS)
+    except ConfigErrors as exc:
+        found = {"stage": exc.stage, "error": str(exc)}
+        if exc.stage == "validation":
+            found["errors"] = [error.text for error in exc.errors]
+        return found
+    return {
+        "stage": "ok",
+        "written": written(configuration),
+        "resolved": {name: by_point(profile) for name, profile in resolved.items()},
+    }
+
+
+def by_point(profile: ResolvedProfile):
+    points = {point: list(names) for point, names in profile.plugins.items() if point not in WITHOUT_PLUGINS_BY_DEFAULT}
+    points["score"] = [{"name": name, "weight": profile.score_weights[name]} for name in profile.plugins["score"]]
+    return points
+
+
+def without_go_words(error):
+    begin = min((error.index(words) for words in GO_WORDS if words in error), default=len(error))
+    return error[:begin]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_configuration_ends_where_it_ends_in_the_real_scheduler(case):
+    expected = dict(case["expect"])
+
+    found = answer(case["input"]["text"])
+
+    alternatives = expected.pop("errorOneOf", None) or [expected.get("error", "")]
+    if found["stage"] == "load":
+        found["error"] = without_go_words(found["error"])
+        alternatives = [without_go_words(error) for error in alternatives]
+    if "error" in expected and found.get("error") in alternatives:
+        expected["error"] = found["error"]
+    assert found == expected
