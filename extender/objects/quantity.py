@@ -29,7 +29,7 @@ MAX_EXPONENT: Final = 30
 _INT64_DIGITS: Final = 18
 
 CACHE_SIZE: Final = 32768
-"""Quantities remembered by each reader below: more than a large cluster spells, and a few megabytes at worst."""
+"""Quantities remembered by each reader below: more than a large cluster spells, and some tens of megabytes in all at worst."""
 
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
