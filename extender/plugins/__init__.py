@@ -1,0 +1,39 @@
+"""The in-tree plugins, one file or folder each. None imports another, and none is known to the runtime but by `IN_TREE`."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from extender.framework import Plugin
+from extender.plugins.default_binder import DefaultBinder
+from extender.plugins.default_preemption import DefaultPreemption
+from extender.plugins.image_locality import ImageLocality
+from extender.plugins.node_affinity import NodeAffinity
+from extender.plugins.node_declared_features import NodeDeclaredFeatures
+from extender.plugins.node_name import NodeName
+from extender.plugins.node_ports import NodePorts
+from extender.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.priority_sort import PrioritySort
+from extender.plugins.scheduling_gates import SchedulingGates
+from extender.plugins.taint_toleration import TaintToleration
+
+IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
+    {
+        "SchedulingGates": SchedulingGates,
+        "PrioritySort": PrioritySort,
+        "NodeUnschedulable": NodeUnschedulable,
+        "NodeName": NodeName,
+        "TaintToleration": TaintToleration,
+        "NodeAffinity": NodeAffinity,
+        "NodePorts": NodePorts,
+        "NodeResourcesFit": NodeResourcesFit,
+        "DefaultPreemption": DefaultPreemption,
+        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+        "ImageLocality": ImageLocality,
+        "DefaultBinder": DefaultBinder,
+        "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    }
+)
+"""Name -> class, in the order of the default profile."""

@@ -1,0 +1,59 @@
+"""ImageLocality: nodes that need not pull the pod's images."""
+
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.snapshot.axes import Int64s
+
+MEBIBYTE: Final = 1024 * 1024
+MIN_THRESHOLD: Final = 23 * MEBIBYTE
+"""Less than this on the node is worth nothing."""
+MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
+"""More than this for each container is worth no more."""
+
+
+@final
+class ImageLocality(fwk.ScorePlugin):
+    """Prefers nodes that have the pod's images, the larger and the more widespread the better.
+
+    Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
+    """
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) 0..100: bytes of the pod's images on the node, each scaled by the share of nodes that have it."""
+        spec = pod.spec
+        num_containers = len(spec.init_containers) + len(spec.containers)
+        ceiling = MAX_CONTAINER_THRESHOLD * num_containers
+        present = np.zeros(len(rows), np.int64)
+        for image in _images(pod):
+            name = normalized_image_name(image)
+            value = _scaled_size(rows.snapshot, name)
+            if value:
+                present += rows.has_image(name) * np.int64(value)
+        clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
+        scores: Int64s = fwk.MAX_NODE_SCORE * (clamped - MIN_THRESHOLD) // (ceiling - MIN_THRESHOLD)
+        return scores
+
+
+def normalized_image_name(name: str) -> str:
+    """The image's name with a tag: `latest` if it has none."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _images(pod: fwk.Pod) -> list[str]:
+    """The images of init containers, containers and image volumes, as often as they occur."""
+    spec = pod.spec
+    containers = [container.image for container in (*spec.init_containers, *spec.containers)]
+    return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
+
+
+def _scaled_size(snapshot: fwk.Snapshot, name: str) -> int:
+    """Bytes of the image times the share of nodes that have it; 0 for an image nobody has. Upstream: scaledImageScore."""
+    image = snapshot.nodes.images.get(name)
+    if image is None:
+        return 0
+    # float64 on purpose: upstream rounds in the same places.
+    spread = len(image.nodes) / len(snapshot.nodes)
+    return int(float(image.size) * spread)

@@ -1,0 +1,131 @@
+"""NodeAffinity: nodes that a pod asks for by label or name, and those that the profile asks for on behalf of all pods."""
+
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.config.node_affinity_validation import validate_node_affinity
+from extender.config.plugin_args import NodeAffinityArgs
+from extender.objects.field_errors import aggregate
+from extender.objects.label_selectors import SelectorError
+from extender.objects.meta import NodeSelector
+from extender.objects.node_selectors import NAME_FIELD, PreferredTerms, node_selector_of, preferred_terms
+from extender.objects.pod import NodeAffinity as NodeAffinityStanza
+from extender.snapshot.axes import Int64s, Mask
+from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, term_mask
+
+REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
+REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT: Final = "pod affinity terms conflict"
+
+_MATCHING: Final = fwk.StateKey[Mask]("PreFilterNodeAffinity")
+_WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
+
+
+@final
+class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Holds pods to spec.nodeSelector and required node affinity, and prefers what their preferred terms match.
+
+    Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def __init__(self, arguments: NodeAffinityArgs | None = None, handle: fwk.Handle | None = None) -> None:
+        """Take over `addedAffinity`.
+
+        Raises:
+            SelectorError: a term of it is faulty; all faults are told.
+        """
+        super().__init__(arguments, handle)
+        added = (arguments.added_affinity if arguments else None) or NodeAffinityStanza()
+        faults = [fault.text for fault in validate_node_affinity("addedAffinity", added)]
+        if faults:
+            raise SelectorError(aggregate(faults))
+        self._added_selector = node_selector_of(added.required) if added.required is not None else None
+        self._added_terms = preferred_terms(added.preferred) if added.preferred else None
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skip for pods that ask for nothing; narrows to the nodes named by a pod whose every term names some."""
+        required = _required(pod)
+        if required is None and self._added_selector is None and pod.spec.node_selector is None:
+            return fwk.PreFilterResult(fwk.SKIP)
+        state.write(_MATCHING, required_node_affinity_mask(snapshot, pod))
+        names = _names_asked_for(required)
+        if names is not None and not names:
+            return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
+        return fwk.PreFilterResult(fwk.SUCCESS, names)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods changes no label."""
+        try:
+            matching = state.read(_MATCHING)
+        except fwk.NotFoundError:
+            # A profile may run this Filter without its PreFilter.
+            matching = required_node_affinity_mask(rows.snapshot, pod)
+        by_pod = fwk.reject(~matching[rows.node], REASON_POD, unresolvable=True)
+        if self._added_selector is None:
+            return by_pod
+        enforced = node_selector_mask(rows.snapshot, self._added_selector)[rows.node]
+        return fwk.first_of([fwk.reject(~enforced, REASON_ENFORCED, unresolvable=True), by_pod])
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Skip when nobody prefers anything; Error when a preferred term of the pod is faulty."""
+        try:
+            preferred = _preferred(pod)
+        except SelectorError as exc:
+            return fwk.error(str(exc))
+        if preferred is None and self._added_terms is None:
+            return fwk.SKIP
+        state.write(_WEIGHTS, self._weights(preferred, rows.snapshot))
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the weights of the preferred terms that match, together.
+
+        Raises:
+            SelectorError: a preferred term of the pod is faulty, and no PreScore has told so.
+        """
+        try:
+            weights = state.read(_WEIGHTS)
+        except fwk.NotFoundError:
+            weights = self._weights(_preferred(pod), rows.snapshot)
+        return rows.of_nodes(weights)
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        """(R,) as shares of the highest."""
+        return fwk.default_normalize_score(scores)
+
+    def _weights(self, preferred: PreferredTerms | None, snapshot: fwk.Snapshot) -> Int64s:
+        weights = np.zeros(len(snapshot.nodes), np.int64)
+        for terms in (self._added_terms, preferred):
+            for wanted in terms.terms if terms is not None else ():
+                weights += term_mask(snapshot, wanted.term) * np.int64(wanted.weight)
+        return weights
+
+
+def _required(pod: fwk.Pod) -> NodeSelector | None:
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    return affinity.required if affinity else None
+
+
+def _preferred(pod: fwk.Pod) -> PreferredTerms | None:
+    """The preferred terms, None if there is no list of them."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    if not affinity or affinity.preferred is None:
+        return None
+    return preferred_terms(affinity.preferred)
+
+
+def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
+    """The nodes that the terms name, if every term names some; else None: every node may match."""
+    if required is None or not required.node_selector_terms:
+        return None
+    names: frozenset[str] = frozenset()
+    for term in required.node_selector_terms:
+        named = [frozenset(field.values) for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"]
+        if not named:
+            return None
+        names |= frozenset.intersection(*named)
+    return names

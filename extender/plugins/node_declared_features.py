@@ -1,0 +1,65 @@
+"""NodeDeclaredFeatures: pods that use what only some kubelets can do."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.snapshot.axes import Mask
+
+REASON: Final = "node(s) didn't match Pod's required features"
+
+_HAS_FEATURES: Final = fwk.StateKey[Mask]("PreFilterNodeDeclaredFeatures")
+
+
+@final
+class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
+    """Refuses nodes whose status.declaredFeatures lacks a feature that the pod's spec relies on.
+
+    Upstream: framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go;
+    component-helpers/nodedeclaredfeatures/framework.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skip for pods that need no feature."""
+        required = required_features(pod)
+        if not required:
+            return fwk.PreFilterResult(fwk.SKIP)
+        # The one walk over nodes in here: few pods need a feature, so that features are no column of the snapshot.
+        nodes = snapshot.nodes.objects
+        has_features = np.fromiter((required.issubset(node.status.declared_features) for node in nodes), np.bool_, len(nodes))
+        state.write(_HAS_FEATURES, has_features)
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods brings no feature."""
+        return fwk.reject(~state.read(_HAS_FEATURES)[rows.node], REASON, unresolvable=True)
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The features that the node must declare. Features that matter to updates alone are never among them."""
+    return frozenset(name for name, is_needed in _FEATURES.items() if is_needed(pod))
+
+
+def _has_user_namespace_on_host_network(pod: Pod) -> bool:
+    """Upstream: features/usernamespaceshostnetwork/user_namespaces_host_network.go."""
+    return pod.spec.host_network and pod.spec.host_users is False
+
+
+def _restarts_all_containers(pod: Pod) -> bool:
+    """Upstream: features/restartallcontainers/restart_all_containers.go."""
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    return any(rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules)
+
+
+_FEATURES: Final[Mapping[str, Callable[[Pod], bool]]] = MappingProxyType(
+    {
+        "RestartAllContainersOnContainerExits": _restarts_all_containers,
+        "UserNamespacesHostNetworkSupport": _has_user_namespace_on_host_network,
+    }
+)

@@ -1,0 +1,28 @@
+"""NodeName: pods that ask for one node by its name."""
+
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+
+REASON: Final = "node(s) didn't match the requested node name"
+
+
+@final
+class NodeName(fwk.FilterPlugin):
+    """A pod with spec.nodeName runs on that node or nowhere.
+
+    Upstream: framework/plugins/nodename/node_name.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Every other node is refused for good."""
+        wanted = pod.spec.node_name
+        if not wanted:
+            return fwk.accept(len(rows))
+        place = rows.snapshot.nodes.index.get(wanted)
+        others = np.ones(len(rows), np.bool_) if place is None else rows.node != place
+        return fwk.reject(others, REASON, unresolvable=True)

@@ -1,0 +1,20 @@
+"""SchedulingGates: pods that somebody holds back on purpose."""
+
+from typing import final
+
+from extender import framework as fwk
+
+
+@final
+class SchedulingGates(fwk.PreEnqueuePlugin):
+    """Keeps a pod out of the queue while spec.schedulingGates is not empty.
+
+    Upstream: framework/plugins/schedulinggates/scheduling_gates.go (v1.36.2).
+    """
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        """Names the gates that are left."""
+        if not pod.spec.scheduling_gates:
+            return fwk.SUCCESS
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return fwk.unresolvable(f"waiting for scheduling gates: [{gates}]")

@@ -1,0 +1,56 @@
+"""TaintToleration: nodes that keep pods away, and pods that do not mind."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.node import Taint
+from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates
+from extender.snapshot.axes import Int64s
+
+REASON: Final = "node(s) had untolerated taint(s)"
+
+_UNTOLERATED: Final = fwk.StateKey[Int64s]("PreScoreTaintToleration")
+
+
+@final
+class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers those with few other ones.
+
+    Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods removes no taint."""
+        tolerations = pod.spec.tolerations
+        refused = _per_taint_set(rows.snapshot, lambda taints: find_untolerated_taint(taints, tolerations) is not None)
+        return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Never Skip: on nodes without such taints every pod gets the full score."""
+        tolerations = pod.spec.tolerations
+
+        def count(taints: Sequence[Taint]) -> int:
+            disliked = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+            return sum(not any(tolerates(toleration, taint) for toleration in tolerations) for taint in disliked)
+
+        state.write(_UNTOLERATED, _per_taint_set(rows.snapshot, count))
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) how many PreferNoSchedule taints the pod does not tolerate."""
+        return state.read(_UNTOLERATED)[rows.taint_set]
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        """(R,) the fewer, the better."""
+        return fwk.default_normalize_score(scores, reverse=True)
+
+
+def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:
+    """(T,) an answer for every list of taints in the cluster, by its code: there are many nodes, but few such lists."""
+    nodes = snapshot.nodes
+    return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)

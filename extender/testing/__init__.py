@@ -1,0 +1,27 @@
+"""The test kit: builders for objects and snapshots, random clusters, and the laws every Filter keeps.
+
+For this project's tests and for plugin authors'. Nothing that runs in production imports it, and there is no mocking in here: clusters
+are built through the real `Cache`.
+"""
+
+from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term
+from extender.testing.laws import check_filter
+from extender.testing.outcomes import filter_nodes, refusals, score_nodes
+from extender.testing.random_clusters import RandomCluster, random_cluster
+
+__all__ = [
+    "NodeBuilder",
+    "PodBuilder",
+    "RandomCluster",
+    "check_filter",
+    "filter_nodes",
+    "label_term",
+    "make_cache",
+    "make_node",
+    "make_pod",
+    "make_snapshot",
+    "name_term",
+    "random_cluster",
+    "refusals",
+    "score_nodes",
+]

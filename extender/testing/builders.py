@@ -1,0 +1,382 @@
+"""Builders: a pod, a node, a snapshot in one line each.
+
+    make_pod("web").req(cpu="1", memory="1Gi").label(app="web").priority(10).obj()
+    make_node("n1").capacity(cpu="4", memory="8Gi").taint("dedicated", "batch").obj()
+    make_snapshot(make_node("n1").capacity(cpu="4"), pods=[make_pod("web").node("n1")])
+
+A builder never changes: every step returns a new one, so that a common start can be shared. For fields without a step, build the
+struct and use `msgspec.structs.replace`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, final
+
+import msgspec
+
+from extender.cache import Cache
+from extender.objects.cluster import ClusterObjects
+from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.meta import ApiObject, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from extender.objects.node import ContainerImage, Node, ResourceList, Taint
+from extender.objects.pod import (
+    Affinity,
+    Container,
+    ContainerPort,
+    NodeAffinity,
+    PersistentVolumeClaimVolumeSource,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSchedulingGate,
+    PreferredSchedulingTerm,
+    ResourceRequirements,
+    Toleration,
+    TopologySpreadConstraint,
+    Volume,
+    WeightedPodAffinityTerm,
+)
+from extender.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from extender.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.snapshot import Snapshot
+
+Amount = str | int | float
+"""A quantity as a manifest spells it."""
+
+T = TypeVar("T", bound=ApiObject)
+
+
+def _with(value: T, **changes: Any) -> T:
+    return msgspec.structs.replace(value, **changes)
+
+
+@final
+class PodBuilder:
+    """A pod under construction; `obj()` hands it out."""
+
+    __slots__ = ("_pod",)
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+
+    def obj(self) -> Pod:
+        """The pod. Its UID is `namespace/name` unless `uid` said otherwise."""
+        pod = self._pod
+        return pod if pod.uid else _with(pod, metadata=_with(pod.metadata, uid=pod.key))
+
+    def _meta(self, **changes: Any) -> "PodBuilder":
+        return PodBuilder(_with(self._pod, metadata=_with(self._pod.metadata, **changes)))
+
+    def _spec(self, **changes: Any) -> "PodBuilder":
+        return PodBuilder(_with(self._pod, spec=_with(self._pod.spec, **changes)))
+
+    def _status(self, **changes: Any) -> "PodBuilder":
+        return PodBuilder(_with(self._pod, status=_with(self._pod.status, **changes)))
+
+    # Who it is.
+
+    def name(self, name: str) -> "PodBuilder":
+        """metadata.name."""
+        return self._meta(name=name)
+
+    def namespace(self, namespace: str) -> "PodBuilder":
+        """metadata.namespace."""
+        return self._meta(namespace=namespace)
+
+    def uid(self, uid: str) -> "PodBuilder":
+        """metadata.uid."""
+        return self._meta(uid=uid)
+
+    def label(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
+        """Further labels; those whose key is no Python name go into the mapping."""
+        return self._meta(labels={**self._pod.labels, **(labels or {}), **more})
+
+    def annotation(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
+        """Further annotations."""
+        return self._meta(annotations={**self._pod.annotations, **(annotations or {}), **more})
+
+    def terminating(self, since: str = "2026-01-01T00:00:00Z") -> "PodBuilder":
+        """metadata.deletionTimestamp."""
+        return self._meta(deletion_timestamp=since)
+
+    def priority(self, priority: int) -> "PodBuilder":
+        """spec.priority."""
+        return self._spec(priority=priority)
+
+    def preemption_policy(self, policy: str) -> "PodBuilder":
+        """spec.preemptionPolicy."""
+        return self._spec(preemption_policy=policy)
+
+    def scheduler_name(self, name: str) -> "PodBuilder":
+        """spec.schedulerName."""
+        return self._spec(scheduler_name=name)
+
+    # Where it is.
+
+    def node(self, name: str) -> "PodBuilder":
+        """spec.nodeName: it runs there, or wants to run nowhere else."""
+        return self._spec(node_name=name)
+
+    def nominated_node(self, name: str) -> "PodBuilder":
+        """status.nominatedNodeName."""
+        return self._status(nominated_node_name=name)
+
+    def start_time(self, time: str) -> "PodBuilder":
+        """status.startTime, as RFC 3339 writes it."""
+        return self._status(start_time=time)
+
+    def phase(self, phase: str) -> "PodBuilder":
+        """status.phase."""
+        return self._status(phase=phase)
+
+    # What it runs.
+
+    def container(self, container: Container) -> "PodBuilder":
+        """One more container, as given."""
+        return self._spec(containers=[*self._pod.spec.containers, container])
+
+    def init_container(self, container: Container) -> "PodBuilder":
+        """One more init container, as given."""
+        return self._spec(init_containers=[*self._pod.spec.init_containers, container])
+
+    def req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
+        """One more container, asking for this much; names that are no Python names go into the mapping."""
+        return self.container(self._asking("c", {**(requests or {}), **more}))
+
+    def init_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
+        """One more init container, asking for this much."""
+        return self.init_container(self._asking("i", {**(requests or {}), **more}))
+
+    def sidecar_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
+        """One more sidecar, asking for this much."""
+        return self.init_container(_with(self._asking("s", {**(requests or {}), **more}), restart_policy="Always"))
+
+    def overhead(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
+        """spec.overhead."""
+        return self._spec(overhead={**(amounts or {}), **more})
+
+    def image(self, image: str) -> "PodBuilder":
+        """One more container, running the image."""
+        return self.container(Container(name=self._next("c"), image=image))
+
+    def host_port(self, port: int, protocol: str = "", ip: str = "") -> "PodBuilder":
+        """One more host port of the last container; without a container there is one now."""
+        builder = self if self._pod.spec.containers else self.container(Container(name=self._next("c")))
+        *others, last = builder._pod.spec.containers
+        wanted = ContainerPort(container_port=port, host_port=port, host_ip=ip, protocol=protocol)
+        return builder._spec(containers=[*others, _with(last, ports=[*last.ports, wanted])])
+
+    def claim(self, name: str) -> "PodBuilder":
+        """One more volume, from the PersistentVolumeClaim."""
+        source = PersistentVolumeClaimVolumeSource(claim_name=name)
+        return self.volume(Volume(name=f"v{len(self._pod.spec.volumes)}", persistent_volume_claim=source))
+
+    def volume(self, volume: Volume) -> "PodBuilder":
+        """One more volume, as given."""
+        return self._spec(volumes=[*self._pod.spec.volumes, volume])
+
+    def host_network(self, *, host_users: bool | None = None) -> "PodBuilder":
+        """spec.hostNetwork, and spec.hostUsers as given."""
+        return self._spec(host_network=True, host_users=host_users)
+
+    def _asking(self, prefix: str, requests: ResourceList) -> Container:
+        return Container(name=self._next(prefix), resources=ResourceRequirements(requests=requests))
+
+    def _next(self, prefix: str) -> str:
+        return f"{prefix}{len(self._pod.spec.containers) + len(self._pod.spec.init_containers)}"
+
+    # Where it may go.
+
+    def gate(self, name: str) -> "PodBuilder":
+        """One more scheduling gate."""
+        return self._spec(scheduling_gates=[*self._pod.spec.scheduling_gates, PodSchedulingGate(name=name)])
+
+    def toleration(self, key: str = "", value: str = "", effect: str = "", operator: str = "") -> "PodBuilder":
+        """One more toleration; no operator means Equal."""
+        wanted = Toleration(key=key, operator=operator, value=value, effect=effect)
+        return self._spec(tolerations=[*self._pod.spec.tolerations, wanted])
+
+    def node_selector(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
+        """Further entries of spec.nodeSelector; without any it is there and empty."""
+        return self._spec(node_selector={**(self._pod.spec.node_selector or {}), **(labels or {}), **more})
+
+    def node_affinity(self, *terms: NodeSelectorTerm) -> "PodBuilder":
+        """The required node affinity: any of the terms (see `label_term` and `name_term`)."""
+        return self._affinity(node_affinity=_with(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms))))
+
+    def preferred_node_affinity(self, weight: int, term: NodeSelectorTerm) -> "PodBuilder":
+        """One more preferred node affinity term."""
+        preferred = [*(self._node_affinity.preferred or []), PreferredSchedulingTerm(weight=weight, preference=term)]
+        return self._affinity(node_affinity=_with(self._node_affinity, preferred=preferred))
+
+    def pod_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
+        """One more required affinity term: near pods with these labels."""
+        stanza = self._stanza("pod_affinity")
+        return self._affinity(pod_affinity=_with(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+
+    def pod_anti_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
+        """One more required anti-affinity term: away from pods with these labels."""
+        stanza = self._stanza("pod_anti_affinity")
+        return self._affinity(pod_anti_affinity=_with(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+
+    def preferred_pod_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
+        """One more preferred affinity term."""
+        stanza = self._stanza("pod_affinity")
+        term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
+        return self._affinity(pod_affinity=_with(stanza, preferred=[*stanza.preferred, term]))
+
+    def preferred_pod_anti_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
+        """One more preferred anti-affinity term."""
+        stanza = self._stanza("pod_anti_affinity")
+        term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
+        return self._affinity(pod_anti_affinity=_with(stanza, preferred=[*stanza.preferred, term]))
+
+    def spread(self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str) -> "PodBuilder":
+        """One more topology spread constraint over pods with these labels."""
+        constraint = TopologySpreadConstraint(
+            max_skew=max_skew,
+            topology_key=topology_key,
+            when_unsatisfiable=when_unsatisfiable,
+            label_selector=LabelSelector(match_labels=labels),
+        )
+        return self._spec(topology_spread_constraints=[*self._pod.spec.topology_spread_constraints, constraint])
+
+    @property
+    def _node_affinity(self) -> NodeAffinity:
+        affinity = self._pod.spec.affinity
+        return (affinity.node_affinity if affinity else None) or NodeAffinity()
+
+    def _stanza(self, field: str) -> PodAffinity:
+        affinity = self._pod.spec.affinity or Affinity()
+        return (affinity.pod_affinity if field == "pod_affinity" else affinity.pod_anti_affinity) or PodAffinity()
+
+    def _affinity(self, **changes: Any) -> "PodBuilder":
+        return self._spec(affinity=_with(self._pod.spec.affinity or Affinity(), **changes))
+
+
+@final
+class NodeBuilder:
+    """A node under construction; `obj()` hands it out."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def obj(self) -> Node:
+        """The node."""
+        return self._node
+
+    def _spec(self, **changes: Any) -> "NodeBuilder":
+        return NodeBuilder(_with(self._node, spec=_with(self._node.spec, **changes)))
+
+    def _status(self, **changes: Any) -> "NodeBuilder":
+        return NodeBuilder(_with(self._node, status=_with(self._node.status, **changes)))
+
+    def label(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
+        """Further labels; those whose key is no Python name go into the mapping."""
+        merged = {**self._node.labels, **(labels or {}), **more}
+        return NodeBuilder(_with(self._node, metadata=_with(self._node.metadata, labels=merged)))
+
+    def capacity(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "NodeBuilder":
+        """status.capacity and status.allocatable; room for 110 pods unless `pods` says otherwise."""
+        allocatable = {"pods": 110, **self._node.status.allocatable, **(amounts or {}), **more}
+        return self._status(allocatable=allocatable, capacity=allocatable)
+
+    def taint(self, key: str, value: str = "", effect: str = "NoSchedule") -> "NodeBuilder":
+        """One more taint."""
+        return self._spec(taints=[*self._node.spec.taints, Taint(key=key, value=value, effect=effect)])
+
+    def unschedulable(self) -> "NodeBuilder":
+        """spec.unschedulable: the node is cordoned."""
+        return self._spec(unschedulable=True)
+
+    def image(self, *names: str, size: int) -> "NodeBuilder":
+        """One more image, under all its names; size in bytes."""
+        return self._status(images=[*self._node.status.images, ContainerImage(names=list(names), size_bytes=size)])
+
+    def declared_features(self, *features: str) -> "NodeBuilder":
+        """status.declaredFeatures."""
+        return self._status(declared_features=list(features))
+
+
+def make_pod(name: str = "p") -> PodBuilder:
+    """A pending pod in namespace `default` that asks for nothing."""
+    return PodBuilder(Pod(metadata=ObjectMeta(name=name, namespace="default")))
+
+
+def make_node(name: str = "n") -> NodeBuilder:
+    """A node without labels, taints or resources; it takes pods once `capacity` was given."""
+    return NodeBuilder(Node(metadata=ObjectMeta(name=name)))
+
+
+def label_term(key: str, operator: str, *values: str) -> NodeSelectorTerm:
+    """A node selector term of one requirement on a label."""
+    return NodeSelectorTerm(match_expressions=[NodeSelectorRequirement(key=key, operator=operator, values=list(values))])
+
+
+def name_term(operator: str, *names: str) -> NodeSelectorTerm:
+    """A node selector term of one requirement on the node's name."""
+    return NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key="metadata.name", operator=operator, values=list(names))])
+
+
+def make_snapshot(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[ApiObject] = ()) -> Snapshot:
+    """The cluster with these nodes, pods (each on its spec.nodeName) and other objects."""
+    return make_cache(*nodes, pods=pods, objects=objects).update_snapshot()
+
+
+def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[ApiObject] = ()) -> Cache:
+    """The same as a Cache, for tests in which the cluster changes."""
+    cache = Cache()
+    for node in nodes:
+        cache.add_node(node.obj() if isinstance(node, NodeBuilder) else node)
+    for pod in pods:
+        cache.add_pod(pod.obj() if isinstance(pod, PodBuilder) else pod)
+    for other in objects:
+        add_object(cache.objects, other)
+    return cache
+
+
+def add_object(objects: ClusterObjects, other: Any) -> None:
+    """Put an object into the table of its kind.
+
+    Raises:
+        KeyError: there is no table for its type.
+    """
+    field, is_namespaced = _TABLES[type(other)]
+    meta: ObjectMeta = other.metadata
+    table: dict[Any, Any] = getattr(objects, field)
+    table[(meta.namespace or "default", meta.name) if is_namespaced else meta.name] = other
+
+
+_TABLES: dict[type[ApiObject], tuple[str, bool]] = {
+    Namespace: ("namespaces", False),
+    PodDisruptionBudget: ("pdbs", True),
+    PersistentVolumeClaim: ("pvcs", True),
+    PersistentVolume: ("pvs", False),
+    StorageClass: ("storage_classes", False),
+    CSINode: ("csi_nodes", False),
+    CSIDriver: ("csi_drivers", False),
+    CSIStorageCapacity: ("csi_storage_capacities", True),
+    VolumeAttachment: ("volume_attachments", False),
+    Service: ("services", True),
+    ReplicationController: ("replication_controllers", True),
+    ReplicaSet: ("replica_sets", True),
+    StatefulSet: ("stateful_sets", True),
+    ResourceClaim: ("resource_claims", True),
+    DeviceClass: ("device_classes", False),
+    ResourceSlice: ("resource_slices", False),
+}
+"""Type -> field of ClusterObjects, and whether names are per namespace."""
+
+
+def _pod_term(topology_key: str, labels: dict[str, str]) -> PodAffinityTerm:
+    return PodAffinityTerm(label_selector=LabelSelector(match_labels=labels), topology_key=topology_key)

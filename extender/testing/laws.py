@@ -1,0 +1,175 @@
+"""The laws of `FilterPlugin`, checked on hypotheses drawn at random.
+
+    check_filter(MyPlugin(), make_snapshot(...), make_pod("p").obj(), random.Random(1), arrivals=[make_pod("q").obj()])
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+import numpy as np
+
+from extender.cache import Cache
+from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, Status, Verdicts
+from extender.objects.pod import Pod
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A pod comes to a row (+1) or leaves it (-1)."""
+
+    row: int
+    slot: int
+    sign: int
+
+
+def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: random.Random, *, arrivals: Sequence[Pod] = ()) -> None:
+    """The plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with `chance`.
+
+    1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really moved.
+    2. Rows do not talk: filtering some of the rows gives those rows the same answers.
+    3. A plugin that promises not to look at pods gives changed rows the same answers.
+
+    Arguments:
+        snapshot: the cluster; it is copied, not read later.
+        arrivals: pods that may come to a node; the pods of the cluster may leave theirs.
+
+    Raises:
+        AssertionError: naming the law, the node, both answers and the pods that moved.
+    """
+    cache = _copy_of(snapshot)
+    waiting = [cache.nominate(arrival) for arrival in arrivals]
+    before = cache.update_snapshot()
+    state = _state_for(plugin, pod, before)
+    if state is None or not len(before.nodes):
+        return
+    everything = Rows.of(before)
+    moves = _draw_moves(before, waiting, chance)
+    changed = _changed_in_steps(everything, moves, chance)
+
+    verdicts = plugin.filter(state, pod, changed)
+    _check_form(plugin, verdicts, len(changed))
+    _check_rows_do_not_talk(plugin, state, pod, changed, verdicts, chance)
+    if not plugin.looks_at_pods:
+        _check_pods_do_not_matter(plugin, state, pod, everything, verdicts)
+    # From here on the cache moves pods, so that `before` and everything made from it must not be read any more.
+    answers = [verdicts.status_of(row) for row in range(len(changed))]
+    names = everything.names
+    by_row: defaultdict[int, list[tuple[Pod, int]]] = defaultdict(list)
+    for move in moves:
+        by_row[move.row].append((before.pod_at(move.slot), move.sign))
+    for row in chance.sample(range(len(names)), min(len(names), _ROWS_MOVED_FOR_REAL)):
+        _check_honest(plugin, cache, pod, names[row], by_row[row], answers[row])
+
+
+_ROWS_MOVED_FOR_REAL = 3
+
+
+def _copy_of(snapshot: Snapshot) -> Cache:
+    cache = Cache()
+    for node in snapshot.nodes.objects:
+        cache.add_node(node)
+    for slots in snapshot.pods.on_node:
+        for slot in slots:
+            cache.add_pod(snapshot.pod_at(slot))
+    for field in snapshot.objects.__dataclass_fields__:
+        getattr(cache.objects, field).update(getattr(snapshot.objects, field))
+    return cache
+
+
+def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState | None:
+    """The state that Filter finds; None when PreFilter leaves nothing to filter."""
+    state = CycleState()
+    if isinstance(plugin, PreFilterPlugin) and not plugin.pre_filter(state, pod, snapshot).status.is_success:
+        return None
+    return state
+
+
+def _draw_moves(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> list[_Move]:
+    leaving = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
+    coming = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
+    moves = leaving + coming
+    chance.shuffle(moves)
+    return moves
+
+
+def _changed_in_steps(rows: Rows, moves: Sequence[_Move], chance: random.Random) -> Rows:
+    """All rows with all moves made, by way of several hypotheses on top of each other, the rows shuffled in between."""
+    cut = chance.randint(0, len(moves))
+    order = np.array(chance.sample(range(len(rows)), len(rows)), np.intp)
+    shuffled = rows.changed(_changes(moves[:cut])).take(order)
+    back = np.argsort(order)
+    second = [_Move(int(back[move.row]), move.slot, move.sign) for move in moves[cut:]]
+    return shuffled.changed(_changes(second)).take(back)
+
+
+def _changes(moves: Sequence[_Move]) -> PodChanges:
+    return PodChanges(
+        row=np.array([move.row for move in moves], np.intp),
+        pod=np.array([move.slot for move in moves], np.intp),
+        sign=np.array([move.sign for move in moves], np.int64),
+    )
+
+
+def _check_form(plugin: FilterPlugin, verdicts: Verdicts, num_rows: int) -> None:
+    if len(verdicts) != num_rows:
+        raise AssertionError(f"{plugin.name} answered {len(verdicts)} rows of {num_rows}")
+    for reason, mask in verdicts.reasons:
+        if (mask & verdicts.ok).any():
+            raise AssertionError(f"{plugin.name} gives a reason for rows that pass: {reason}")
+
+
+def _check_rows_do_not_talk(
+    plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts, chance: random.Random
+) -> None:
+    some: Index = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
+    alone = plugin.filter(state, pod, rows.take(some))
+    for place, row in enumerate(some.tolist()):
+        _agree(plugin, "law 2, rows do not talk", rows.names[row], verdicts.status_of(row), alone.status_of(place))
+
+
+def _check_pods_do_not_matter(plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts) -> None:
+    as_they_are = plugin.filter(state, pod, rows)
+    for row, name in enumerate(rows.names):
+        _agree(plugin, "looks_at_pods is False", name, as_they_are.status_of(row), verdicts.status_of(row))
+
+
+def _check_honest(
+    plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status
+) -> None:
+    """Only this node's pods move: the other rows are other hypotheses."""
+    for other, sign in moved:
+        _move(cache, other, sign, node)
+    after = cache.update_snapshot()
+    state = _state_for(plugin, pod, after)
+    if state is not None:
+        row = after.nodes.index[node]
+        actual = plugin.filter(state, pod, Rows.of(after)).status_of(row)
+        pods = ", ".join(f"{'+' if sign > 0 else '-'}{other.key}" for other, sign in moved) or "nothing"
+        _agree(plugin, f"law 1, a row is an honest hypothesis ({pods})", node, actual, supposed)
+    for other, sign in reversed(moved):
+        _move(cache, other, -sign, node)
+
+
+def _move(cache: Cache, pod: Pod, sign: int, node: str) -> None:
+    there = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+    if sign > 0:
+        cache.denominate(pod.uid)
+        cache.add_pod(there)
+    else:
+        cache.remove_pod(there)
+
+
+def _agree(plugin: FilterPlugin, law: str, node: str, expected: Status, actual: Status) -> None:
+    if expected.code != actual.code or sorted(expected.reasons) != sorted(actual.reasons):
+        raise AssertionError(f"{plugin.name} breaks {law}: on node {node} expected {_text(expected)}, got {_text(actual)}")
+
+
+def _text(status: Status) -> str:
+    return f"{status.code} [{status.message}]"

@@ -1,0 +1,39 @@
+"""What one plugin says of every node of a snapshot, by node name: for tests that read like tables."""
+
+from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin, Status
+from extender.objects.pod import Pod
+from extender.snapshot import Rows, Snapshot
+
+
+def filter_nodes(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
+    """Node -> the Filter's answer, its PreFilter run before. Where PreFilter skips or refuses, that is every node's answer."""
+    state = CycleState()
+    if isinstance(plugin, PreFilterPlugin):
+        status = plugin.pre_filter(state, pod, snapshot).status
+        if not status.is_success:
+            return dict.fromkeys(snapshot.nodes.index, status)
+    rows = Rows.of(snapshot)
+    verdicts = plugin.filter(state, pod, rows)
+    return {name: verdicts.status_of(row) for row, name in enumerate(rows.names)}
+
+
+def refusals(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, str]:
+    """Node -> why the Filter refuses it; nodes that pass are left out."""
+    return {name: status.message for name, status in filter_nodes(plugin, snapshot, pod).items() if status.is_rejected}
+
+
+def score_nodes(plugin: ScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
+    """Node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
+
+    Raises:
+        AssertionError: PreScore failed.
+    """
+    state, rows = CycleState(), Rows.of(snapshot)
+    if isinstance(plugin, PreScorePlugin):
+        status = plugin.pre_score(state, pod, rows)
+        if status.is_skip:
+            return {}
+        if not status.is_success:
+            raise AssertionError(f"PreScore of {plugin.name}: {status.code} [{status.message}]")
+    scores = plugin.normalize_score(state, pod, plugin.score(state, pod, rows))
+    return dict(zip(rows.names, scores.tolist(), strict=True))
