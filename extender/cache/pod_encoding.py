@@ -1,14 +1,11 @@
 """A pod as the numbers and symbols that its columns hold."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import final
 
-from extender.objects.decoding import DecodeError
-from extender.objects.pod import Pod
+from extender.objects.pod import Pod, start_time
 from extender.objects.resources import assigned_requests
 from extender.snapshot.axes import NATIVE_RESOURCES
-from extender.snapshot.columns import STARTED_NOW
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, symbol_of
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
@@ -43,17 +40,6 @@ def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable
         start_time=start_time(pod),
         codes=tuple(_code(pod, attribute, symbols[attribute]) for attribute in Attribute),
     )
-
-
-def start_time(pod: Pod) -> int:
-    """status.startTime in seconds since 1970; STARTED_NOW if there is none."""
-    text = pod.status.start_time
-    if text is None:
-        return STARTED_NOW
-    try:
-        return int(datetime.fromisoformat(text).timestamp())
-    except (ValueError, OverflowError) as exc:
-        raise DecodeError("status.startTime: not a time as RFC 3339 writes it") from exc
 
 
 def first_resources() -> SymbolTable[str]:

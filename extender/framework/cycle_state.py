@@ -53,3 +53,8 @@ class CycleState:
         except KeyError:
             raise NotFoundError("not found") from None
         return value
+
+    def find(self, key: StateKey[T]) -> T | None:
+        """The value kept under the key, None if there is none."""
+        value: T | None = self._values.get(key)
+        return value

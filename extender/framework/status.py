@@ -106,6 +106,8 @@ class Verdicts:
     """(R,) values of Code."""
     reasons: tuple[tuple[str, Mask], ...] = ()
     """(reason, (R,) rows it holds for), in the order in which a row lists its reasons."""
+    refused_by: tuple[tuple[str, Mask], ...] = ()
+    """(plugin, (R,) rows it refused). Only the framework fills this in."""
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -113,7 +115,8 @@ class Verdicts:
     @property
     def ok(self) -> Mask:
         """(R,) rows that passed."""
-        return self.codes == Code.SUCCESS
+        passed: Mask = self.codes == Code.SUCCESS
+        return passed
 
     @property
     def all_ok(self) -> bool:
@@ -126,7 +129,8 @@ class Verdicts:
 
     def status_of(self, row: int) -> Status:
         """The row's answer by itself."""
-        return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)))
+        plugin = next((name for name, mask in self.refused_by if mask[row]), "")
+        return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)), plugin)
 
     def __bool__(self) -> bool:
         raise TypeError("Verdicts are not a yes or no; ask ok or all_ok")

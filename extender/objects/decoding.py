@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 import msgspec
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class DecodeError(ValueError):
@@ -65,3 +66,8 @@ def _without_nulls(value: Any) -> Any:
 
 def _reason(exc: BaseException) -> str:
     return "nested too deeply" if isinstance(exc, RecursionError) else str(exc)
+
+
+def replaced(value: S, **changes: object) -> S:
+    """A copy of an object with some fields changed."""
+    return msgspec.structs.replace(value, **changes)

@@ -1,11 +1,16 @@
 """Pod: its spec and status as far as the scheduler reads them."""
 
+from datetime import datetime
+
 import msgspec
 
+from extender.objects.decoding import DecodeError
 from extender.objects.meta import ApiObject, Condition, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta
 from extender.objects.node import ResourceList
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
+STARTED_NOW = 2**63 - 1
+"""Start time of a pod without status.startTime: upstream takes "now" for it, later than every real time."""
 
 
 class ResourceClaimRef(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -358,3 +363,18 @@ class Pod(ApiObject, frozen=True, gc=False, rename="camel"):
     def is_terminal(self) -> bool:
         """True in phase Succeeded or Failed: the scheduler never sees such a pod."""
         return self.status.phase in ("Succeeded", "Failed")
+
+
+def start_time(pod: Pod) -> int:
+    """status.startTime in seconds since 1970; STARTED_NOW if there is none.
+
+    Raises:
+        DecodeError: it is no time.
+    """
+    text = pod.status.start_time
+    if text is None:
+        return STARTED_NOW
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except (ValueError, OverflowError) as exc:
+        raise DecodeError("status.startTime: not a time as RFC 3339 writes it") from exc

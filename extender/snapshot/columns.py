@@ -13,9 +13,6 @@ from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
-STARTED_NOW = np.iinfo(np.int64).max
-"""`start_time` of a pod without status.startTime: upstream takes "now" for it, later than every real time."""
-
 
 @final
 class LabelColumn:
@@ -126,7 +123,7 @@ class PodColumns:
     priority: Int64s
     """(P,) spec.priority."""
     start_time: Int64s
-    """(P,) status.startTime in seconds since 1970; STARTED_NOW if missing."""
+    """(P,) status.startTime in seconds since 1970; objects.pod.STARTED_NOW if missing."""
     codes: Codes
     """(A, P) the symbol code per attribute of `pod_attributes.Attribute`; -1 if the pod has nothing of the kind."""
     on_node: list[list[int]]

@@ -143,7 +143,8 @@ class Rows:
         symbols = snapshot.tallies.symbols[attribute]
 
         def of_pods(pod: Index) -> Int64s:
-            return tally.weights(symbols)[snapshot.pods.codes[attribute, pod]]
+            weights: Int64s = tally.weights(symbols)[snapshot.pods.codes[attribute, pod]]
+            return weights
 
         return self._column((attribute, question), lambda: tally.per_node, of_pods)
 

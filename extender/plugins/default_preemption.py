@@ -1,0 +1,38 @@
+"""DefaultPreemption: when a pod fits nowhere, find pods of lower priority that could make room.
+
+Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (v1.36.2).
+"""
+
+from typing import Any, final
+
+from extender import framework as fwk
+from extender.config.args_validation import check_args
+from extender.config.plugin_args import DefaultPreemptionArgs
+from extender.objects.pod import Pod
+from extender.preemption import OUTCOME, Evaluator
+
+
+@final
+class DefaultPreemption(fwk.PostFilterPlugin):
+    """Runs the preemption Evaluator with upstream's limits on how many nodes are tried."""
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        args = arguments if arguments is not None else DefaultPreemptionArgs()
+        check_args(args)
+        self._percentage = args.min_candidate_nodes_percentage
+        self._absolute = args.min_candidate_nodes_absolute
+
+    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        """Nominates the node where the least is lost. The whole outcome is left in `state` under `preemption.OUTCOME`."""
+        outcome = await Evaluator(self.handle, self.offset_and_num_candidates).preempt(state, pod, statuses)
+        state.write(OUTCOME, outcome)
+        status = outcome.status
+        if not status.is_success:
+            status = fwk.Status(status.code, (f"preemption: {status.message}",))
+        return fwk.PostFilterResult(status, outcome.nominated_node, outcome.victims)
+
+    def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
+        """Where to begin, by chance, and how many candidates are enough."""
+        enough = max(num_nodes * self._percentage // 100, self._absolute)
+        return self.handle.random.randrange(num_nodes), min(enough, num_nodes)

@@ -1,0 +1,87 @@
+"""NodeResourcesBalancedAllocation: a node is better when the pod makes the use of its resources more even.
+
+Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (v1.36.2).
+"""
+
+from typing import Any, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.config.args_validation import check_args
+from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
+from extender.objects.pod import Pod
+from extender.objects.resources import balanced_scorer_request
+from extender.plugins.node_resources.scoring_strategies import ResourceUse, resource_use
+from extender.snapshot.axes import Floats, Int64s
+
+USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesBalancedAllocation")
+
+
+@final
+class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Compares the spread of utilisation with and without the pod."""
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        args = arguments if arguments is not None else NodeResourcesBalancedAllocationArgs()
+        check_args(args)
+        self._resources = tuple((spec.name, spec.weight or 1) for spec in args.resources)
+
+    def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
+        """Skips pods that ask for none of the resources: they cannot tip any balance."""
+        resources = rows.snapshot.resources
+        uses = tuple(resource_use(name, weight, balanced_scorer_request(pod, name), resources) for name, weight in self._resources)
+        if not any(use.request for use in uses):
+            return fwk.SKIP
+        state.write(USE, uses)
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) 50 where the pod changes nothing, more where it evens things out, less where it tips them; 0..100."""
+        uses = [use for use in state.read(USE) if use.is_scored and 0 <= use.place < rows.allocatable.shape[1]]
+        change = 50 + _balance(rows, uses, with_pod=True) - _balance(rows, uses, with_pod=False)
+        halved: Int64s = np.sign(change) * (np.abs(change) // 2)  # Go truncates towards zero
+        return 50 + halved
+
+
+def _balance(rows: fwk.Rows, uses: list[ResourceUse], *, with_pod: bool) -> Int64s:
+    """(R,) 100 where all resources are used to the same share, less the further the shares are apart."""
+    if not uses:
+        return np.full(len(rows), 100, np.int64)
+    shares = np.zeros((len(uses), len(rows)))
+    has = np.empty((len(uses), len(rows)), np.bool_)
+    for share, defined, use in zip(shares, has, uses, strict=True):
+        capacity = rows.allocatable[:, use.place]
+        used = rows.requested[:, use.place]
+        if with_pod:
+            used = used + use.request
+        np.not_equal(capacity, 0, out=defined)
+        np.divide(used, capacity, out=share, where=defined)
+        np.minimum(share, 1, out=share)
+    return ((1 - _deviation(shares, has)) * 100).astype(np.int64)
+
+
+def _deviation(shares: Floats, has: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
+    """(R,) the standard deviation of each row's shares; half the distance for two, 0 for one or none."""
+    if len(shares) == 2 and has.all():
+        halved: Floats = np.abs((shares[0] - shares[1]) / 2)
+        return halved
+    shares = np.where(has, shares, 0)
+    count = has.sum(axis=0)
+    mean = _in_order(shares) / np.maximum(count, 1)
+    squares = _in_order(np.where(has, (shares - mean) ** 2, 0))
+    deviation = np.sqrt(squares / np.maximum(count, 1))
+    # Two shares are compared directly upstream; the formula for many would round differently.
+    high, low = np.where(has, shares, -np.inf).max(axis=0), np.where(has, shares, np.inf).min(axis=0)
+    with np.errstate(invalid="ignore"):
+        two: Floats = np.abs((high - low) / 2)
+    return np.where(count > 2, deviation, np.where(count == 2, two, 0.0))
+
+
+def _in_order(terms: Floats) -> Floats:
+    """(R,) the sum over resources, added one after the other as upstream does (floats are not associative)."""
+    total = np.zeros(terms.shape[1])
+    for term in terms:
+        total += term
+    return total

@@ -1,0 +1,110 @@
+"""NodeResourcesFit: a pod fits where what it asks for is not more than what is left.
+
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.config.args_validation import check_args
+from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
+from extender.objects.pod import Pod
+from extender.objects.resource_names import is_extended_resource_name
+from extender.objects.resources import filter_requests, fit_scorer_request
+from extender.plugins.node_resources.scoring_strategies import STRATEGIES, ResourceUse, resource_use
+from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
+
+TOO_MANY_PODS = "Too many pods"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FitRequest:
+    """What a pod asks of a node."""
+
+    amounts: tuple[tuple[str, int, int], ...]
+    """(resource, place on axis K or -1 for a resource no node has, amount), amounts above 0 only, ignored resources left out."""
+    is_empty: bool
+    """Nothing is asked, not even zero of a scalar resource: only the number of pods counts."""
+
+
+REQUEST = fwk.StateKey[FitRequest]("PreFilterNodeResourcesFit")
+USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesFit")
+
+
+@final
+class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Filters by free resources and scores by how full a node would be."""
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        args = arguments if arguments is not None else NodeResourcesFitArgs()
+        check_args(args)
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        strategy = args.scoring_strategy or ScoringStrategy()
+        self._resources = tuple((spec.name, spec.weight or 1) for spec in strategy.resources)
+        self._scorer = STRATEGIES[strategy.type](strategy)
+
+    def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Works out the pod's effective requests once. Never skips: a pod that asks for nothing still counts as a pod."""
+        requests = filter_requests(pod)
+        native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
+        amounts = [(name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0]
+        for name, amount in requests.scalar.items():
+            if amount != 0 and not self._is_ignored(name):
+                amounts.append((name, snapshot.resources.code_of(name), amount))
+        is_empty = not any(native) and not requests.scalar
+        state.write(REQUEST, FitRequest(tuple(amounts), is_empty))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refuses rows without room, naming everything that is short. More than the node ever had is beyond preemption's help."""
+        request = state.read(REQUEST)
+        reasons: list[tuple[str, Mask]] = []
+        too_many = rows.pod_count + 1 > rows.allowed_pods
+        if too_many.any():
+            reasons.append((TOO_MANY_PODS, too_many))
+        unresolvable: Mask | None = None
+        if not request.is_empty:
+            allocatable, requested = rows.allocatable, rows.requested
+            for name, place, amount in request.amounts:
+                if 0 <= place < allocatable.shape[1]:
+                    has = allocatable[:, place]
+                    short: Mask = amount > has - requested[:, place]
+                    if not short.any():
+                        continue
+                    never: Mask = amount > has
+                else:
+                    short = never = np.full(len(rows), amount > 0)
+                reasons.append((f"Insufficient {name}", short))
+                unresolvable = never if unresolvable is None else unresolvable | never
+        return _verdicts(len(rows), reasons, unresolvable)
+
+    def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
+        """Works out what the pod adds to each resource that is scored."""
+        resources = rows.snapshot.resources
+        state.write(USE, tuple(resource_use(name, weight, fit_scorer_request(pod, name), resources) for name, weight in self._resources))
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) 0..100 by the configured strategy."""
+        return self._scorer(rows, state.read(USE))
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended_resource_name(name):
+            return False
+        return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
+
+
+def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:
+    if not reasons:
+        return fwk.accept(num_rows)
+    refused = np.logical_or.reduce([mask for _, mask in reasons])
+    codes = refused.astype(np.int8) * np.int8(fwk.Code.UNSCHEDULABLE)
+    if unresolvable is not None:
+        codes[unresolvable] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    return fwk.Verdicts(codes, tuple(reasons))

@@ -1,0 +1,70 @@
+"""PodDisruptionBudgets in the dry run: which possible victims would violate one.
+
+Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
+"""
+
+import numpy as np
+
+from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.snapshot import Attribute, Snapshot
+from extender.snapshot.axes import Index, Int64s, Mask
+from extender.snapshot.pod_attributes import LabelClass
+
+
+def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
+    """(C,) whether taking the pod away would break a budget.
+
+    Budgets are counted per row (nodes do not share them), pods in the given order: a matching pod takes one from every budget that
+    selects it, even when it is reprieved later, and violates when one of them is used up.
+
+    Arguments:
+        slots: (C,) possible victims, row by row, most important first.
+        row: (C,) their rows, ascending.
+    """
+    result = np.zeros(len(slots), np.bool_)
+    if not len(slots) or not snapshot.objects.pdbs:
+        return result
+    codes = snapshot.pods.codes[Attribute.LABELS, slots]
+    distinct, which = np.unique(codes, return_inverse=True)
+    symbols = snapshot.tallies.symbols[Attribute.LABELS]
+    classes = [symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)]
+    labels = [dict(pod_class.labels) for pod_class in classes]
+    for budget in snapshot.objects.pdbs.values():
+        selector = _selector(budget)
+        if selector is None:
+            continue
+        namespace = budget.metadata.namespace or "default"
+        selected = np.fromiter(
+            (pod_class.namespace == namespace and bool(of_class) and selector.matches(of_class) for pod_class, of_class in zip(classes, labels, strict=True)),
+            np.bool_,
+            len(classes),
+        )
+        if not selected.any():
+            continue
+        counted = selected[which]
+        if budget.status.disrupted_pods:
+            # The API server has taken these pods off the budget already.
+            gone = budget.status.disrupted_pods
+            counted &= np.fromiter((snapshot.pod_at(slot).name not in gone for slot in slots.tolist()), np.bool_, len(slots))
+        result |= counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
+    return result
+
+
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """The budget's selector; None where it selects nothing: absent, empty, or not to be parsed."""
+    try:
+        selector = selector_of(budget.spec.selector)
+    except SelectorError:
+        # Upstream, too, leaves such a budget out: it protects nothing, and the API server would not have taken it.
+        return None
+    return None if selector.is_empty or budget.spec.selector is None else selector
+
+
+def _count_in_row(counted: Mask, row: Index) -> Int64s:
+    """(C,) how many are counted in the pod's row up to and including the pod."""
+    running: Int64s = np.cumsum(counted)
+    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+    before: Int64s = running[first] - counted[first]
+    lengths = np.diff(np.r_[first, len(row)])
+    return running - np.repeat(before, lengths)

@@ -1,0 +1,166 @@
+"""Evaluator: from "fits nowhere" to the node and the pods that would have to leave it, in five steps.
+
+Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator (v1.36.2).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates, ScoreFunction, pick_one_node_for_preemption
+from extender.preemption.dry_run import DryRun, IsEligible, dry_run
+from extender.preemption.eligibility import why_not_eligible
+from extender.snapshot import Snapshot
+from extender.snapshot.axes import Index
+
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_CANDIDATE = "no candidate node for preemption"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreemptionOutcome:
+    """Everything that was found out on the way to a status."""
+
+    status: fwk.Status
+    nominated_node: str | None
+    """The node to nominate, "" to clear a nomination, None to leave it alone."""
+    why_not_eligible: str | None = None
+    potential_nodes: tuple[str, ...] = ()
+    """Nodes where evicting pods might help."""
+    candidates: Candidates | None = None
+    statuses: dict[str, fwk.Status] | None = None
+    """Node name -> why the dry run failed there."""
+    best: Index | None = None
+    """Places in `candidates` that no criterion tells apart."""
+    victims: fwk.NodeVictims | None = None
+
+
+OUTCOME = fwk.StateKey[PreemptionOutcome]("PreemptionOutcome")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """The algorithm, with the places where a plugin may differ.
+
+    Arguments:
+        num_candidates: from the number of potential nodes to (offset, how many candidates suffice).
+        is_eligible: which pods of lower priority may be victims; None for all.
+        score_functions: the criteria; a plugin that brings its own replaces them all (upstream's OrderedScoreFuncs).
+    """
+
+    handle: fwk.Handle
+    num_candidates: Callable[[int], tuple[int, int]]
+    is_eligible: IsEligible | None = None
+    score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS
+
+    async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> PreemptionOutcome:
+        """Choose a node and the victims on it. Nothing is evicted.
+
+        Arguments:
+            statuses: why each node refused the pod.
+        """
+        snapshot = self.handle.snapshot
+
+        # 1 may this pod preempt at all?
+        reason = why_not_eligible(pod, snapshot, statuses, self.is_eligible)
+        if reason is not None:
+            return PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
+
+        # 2 candidates: dry run where removing pods can help
+        potential = nodes_where_preemption_might_help(snapshot, statuses)
+        found = self.find_candidates(state, pod, potential)
+        names = tuple(snapshot.nodes.objects[place].name for place in potential.tolist())
+        if not len(found.candidates):
+            return self._no_candidates(snapshot, names, found)
+
+        # 3 extenders may object, or want other victims
+        candidates = found.candidates
+        if self.handle.extenders:
+            candidates = Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed()))
+
+        # 4 select
+        best = pick_one_node_for_preemption(candidates, self.score_functions)
+        if not len(best):
+            return PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
+        victims = candidates.at(int(best[0]))
+
+        # 5 the caller acts on it
+        return PreemptionOutcome(fwk.SUCCESS, victims.node, None, names, candidates, found.statuses, best, victims)
+
+    def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
+        """Dry-run the potential nodes from a chance offset on, until there are enough candidates, one of which violates no budget.
+
+        Candidates that violate none come first. Nodes that are not reached are in neither list.
+        """
+        if not len(potential):
+            return dry_run(self.handle, state, pod, potential, self.is_eligible)
+        offset, enough = self.num_candidates(len(potential))
+        in_turn = np.roll(potential, -offset)
+        runs: list[DryRun] = []
+        non_violating = total = 0
+        for start in range(0, len(in_turn), enough):
+            run = dry_run(self.handle, state, pod, in_turn[start : start + enough], self.is_eligible)
+            runs.append(run)
+            total += len(run.candidates)
+            non_violating += int((run.candidates.num_pdb_violations == 0).sum())
+            if non_violating and total >= enough:
+                break
+        return _joined(runs, enough)
+
+    def _no_candidates(self, snapshot: Snapshot, potential: tuple[str, ...], found: DryRun) -> PreemptionOutcome:
+        if found.fits_as_is:
+            # The node takes the pod as it is, so that something else (an extender) must have refused it.
+            reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
+            return PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
+        diagnosis = fwk.Diagnosis(fwk.NodeStatuses(found.statuses, fwk.unresolvable(NOT_HELPFUL)))
+        message = fwk.fit_error_message(len(snapshot.nodes), diagnosis)
+        return PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
+
+    async def _ask_extenders(self, pod: Pod, victims: Sequence[fwk.NodeVictims]) -> Sequence[fwk.NodeVictims]:
+        for extender in self.handle.extenders:
+            if not victims:
+                break
+            if extender.is_interested(pod):
+                victims = await extender.process_preemption(pod, victims)
+        return victims
+
+
+def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses) -> Index:
+    """(B,) places of the nodes that were refused, but not for good.
+
+    Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
+    """
+    absent = statuses.absent.code is fwk.Code.UNSCHEDULABLE
+    mask = np.full(len(snapshot.nodes), absent)
+    for name, status in statuses.explicit.items():
+        place = snapshot.nodes.index.get(name)
+        if place is not None:
+            mask[place] = status.code is fwk.Code.UNSCHEDULABLE
+    return np.flatnonzero(mask)
+
+
+def _joined(runs: list[DryRun], enough: int) -> DryRun:
+    if len(runs) == 1:
+        together = runs[0].candidates
+    else:
+        parts = [run.candidates for run in runs]
+        counts = np.concatenate([np.diff(part.first) for part in parts])
+        together = Candidates(
+            parts[0].snapshot,
+            np.concatenate([part.node for part in parts]),
+            np.concatenate([part.slots for part in parts]),
+            np.r_[0, np.cumsum(counts)].astype(np.intp),
+            np.concatenate([part.num_pdb_violations for part in parts]),
+        )
+    violates = together.num_pdb_violations > 0
+    kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
+    if violates.any() or len(kept) < len(together):
+        together = together.take(kept)
+    statuses = {name: status for run in runs for name, status in run.statuses.items()}
+    return DryRun(together, statuses, tuple(name for run in runs for name in run.fits_as_is))

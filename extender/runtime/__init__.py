@@ -1,0 +1,1 @@
+"""Runs the plugins of a profile; knows none of them. What a plugin is, `extender.framework` says."""

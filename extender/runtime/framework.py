@@ -1,0 +1,297 @@
+"""Framework: the plugins of one profile, in order, and what each answer means for the pod.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.runtime.errors import PluginError
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
+from extender.runtime.scoring import Scores, WeightedScorer, run_score_plugins
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Mask
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PluginsByPoint:
+    """The plugins of a profile at each extension point, in order of execution."""
+
+    queue_sort: fwk.QueueSortPlugin
+    pre_enqueue: tuple[fwk.PreEnqueuePlugin, ...] = ()
+    pre_filter: tuple[fwk.PreFilterPlugin, ...] = ()
+    filter: tuple[tuple[str, fwk.FilterPlugin], ...] = ()
+    post_filter: tuple[fwk.PostFilterPlugin, ...] = ()
+    pre_score: tuple[fwk.PreScorePlugin, ...] = ()
+    score: tuple[WeightedScorer, ...] = ()
+    reserve: tuple[fwk.ReservePlugin, ...] = ()
+    permit: tuple[fwk.PermitPlugin, ...] = ()
+    pre_bind: tuple[fwk.PreBindPlugin, ...] = ()
+    bind: tuple[fwk.BindPlugin, ...] = ()
+    post_bind: tuple[fwk.PostBindPlugin, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """What the PreFilter plugins said together."""
+
+    status: fwk.Status
+    node_names: frozenset[str] | None
+    """The nodes still in play, None for all of them."""
+    narrowed_by: tuple[str, ...]
+    """Sorted names of the plugins that narrowed the search."""
+
+
+@final
+class Framework:
+    """One profile at work. Its only state is the cycle's view of the cluster, set by `begin_cycle`."""
+
+    def __init__(
+        self,
+        profile_name: str,
+        make_plugins: Callable[[fwk.Handle], PluginsByPoint],
+        rng: random.Random,
+        *,
+        percentage_of_nodes_to_score: int | None = None,
+        extenders: Sequence[fwk.PreemptionExtender] = (),
+    ) -> None:
+        self.profile_name = profile_name
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self._random = rng
+        self._extenders = tuple(extenders)
+        self._snapshot: Snapshot | None = None
+        self._nominations = NO_NOMINATIONS
+        self.plugins = make_plugins(self)
+
+    # The Handle.
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster of this cycle."""
+        if self._snapshot is None:
+            raise RuntimeError("no cycle has begun")
+        return self._snapshot
+
+    @property
+    def random(self) -> random.Random:
+        """Chance, so that ties can be replayed."""
+        return self._random
+
+    @property
+    def extenders(self) -> Sequence[fwk.PreemptionExtender]:
+        """The HTTP extenders that take part in preemption."""
+        return self._extenders
+
+    def begin_cycle(self, snapshot: Snapshot, nominations: Nominations = NO_NOMINATIONS) -> fwk.CycleState:
+        """Decide over this snapshot from now on."""
+        self._snapshot = snapshot
+        self._nominations = nominations
+        return fwk.CycleState()
+
+    # PreFilter and Filter.
+
+    def run_pre_filter_plugins(self, state: fwk.CycleState, pod: Pod) -> PreFilterOutcome:
+        """Let every PreFilter look at the pod; merge what they say.
+
+        A plugin that says unschedulable does not stop the others (preemption wants to see their state), one that says unresolvable does.
+
+        Raises:
+            PluginError: a plugin raised or answered with a code that PreFilter does not know.
+        """
+        names: frozenset[str] | None = None
+        narrowed_by: set[str] = set()
+        skipped: set[str] = set()
+        refused: fwk.Status | None = None
+        try:
+            for plugin in self.plugins.pre_filter:
+                result = _run(plugin.name, f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, state, pod, self.snapshot)
+                if not isinstance(result, fwk.PreFilterResult):
+                    raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": it returned no PreFilterResult')
+                status = result.status
+                if status.is_skip:
+                    skipped.add(plugin.name)
+                    continue
+                if not status.is_success:
+                    if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                        return PreFilterOutcome(status.by(plugin.name), None, ())
+                    if status.code is not fwk.Code.UNSCHEDULABLE:
+                        raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": {status.message}')
+                    refused = status.by(plugin.name)
+                if result.node_names is not None:
+                    names = result.node_names if names is None else names & result.node_names
+                    narrowed_by.add(plugin.name)
+                    if not names:
+                        return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+        finally:
+            state.skip_filter_plugins = frozenset(skipped)
+        return PreFilterOutcome(refused or fwk.SUCCESS, names, tuple(sorted(narrowed_by)))
+
+    def run_filter_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
+        """Narrow the rows plugin by plugin: each sees only the rows that still stand.
+
+        Arguments:
+            again: only Filters that look at pods need to run; see `Handle.run_filters_with_nominated_pods`.
+
+        Raises:
+            PluginError: a plugin raised, or answered something that is no verdict on these rows.
+        """
+        codes = np.zeros(len(rows), np.int8)
+        reasons: list[tuple[str, Mask]] = []
+        refused_by: list[tuple[str, Mask]] = []
+        standing: Index | None = None  # which rows still stand; None for all
+        left = rows
+        for name, plugin in self.plugins.filter:
+            if name in state.skip_filter_plugins or (again and not plugin.looks_at_pods):
+                continue
+            verdicts = self.run_filter_plugin(name, plugin, state, pod, left)
+            if verdicts.all_ok:
+                continue
+            refused = verdicts.codes != fwk.Code.SUCCESS
+            codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
+            reasons += [(reason, _scattered(mask, standing, len(rows))) for reason, mask in verdicts.reasons]
+            refused_by.append((name, _scattered(refused, standing, len(rows))))
+            kept = np.flatnonzero(~refused)
+            standing = kept if standing is None else standing[kept]
+            if not len(standing):
+                break
+            left = left.take(kept)
+        return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
+
+    def run_filters_with_nominated_pods(self, state: fwk.CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
+        """All Filters, with nominated pods of equal or higher priority on their nodes; such rows must pass without them, too.
+
+        Nothing says that those pods will really come, and a pod may need them (affinity) as well as mind them.
+
+        Upstream: pkg/scheduler/framework/runtime/framework.go, RunFilterPluginsWithNominatedPods (v1.36.2).
+        """
+        nominated = self._nominations.changes_for(pod, rows)
+        if nominated is None:
+            return self.run_filter_plugins(state, pod, rows, again=again)
+        first = self.run_filter_plugins(state, pod, rows.changed(nominated), again=again)
+        ask_again = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
+        if not len(ask_again):
+            return first
+        second = self.run_filter_plugins(state, pod, rows.take(ask_again), again=again)
+        codes = first.codes.copy()
+        codes[ask_again] = second.codes
+        reasons = first.reasons + tuple((reason, _scattered(mask, ask_again, len(rows))) for reason, mask in second.reasons)
+        refused_by = first.refused_by + tuple((name, _scattered(mask, ask_again, len(rows))) for name, mask in second.refused_by)
+        return fwk.Verdicts(codes, reasons, refused_by)
+
+    def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
+        """One Filter's verdicts on these rows, checked."""
+        verdicts = _run(name, f'running "{name}" filter plugin', plugin.filter, state, pod, rows)
+        if not isinstance(verdicts, fwk.Verdicts) or verdicts.codes.shape != (len(rows),):
+            raise PluginError(name, f'running "{name}" filter plugin: it returned no verdicts on the {len(rows)} rows it was given')
+        if not verdicts.all_ok:
+            _refuse_unknown_codes(name, verdicts)
+        return verdicts
+
+    # PostFilter.
+
+    async def run_post_filter_plugins(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        """Try to make room, plugin by plugin, until one succeeds or says that it cannot be done.
+
+        Returns:
+            The result of the plugin that succeeded; else the refusals together, or an Error status.
+        """
+        reasons: list[str] = []
+        refuser = ""
+        result: fwk.PostFilterResult | None = None
+        for plugin in self.plugins.post_filter:
+            try:
+                answer = await plugin.post_filter(state, pod, statuses)
+            except fwk.NotFoundError as exc:
+                return fwk.PostFilterResult(fwk.error(str(exc)).by(plugin.name))
+            except PluginError:
+                raise
+            except Exception as exc:
+                raise PluginError(plugin.name, f'running PostFilter plugin "{plugin.name}": {exc}') from exc
+            if answer.status.is_success:
+                return answer
+            if answer.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not answer.status.is_rejected:
+                return fwk.PostFilterResult(answer.status.by(plugin.name), answer.nominated_node)
+            if answer.nominated_node is not None:
+                result = answer
+            reasons += answer.status.reasons
+            refuser = refuser or plugin.name
+        status = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
+        return fwk.PostFilterResult(status, result.nominated_node if result is not None else None)
+
+    # Scoring.
+
+    def run_pre_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> None:
+        """Let every PreScore look at the pod and the feasible rows.
+
+        Raises:
+            PluginError: a plugin raised or answered anything but Success and Skip.
+        """
+        skipped: set[str] = set()
+        for plugin in self.plugins.pre_score:
+            status = _run(plugin.name, f'running PreScore plugin "{plugin.name}"', plugin.pre_score, state, pod, rows)
+            if not isinstance(status, fwk.Status):
+                raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": it returned no Status')
+            if status.is_skip:
+                skipped.add(plugin.name)
+            elif not status.is_success:
+                raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {status.message}')
+        state.skip_score_plugins = frozenset(skipped)
+
+    def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:
+        """Score the feasible rows; see `scoring.run_score_plugins`."""
+        return run_score_plugins(self.plugins.score, state, pod, rows)
+
+
+def _run(name: str, saying: str, method: Callable[..., Any], *arguments: object) -> Any:
+    """Call a plugin; whatever it raises is that plugin's failure. Upstream's own errors pass through."""
+    try:
+        return method(*arguments)
+    except PluginError:
+        raise
+    except Exception as exc:
+        raise PluginError(name, f"{saying}: {exc}") from exc
+
+
+def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
+    """A mask over some rows as a mask over all of them."""
+    if at is None:
+        return mask
+    scattered = np.zeros(num_rows, np.bool_)
+    scattered[at[mask]] = True
+    return scattered
+
+
+def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
+    codes = verdicts.codes
+    rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
+    wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
+    if len(wrong):
+        message = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
+        raise PluginError(name, f'running "{name}" filter plugin: {message}')
+
+
+def _nothing_left(plugins: list[str]) -> fwk.Status:
+    if len(plugins) == 1:
+        return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
+    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")
+
+
+def statuses_by_node(verdicts: fwk.Verdicts, names: Sequence[str], absent: fwk.Status) -> fwk.NodeStatuses:
+    """The refused rows by node name, and what holds for all other nodes."""
+    refused = np.flatnonzero(verdicts.codes != fwk.Code.SUCCESS).tolist()
+    by_row = _reasons_by_row(verdicts, refused)
+    return fwk.NodeStatuses({names[row]: by_row[row] for row in refused}, absent)
+
+
+def _reasons_by_row(verdicts: fwk.Verdicts, rows: Sequence[int]) -> Mapping[int, fwk.Status]:
+    return {row: verdicts.status_of(row) for row in rows}

@@ -1,0 +1,50 @@
+"""Nominated pods: pending pods that were promised room on a node. They count there for pods of lower or equal priority."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from extender.objects.pod import Pod
+from extender.snapshot import PodChanges, Rows
+from extender.snapshot.axes import Mask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nominations:
+    """Node name -> (slot, pod) of the pods nominated to it, in order of nomination."""
+
+    by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
+
+    def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
+        """A +1 for every nominated pod that goes before `pod`; None if there is none on these rows.
+
+        Upstream: pkg/scheduler/framework/runtime/framework.go, addGENominatedPods (v1.36.2).
+        """
+        if not self.by_node:
+            return None
+        index = rows.snapshot.nodes.index
+        row_at = np.full(len(rows.snapshot.nodes), -1)
+        row_at[rows.node] = np.arange(len(rows))
+        added: list[tuple[int, int]] = []
+        for name, nominated in self.by_node.items():
+            place = index.get(name)
+            if place is None or row_at[place] < 0:
+                continue
+            added += [(int(row_at[place]), slot) for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+        if not added:
+            return None
+        changes = np.array(added, np.intp)
+        return PodChanges(changes[:, 0], changes[:, 1], np.ones(len(changes), np.int64))
+
+
+NO_NOMINATIONS = Nominations()
+
+
+def rows_with_changes(changes: PodChanges, num_rows: int) -> Mask:
+    """(R,) rows that any change is on."""
+    mask = np.zeros(num_rows, np.bool_)
+    mask[changes.row] = True
+    return mask

@@ -1,0 +1,175 @@
+"""Registry: which plugins there are, where each may run, and the frameworks made of them.
+
+In-tree plugins come from a table, strangers' from the entry points `extender.plugins` of installed distributions. What is wrong with
+any of them is said at start, all at once and by name.
+"""
+
+import inspect
+import random
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar, final
+
+from extender import framework as fwk
+from extender.config.configuration import Configuration, Profile
+from extender.config.default_plugins import IN_TREE_POINTS
+from extender.config.errors import ConfigErrors
+from extender.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.runtime.framework import Framework, PluginsByPoint
+from extender.runtime.profiles import ResolvedProfile, resolve_all
+from extender.runtime.scoring import WeightedScorer
+
+ENTRY_POINTS = "extender.plugins"
+
+POINTS: dict[str, tuple[type[fwk.Plugin], ...]] = {
+    "preEnqueue": (fwk.PreEnqueuePlugin,),
+    "queueSort": (fwk.QueueSortPlugin,),
+    "preFilter": (fwk.PreFilterPlugin,),
+    "filter": (fwk.FilterPlugin, fwk.EachNodeFilterPlugin),
+    "postFilter": (fwk.PostFilterPlugin,),
+    "preScore": (fwk.PreScorePlugin,),
+    "score": (fwk.ScorePlugin, fwk.EachNodeScorePlugin),
+    "reserve": (fwk.ReservePlugin,),
+    "permit": (fwk.PermitPlugin,),
+    "preBind": (fwk.PreBindPlugin,),
+    "bind": (fwk.BindPlugin,),
+    "postBind": (fwk.PostBindPlugin,),
+}
+"""Extension point, as a configuration names it -> the contracts a plugin may fulfil there."""
+
+P = TypeVar("P", bound=fwk.Plugin)
+
+
+@final
+class Registry:
+    """Plugin name -> class."""
+
+    def __init__(self, in_tree: Mapping[str, type[fwk.Plugin]], strangers: Sequence[EntryPoint] | None = None) -> None:
+        """Load the strangers and check them.
+
+        Arguments:
+            strangers: entry points to load; None for those of the installed distributions.
+
+        Raises:
+            ConfigErrors: a plugin cannot be loaded, is no plugin, or has a name that is taken.
+        """
+        self._in_tree = frozenset(in_tree)
+        self._classes: dict[str, type[fwk.Plugin]] = dict(in_tree)
+        errors: list[tuple[str, str]] = []
+        for entry in entry_points(group=ENTRY_POINTS) if strangers is None else strangers:
+            path = f'plugin "{entry.name}"'
+            if entry.name in self._classes or entry.name in IN_TREE_POINTS:
+                errors.append((path, f"the name is taken; {entry.value} must be registered under another one"))
+                continue
+            try:
+                loaded = entry.load()
+            except Exception as exc:
+                errors.append((path, f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
+                continue
+            wrong = why_no_plugin(loaded)
+            if wrong is not None:
+                errors.append((path, f"{entry.value} {wrong}"))
+                continue
+            loaded.name = entry.name
+            self._classes[entry.name] = loaded
+        if errors:
+            raise ConfigErrors(errors)
+
+    @property
+    def points_of(self) -> dict[str, frozenset[str]]:
+        """Plugin name -> the extension points it may be enabled at; in-tree plugins as upstream has them."""
+        points = {name: frozenset(of_plugin) for name, of_plugin in IN_TREE_POINTS.items()}
+        return points | {name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree}
+
+    def make_frameworks(
+        self, configuration: Configuration, rng: random.Random, extenders: Sequence[fwk.PreemptionExtender] = ()
+    ) -> dict[str, Framework]:
+        """One framework a profile, by scheduler name.
+
+        Raises:
+            ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
+        """
+        resolved = resolve_all(configuration, self.points_of)
+        errors: list[tuple[str, str]] = []
+        frameworks: dict[str, Framework] = {}
+        for profile in configuration.profiles:
+            plan = resolved[profile.scheduler_name]
+
+            def make_plugins(handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan) -> PluginsByPoint:
+                return self._plugins(profile, plan, handle, errors)
+
+            frameworks[profile.scheduler_name] = Framework(
+                profile.scheduler_name,
+                make_plugins,
+                rng,
+                percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+                extenders=extenders,
+            )
+        if errors:
+            raise ConfigErrors(errors, "create")
+        return frameworks
+
+    def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle, errors: list[tuple[str, str]]) -> PluginsByPoint:
+        """The profile's plugins, each made once; what they refuse is added to `errors`."""
+        arguments = {config.name: config.args for config in profile.plugin_configs}
+        made: dict[str, fwk.Plugin] = {}
+        for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
+            if name not in self._classes:
+                continue
+            try:
+                made[name] = self._classes[name](arguments.get(name), handle)
+            except Exception as exc:
+                errors.append(("", f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}'))
+
+        def at(point: str, kind: type[P]) -> tuple[P, ...]:
+            plugins = (made.get(name) for name in plan.plugins.get(point, ()))
+            return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
+
+        (queue_sort,) = at("queueSort", fwk.QueueSortPlugin)
+        return PluginsByPoint(
+            queue_sort=queue_sort,
+            pre_enqueue=at("preEnqueue", fwk.PreEnqueuePlugin),
+            pre_filter=at("preFilter", fwk.PreFilterPlugin),
+            filter=tuple((plugin.name, _on_rows(plugin)) for plugin in at("filter", fwk.Plugin)),
+            post_filter=at("postFilter", fwk.PostFilterPlugin),
+            pre_score=at("preScore", fwk.PreScorePlugin),
+            score=tuple(WeightedScorer(plugin.name, _scoring_rows(plugin), plan.score_weights[plugin.name]) for plugin in at("score", fwk.Plugin)),
+            reserve=at("reserve", fwk.ReservePlugin),
+            permit=at("permit", fwk.PermitPlugin),
+            pre_bind=at("preBind", fwk.PreBindPlugin),
+            bind=at("bind", fwk.BindPlugin),
+            post_bind=at("postBind", fwk.PostBindPlugin),
+        )
+
+
+def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
+    """The extension points whose contract a class fulfils."""
+    return frozenset(point for point, kinds in POINTS.items() if issubclass(plugin, kinds))
+
+
+def why_no_plugin(loaded: object) -> str | None:
+    """What keeps an object from being a plugin class, None if nothing does."""
+    if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
+        return "is not a class derived from one of the plugin classes of extender.framework"
+    if inspect.isabstract(loaded):
+        missing = ", ".join(sorted(loaded.__abstractmethods__))
+        return f"does not implement {missing}"
+    if not implemented_points(loaded):
+        return "implements no extension point"
+    return None
+
+
+def _on_rows(plugin: fwk.Plugin) -> fwk.FilterPlugin:
+    if isinstance(plugin, fwk.EachNodeFilterPlugin):
+        return EachNodeFilter(plugin)
+    if isinstance(plugin, fwk.FilterPlugin):
+        return plugin
+    raise TypeError(f"{plugin.name} is no Filter plugin")
+
+
+def _scoring_rows(plugin: fwk.Plugin) -> fwk.ScorePlugin:
+    if isinstance(plugin, fwk.EachNodeScorePlugin):
+        return EachNodeScore(plugin)
+    if isinstance(plugin, fwk.ScorePlugin):
+        return plugin
+    raise TypeError(f"{plugin.name} is no Score plugin")

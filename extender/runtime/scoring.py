@@ -1,0 +1,88 @@
+"""Scores of feasible rows: raw, normalised, weighted, summed.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.runtime.errors import PluginError
+from extender.snapshot.axes import Int64s
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeightedScorer:
+    """A Score plugin of a profile and its weight."""
+
+    name: str
+    plugin: fwk.ScorePlugin
+    weight: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the Score plugins say of R rows."""
+
+    raw: dict[str, Int64s]
+    """Plugin -> (R,) as the plugin gave them."""
+    weighted: dict[str, Int64s]
+    """Plugin -> (R,) normalised to 0..100 and multiplied by the weight."""
+    total: Int64s
+    """(R,) the sum."""
+
+
+def run_score_plugins(scorers: Sequence[WeightedScorer], state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Scores:
+    """Ask every scorer that PreScore did not skip.
+
+    Raises:
+        PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
+    """
+    raw: dict[str, Int64s] = {}
+    weighted: dict[str, Int64s] = {}
+    total = np.zeros(len(rows), np.int64)
+    for scorer in scorers:
+        if scorer.name in state.skip_score_plugins:
+            continue
+        raw[scorer.name] = scores = _raw(scorer, state, pod, rows)
+        weighted[scorer.name] = _normalized(scorer, state, pod, scores) * scorer.weight
+        total += weighted[scorer.name]
+    return Scores(raw, weighted, total)
+
+
+def _raw(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+    try:
+        scores = scorer.plugin.score(state, pod, rows)
+        return _checked(scores, len(rows))
+    except Exception as exc:
+        raise PluginError(scorer.name, f'running Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
+
+
+def _normalized(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
+    try:
+        normalized = _checked(scorer.plugin.normalize_score(state, pod, scores), len(scores))
+    except Exception as exc:
+        raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
+    out_of_range = (normalized < 0) | (normalized > fwk.MAX_NODE_SCORE)
+    if out_of_range.any():
+        score = int(normalized[out_of_range][0])
+        raise PluginError(
+            scorer.name,
+            f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {score}, '
+            f"it should in the range of [0, {fwk.MAX_NODE_SCORE}] after normalizing",
+        )
+    return normalized
+
+
+def _checked(scores: object, num_rows: int) -> Int64s:
+    if not isinstance(scores, np.ndarray) or scores.shape != (num_rows,):
+        raise TypeError(f"scores must be an array of {num_rows} integers")
+    if scores.dtype.kind not in "iu":
+        raise TypeError(f"scores must be integers, not {scores.dtype}")
+    return scores.astype(np.int64, copy=False)
