@@ -7,6 +7,7 @@ from typing import Final
 from extender.framework import Plugin
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
+from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.image_locality import ImageLocality
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_declared_features import NodeDeclaredFeatures
@@ -29,6 +30,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "NodeAffinity": NodeAffinity,
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
+        "DynamicResources": DynamicResources,
         "DefaultPreemption": DefaultPreemption,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
         "ImageLocality": ImageLocality,
