@@ -17,6 +17,7 @@ from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
 from extender.snapshot.columns import ImageState, image_names
+from extender.snapshot.pod_attributes import HostPort
 
 
 class CacheError(Exception):
@@ -31,6 +32,8 @@ class _NodeEntry:
     slots: list[int] = field(default_factory=list)
     """Pods, in the order that upstream's NodeInfo keeps."""
     images: dict[str, ImageState] = field(default_factory=dict)
+    used_ports: set[HostPort] = field(default_factory=set)
+    """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another one has them, too."""
 
 
 @final
@@ -206,7 +209,9 @@ class Cache:
 
     def _put(self, pod: Pod) -> None:
         slot = self._writer.admit(pod)
-        self._nodes.setdefault(pod.spec.node_name, _NodeEntry()).slots.append(slot)
+        entry = self._nodes.setdefault(pod.spec.node_name, _NodeEntry())
+        entry.slots.append(slot)
+        entry.used_ports.update(self._writer.host_ports(slot))
         self._pods[pod.uid] = pod
         self._slots[pod.uid] = slot
         self._moves.append((slot, pod.spec.node_name, +1))
@@ -221,6 +226,7 @@ class Cache:
         last = entry.slots.pop()
         if last != slot:
             entry.slots[hole] = last
+        entry.used_ports.difference_update(self._writer.host_ports(slot))
         if not entry.slots and entry.node is None:
             del self._nodes[name]
         self._moves.append((slot, name, -1))
@@ -269,8 +275,10 @@ class Cache:
 
     def _lay_out(self) -> None:
         entries = [self._nodes[name] for name in dict.fromkeys(self._tree.names()) if name in self._nodes]
-        present = [(entry.node, entry.slots) for entry in entries if entry.node is not None]
-        self._writer.lay_out([node for node, _ in present], [slots for _, slots in present])
+        present = [(entry.node, entry) for entry in entries if entry.node is not None]
+        self._writer.lay_out(
+            [node for node, _ in present], [entry.slots for _, entry in present], [frozenset(entry.used_ports) for _, entry in present]
+        )
         for slot, _, sign in self._moves:
             if sign < 0:
                 self._writer.dismiss(slot)
@@ -294,6 +302,7 @@ class Cache:
                 touched.add(name)
         for name in touched:
             self._writer.number(places[name], self._nodes[name].slots)
+            self._writer.write_ports(places[name], frozenset(self._nodes[name].used_ports))
 
 
 def _uid(pod: Pod) -> str:

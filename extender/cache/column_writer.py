@@ -18,7 +18,7 @@ from extender.objects.quantity import QuantityError
 from extender.objects.resources import allocatable
 from extender.snapshot.axes import Int64s
 from extender.snapshot.columns import ImageState, LabelColumn, NodeColumns, PodColumns
-from extender.snapshot.pod_attributes import Attribute
+from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import SymbolTable
 from extender.snapshot.tallies import Tallies
@@ -50,6 +50,8 @@ class ColumnWriter:
         self._invalid: dict[int, str] = {}
         self._label_columns: dict[str, LabelColumn] = {}
         self._image_columns: dict[str, npt.NDArray[np.bool_]] = {}
+        self._used_ports: list[frozenset[HostPort]] = []
+        self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
 
         self._pods: list[Pod | None] = []
@@ -168,7 +170,19 @@ class ColumnWriter:
         for column in self._label_columns.values():
             column.set(place, node)
 
-    def lay_out(self, nodes: list[Node], pods_on: list[list[int]]) -> None:
+    def write_ports(self, place: int, used: frozenset[HostPort]) -> None:
+        """These host ports are in use on the node at this place."""
+        self._used_ports[place] = used
+        for port, column in self._port_columns.items():
+            column[place] = port in used
+
+    def host_ports(self, slot: int) -> tuple[HostPort, ...]:
+        """The host ports of the pod in a slot."""
+        code = int(self._codes[Attribute.HOST_PORTS, slot])
+        ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
+        return ports if isinstance(ports, tuple) else ()
+
+    def lay_out(self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]]) -> None:
         """Number the nodes anew, in visiting order, and place the pods on them; all other pods are nowhere.
 
         Arguments:
@@ -186,6 +200,8 @@ class ColumnWriter:
         self._tallies.forget()
         self._label_columns = {}
         self._image_columns = {}
+        self._port_columns = {}
+        self._used_ports = used_ports
         unchanged = self._carry_over(nodes)
         self._index = {node.name: place for place, node in enumerate(nodes)}
         self._nodes = list(nodes)
@@ -259,6 +275,8 @@ class ColumnWriter:
             label_columns=self._label_columns,
             images=self._images,
             image_columns=self._image_columns,
+            used_ports=self._used_ports,
+            port_columns=self._port_columns,
         )
         pods = PodColumns(
             objects=self._pods,

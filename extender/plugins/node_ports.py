@@ -1,14 +1,17 @@
 """NodePorts: two pods of a node cannot listen on the same host port."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, final
 
+import numpy as np
+
 from extender import framework as fwk
-from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort, PodSymbol, host_ports
+from extender.snapshot.axes import Mask
+from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 
-_WANTED: Final = fwk.StateKey[tuple[HostPort, ...]]("PreFilterNodePorts")
+_IN_THE_WAY: Final = fwk.StateKey[frozenset[HostPort]]("PreFilterNodePorts")
 
 
 @final
@@ -23,27 +26,25 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin):
         wanted = host_ports(pod)
         if not wanted:
             return fwk.PreFilterResult(fwk.SKIP)
-        state.write(_WANTED, wanted)
+        known = {port for used in snapshot.tallies.symbols[fwk.Attribute.HOST_PORTS] if isinstance(used, tuple) for port in used}
+        state.write(_IN_THE_WAY, in_the_way(wanted, known))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused as long as one pod of the row is in the way."""
-        wanted = state.read(_WANTED)
-
-        def is_in_the_way(used: PodSymbol) -> int:
-            return isinstance(used, tuple) and conflict(wanted, used)
-
-        in_the_way = rows.tally(fwk.Attribute.HOST_PORTS, (self.name, wanted), is_in_the_way)
-        return fwk.reject(in_the_way > 0, REASON)
+        """Refused as long as a port of the row is in the way."""
+        refused: Mask = np.zeros(len(rows), np.bool_)
+        for port in state.read(_IN_THE_WAY):
+            refused |= rows.uses_port(port)
+        return fwk.reject(refused, REASON)
 
 
-def conflict(wanted: Sequence[HostPort], used: Sequence[HostPort]) -> bool:
-    """True if a wanted port is in use: same protocol, same number, and the same address or any address on either side.
+def in_the_way(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozenset[HostPort]:
+    """The used ports that keep a wanted one from being had: same protocol and number, and the same address or any address on either side.
 
     Upstream: framework/types.go, HostPortInfo.CheckConflict.
     """
-    return any(
-        protocol == other_protocol and port == other_port and (address == other or ANY_ADDRESS in (address, other))
-        for address, protocol, port in wanted
-        for other, other_protocol, other_port in used
+    return frozenset(
+        (other, protocol, port)
+        for other, protocol, port in used
+        if any((protocol, port) == (p, n) and (address == other or ANY_ADDRESS in (address, other)) for address, p, n in wanted)
     )

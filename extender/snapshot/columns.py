@@ -11,6 +11,7 @@ import numpy as np
 from extender.objects.node import ContainerImage, Node, Taint
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.snapshot.pod_attributes import HostPort
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
 
@@ -77,6 +78,10 @@ class NodeColumns:
     """Image name -> where it is."""
     image_columns: dict[str, Mask]
     """Image names that were asked for so far; `has_image()` adds to them."""
+    used_ports: list[frozenset[HostPort]]
+    """Per place on axis N: the host ports in use. A set, as upstream keeps it: a pod that leaves frees its ports, whoever else has them."""
+    port_columns: dict[HostPort, Mask]
+    """Host ports that were asked for so far; `uses_port()` adds to them."""
 
     def __len__(self) -> int:
         return len(self.objects)
@@ -97,6 +102,13 @@ class NodeColumns:
             if state is not None:
                 mask[[self.index[node] for node in state.nodes if node in self.index]] = True
             self.image_columns[name] = mask
+        return mask
+
+    def uses_port(self, port: HostPort) -> Mask:
+        """(N,) whether this very port (address, protocol and number) is in use on the node."""
+        mask = self.port_columns.get(port)
+        if mask is None:
+            mask = self.port_columns[port] = np.fromiter((port in used for used in self.used_ports), np.bool_, len(self.objects))
         return mask
 
     def taints_of(self, code: int) -> tuple[Taint, ...]:

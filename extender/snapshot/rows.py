@@ -14,7 +14,7 @@ import numpy as np
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
-from extender.snapshot.pod_attributes import Attribute
+from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.tallies import Weight
 
@@ -57,7 +57,8 @@ class NodeInfo:
         return self.node.metadata.labels
 
 
-_Column = Callable[["Rows"], Int64s]
+Changed = Callable[[Int64s, PodChanges], Int64s]
+"""A column over rows before a step's changes -> after them."""
 
 
 @final
@@ -120,18 +121,18 @@ class Rows:
     def requested(self) -> Int64s:
         """(R, K) effective requests of the pods on the row; overcommitted rows are not clipped."""
         pods = self.snapshot.pods
-        return self._column("requested", lambda: self.snapshot.nodes.requested, lambda pod: pods.requests[pod])
+        return self._column("requested", lambda: self.snapshot.nodes.requested, _adding(lambda pod: pods.requests[pod]))
 
     @property
     def non_zero_requested(self) -> Int64s:
         """(R, 2) cpu and memory requests with the defaults of containers that ask for none."""
         pods = self.snapshot.pods
-        return self._column("non_zero", lambda: self.snapshot.nodes.non_zero_requested, lambda pod: pods.non_zero_requests[pod])
+        return self._column("non_zero", lambda: self.snapshot.nodes.non_zero_requested, _adding(lambda pod: pods.non_zero_requests[pod]))
 
     @property
     def pod_count(self) -> Int64s:
         """(R,) how many pods are on the row."""
-        return self._column("pod_count", lambda: self.snapshot.nodes.pod_count, lambda pod: np.ones(len(pod), np.int64))
+        return self._column("pod_count", lambda: self.snapshot.nodes.pod_count, _adding(lambda pod: np.ones(len(pod), np.int64)))
 
     def tally(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s:
         """(R,) the sum over the row's pods of the weight of their symbol; pods without one weigh 0.
@@ -146,7 +147,7 @@ class Rows:
             weights: Int64s = tally.weights(symbols)[snapshot.pods.codes[attribute, pod]]
             return weights
 
-        return self._column((attribute, question), lambda: tally.per_node, of_pods)
+        return self._column((attribute, question), lambda: tally.per_node, _adding(of_pods))
 
     def tally_change(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s | None:
         """(R,) by how much the row's changes move `tally` away from the node as it is; None when there are no changes.
@@ -156,6 +157,22 @@ class Rows:
         if not self.is_hypothetical:
             return None
         return self.tally(attribute, question, weight) - self.snapshot.tally(attribute, question, weight).per_node[self.node]
+
+    def uses_port(self, port: HostPort) -> Mask:
+        """(R,) whether this very host port is in use. A pod that comes takes its ports, one that leaves frees them, whoever else has them."""
+        snapshot = self.snapshot
+        symbols = snapshot.tallies.symbols[Attribute.HOST_PORTS]
+
+        def after(column: Int64s, changes: PodChanges) -> Int64s:
+            has_port = np.array([*(isinstance(symbol, tuple) and port in symbol for symbol in symbols), False])
+            concerned = has_port[snapshot.pods.codes[Attribute.HOST_PORTS, changes.pod]]
+            column = column.copy()
+            column[changes.row[concerned & (changes.sign < 0)]] = 0
+            column[changes.row[concerned & (changes.sign > 0)]] = 1
+            return column
+
+        in_use = self._column(("port", port), lambda: snapshot.nodes.uses_port(port).astype(np.int64), after)
+        return in_use.astype(np.bool_)
 
     @property
     def is_hypothetical(self) -> bool:
@@ -241,21 +258,26 @@ class Rows:
             rows = rows._base
         return [change for step in reversed(steps) for change in step]
 
-    def _column(self, key: Hashable, per_node: Callable[[], Int64s], of_pods: Callable[[Index], Int64s]) -> Int64s:
-        """A column over rows: the nodes' values, and on top what every change of this or an earlier step adds."""
+    def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:
+        """A column over rows: the nodes' values, and on top what the changes of this and all earlier steps do to them."""
         known = self._columns.get(key)
         if known is not None:
             return known
         if self._base is None:
             column = self.of_nodes(per_node())
         else:
-            column = self._base._column(key, per_node, of_pods)
+            column = self._base._column(key, per_node, changed)
             if self._index is not None:
                 column = column[self._index]
             if self._changes is not None:
-                column = _with_changes(column, self._changes, of_pods(self._changes.pod))
+                column = changed(column, self._changes)
         self._columns[key] = column
         return column
+
+
+def _adding(of_pods: Callable[[Index], Int64s]) -> Changed:
+    """Pods that come add their amount, pods that leave take it away."""
+    return lambda column, changes: _with_changes(column, changes, of_pods(changes.pod))
 
 
 def _with_changes(column: Int64s, changes: PodChanges, amount: Int64s) -> Int64s:
