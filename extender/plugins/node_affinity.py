@@ -59,9 +59,8 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refused for good: removing pods changes no label."""
-        try:
-            matching = state.read(_MATCHING)
-        except fwk.NotFoundError:
+        matching = state.find(_MATCHING)
+        if matching is None:
             # A profile may run this Filter without its PreFilter.
             matching = required_node_affinity_mask(rows.snapshot, pod)
         by_pod = fwk.reject(~matching[rows.node], REASON_POD, unresolvable=True)
@@ -87,9 +86,8 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         Raises:
             SelectorError: a preferred term of the pod is faulty, and no PreScore has told so.
         """
-        try:
-            weights = state.read(_WEIGHTS)
-        except fwk.NotFoundError:
+        weights = state.find(_WEIGHTS)
+        if weights is None:
             weights = self._weights(_preferred(pod), rows.snapshot)
         return rows.of_nodes(weights)
 

@@ -1,6 +1,7 @@
 """NodePorts: two pods of a node cannot listen on the same host port."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence, Set
 from typing import Final, final
 
 import numpy as np
@@ -43,8 +44,12 @@ def in_the_way(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozense
 
     Upstream: framework/types.go, HostPortInfo.CheckConflict.
     """
-    return frozenset(
-        (other, protocol, port)
-        for other, protocol, port in used
-        if any((protocol, port) == (p, n) and (address == other or ANY_ADDRESS in (address, other)) for address, p, n in wanted)
-    )
+    addresses: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+    for address, protocol, number in wanted:
+        addresses[protocol, number].add(address)
+    return frozenset(port for port in used if port[1:] in addresses and _collide(addresses[port[1:]], port[0]))
+
+
+def _collide(wanted: Set[str], used: str) -> bool:
+    """Whether one of the wanted addresses cannot be had beside the used one."""
+    return used == ANY_ADDRESS or used in wanted or ANY_ADDRESS in wanted

@@ -3,6 +3,7 @@
     check_filter(MyPlugin(), make_snapshot(...), make_pod("p").obj(), random.Random(1), arrivals=[make_pod("q").obj()])
 """
 
+import itertools
 import random
 from collections import defaultdict
 from collections.abc import Sequence
@@ -50,8 +51,8 @@ def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: ran
     if state is None or not len(before.nodes):
         return
     everything = Rows.of(before)
-    moves = _draw_moves(before, waiting, chance)
-    changed = _changed_in_steps(everything, moves, chance)
+    steps = _draw_steps(before, waiting, chance)
+    changed = _changed_in_steps(everything, steps, chance)
 
     verdicts = plugin.filter(state, pod, changed)
     _check_form(plugin, verdicts, len(changed))
@@ -62,7 +63,7 @@ def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: ran
     answers = [verdicts.status_of(row) for row in range(len(changed))]
     names = everything.names
     by_row: defaultdict[int, list[tuple[Pod, int]]] = defaultdict(list)
-    for move in moves:
+    for move in itertools.chain(*steps):
         by_row[move.row].append((before.pod_at(move.slot), move.sign))
     for row in chance.sample(range(len(names)), min(len(names), _ROWS_MOVED_FOR_REAL)):
         _check_honest(plugin, cache, pod, names[row], by_row[row], answers[row])
@@ -91,22 +92,23 @@ def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState
     return state
 
 
-def _draw_moves(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> list[_Move]:
+def _draw_steps(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> tuple[list[_Move], list[_Move]]:
+    """Two hypotheses, one on top of the other. Within each, pods leave before others come, as with `PodChanges`."""
     leaving = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
     coming = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
-    moves = leaving + coming
-    chance.shuffle(moves)
-    return moves
+    steps: tuple[list[_Move], list[_Move]] = ([], [])
+    for move in leaving + coming:
+        chance.choice(steps).append(move)
+    return steps
 
 
-def _changed_in_steps(rows: Rows, moves: Sequence[_Move], chance: random.Random) -> Rows:
-    """All rows with all moves made, by way of several hypotheses on top of each other, the rows shuffled in between."""
-    cut = chance.randint(0, len(moves))
+def _changed_in_steps(rows: Rows, steps: tuple[list[_Move], list[_Move]], chance: random.Random) -> Rows:
+    """All rows with all moves made; between the two hypotheses the rows are shuffled."""
     order = np.array(chance.sample(range(len(rows)), len(rows)), np.intp)
-    shuffled = rows.changed(_changes(moves[:cut])).take(order)
     back = np.argsort(order)
-    second = [_Move(int(back[move.row]), move.slot, move.sign) for move in moves[cut:]]
-    return shuffled.changed(_changes(second)).take(back)
+    first, second = steps
+    shuffled = rows.changed(_changes(first)).take(order)
+    return shuffled.changed(_changes([_Move(int(back[move.row]), move.slot, move.sign) for move in second])).take(back)
 
 
 def _changes(moves: Sequence[_Move]) -> PodChanges:

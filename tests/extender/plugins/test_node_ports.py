@@ -35,8 +35,12 @@ def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None
     assert filter_nodes(NodePorts(), snapshot, pod.obj()) == {"n": answer}
 
 
-def test_removing_the_pod_in_the_way_helps() -> None:
-    snapshot = make_snapshot(make_node("n"), pods=[make_pod("r").host_port(80).node("n")])
+@pytest.mark.parametrize("running", [["r"], ["r", "also"]], ids=["the only one", "one of two that somehow share it"])
+def test_a_pod_that_leaves_frees_its_port(running: list[str]) -> None:
+    """
+    Preemption can help. A port is used or free, as upstream has it: how many pods hold it is not counted.
+    """
+    snapshot = make_snapshot(make_node("n"), pods=[make_pod(name).host_port(80).node("n") for name in running])
     pod, state, plugin = make_pod().host_port(80).obj(), CycleState(), NodePorts()
     plugin.pre_filter(state, pod, snapshot)
     gone = PodChanges(row=np.array([0]), pod=np.array([snapshot.pods.slots["default/r"]]), sign=np.array([-1]))
