@@ -152,9 +152,7 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator
         )
     if args.shape is not None:
         shown = shown_as_json([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
-        yield invalid(
-            child(path, "shape"), shown, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
-        )
+        yield invalid(child(path, "shape"), shown, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")
 
 
 def _label_name(path: str, name: str) -> Iterator[FieldError]:

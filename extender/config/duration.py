@@ -89,7 +89,8 @@ class Duration:
 
 
 def _nanoseconds(whole: str, fraction: str, unit: int) -> int:
-    if len(whole.lstrip("0")) > len(str(_LIMIT)):
+    whole = whole.lstrip("0")
+    if len(whole) > len(str(_LIMIT)):
         return _LIMIT + 1
     # Go reads no more of a fraction than an int64 holds, and scales what it has read in floating point.
     digits = fraction[:18]

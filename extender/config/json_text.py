@@ -36,6 +36,9 @@ class JsonError(ValueError):
     """The text is no JSON. The message is the one Go has for it."""
 
 
+MAX_DEPTH: Final = 100
+"""Lists and objects may not be nested more deeply. A configuration needs a dozen levels."""
+
 MAX_INT_DIGITS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_GO: Final = {
@@ -57,7 +60,7 @@ def parse_json(text: str) -> Json:
     """The value that `text` holds.
 
     Raises:
-        JsonError: no JSON, or nested more deeply than the interpreter can follow.
+        JsonError: no JSON, or nested too deeply.
     """
     try:
         value: Json = _decoder.decode(text)
@@ -65,6 +68,7 @@ def parse_json(text: str) -> Json:
         raise JsonError(_go_words(exc)) from exc
     except RecursionError as exc:
         raise JsonError("exceeded max depth") from exc
+    _check_depth(value)
     # Go puts the replacement character where half a surrogate pair is escaped.
     return _without_surrogates(value) if re.search(r"\\u[dD][89a-fA-F]", text) else value
 
@@ -98,6 +102,21 @@ def as_json(value: object) -> str:
 
 def _object(members: Iterable[tuple[object, object]]) -> str:
     return "{" + ",".join(f"{as_json(key)}:{as_json(member)}" for key, member in members) + "}"
+
+
+def _check_depth(value: Json) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return
+    raise JsonError("exceeded max depth")
+
+
+def _children(value: Json) -> list[Json]:
+    if isinstance(value, Object):
+        return [member for _, member in value.members]
+    return value if isinstance(value, list) else []
 
 
 def _integer(text: str) -> int | Number:

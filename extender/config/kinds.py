@@ -244,11 +244,11 @@ def _literally(value: Json) -> str:
 def _shortest_float32(number: float) -> float | None:
     """The shortest decimal that means the same float32; None if there is none."""
     try:
-        narrow: float = unpack("f", pack("f", number))[0]
+        narrow: float = unpack("<f", pack("<f", number))[0]
     except OverflowError:
         return None
     shorter = (float(f"{narrow:.{digits}g}") for digits in range(1, 9))
-    return next((decimal for decimal in shorter if unpack("f", pack("f", decimal))[0] == narrow), narrow)
+    return next((decimal for decimal in shorter if unpack("<f", pack("<f", decimal))[0] == narrow), narrow)
 
 
 STRING: Final = Scalar("string", str)

@@ -51,9 +51,7 @@ class ScoringStrategy:
     """How NodeResourcesFit scores. The type has no default once a strategy is given."""
 
     type: str = field(default="", metadata=wire(Scalar("v1.ScoringStrategyType", str), omit_empty=True))
-    resources: tuple[ResourceSpec, ...] = field(
-        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
-    )
+    resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
         default=None, metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True)
     )
@@ -94,9 +92,7 @@ class NodeAffinityArgs:
 class NodeResourcesBalancedAllocationArgs:
     """The resources whose use should be balanced; all weigh 1."""
 
-    resources: tuple[ResourceSpec, ...] = field(
-        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
-    )
+    resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
 
 
 @dataclass(frozen=True, slots=True)

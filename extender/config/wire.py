@@ -74,9 +74,7 @@ class Member:
 class Struct(Kind):
     """A struct. `make` builds the value of the members that were there, `get` takes one out again."""
 
-    def __init__(
-        self, go_type: str, members: Iterable[Member], make: Callable[..., Any], get: Callable[[Any, str], Any] = getattr
-    ) -> None:
+    def __init__(self, go_type: str, members: Iterable[Member], make: Callable[..., Any], get: Callable[[Any, str], Any] = getattr) -> None:
         super().__init__(go_type, None)
         self.members = tuple(members)
         self._by_name = {member.name: member for member in self.members}

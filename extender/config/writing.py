@@ -50,5 +50,3 @@ def _args(name: str, args: object) -> object:
     if kind is None or not isinstance(args, kind):
         return args
     return {"apiVersion": API_VERSION, "kind": kind.__name__, **write_args(args)}
-
-

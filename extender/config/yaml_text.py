@@ -13,14 +13,12 @@ from typing import Final
 
 import yaml
 
-from extender.config.json_text import Json, Object
+from extender.config.json_text import MAX_DEPTH, Json, Object
 from extender.config.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
 from extender.objects.field_errors import quoted
 
-MAX_NODES: Final = 200_000
+MAX_NODES: Final = 100_000
 """No more nodes than this, counted as often as aliases repeat them. A configuration has a few thousand."""
-
-MAX_DEPTH: Final = 200
 
 _Loader: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MERGE_NEEDS_MAPS: Final = "map merge requires map or sequence of maps as the value"

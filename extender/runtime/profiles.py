@@ -88,11 +88,11 @@ def check_arguments(profile: Profile, points_of: PointsOf) -> None:
     Raises:
         ConfigErrors: a plugin is given arguments twice, or refuses them; of several the first by name (upstream makes them in any order).
     """
-    names = [config.name for config in profile.plugin_configs]
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            _refuse(f"repeated config for plugin {name}")
-    arguments = profile.plugin_config
+    arguments: dict[str, object] = {}
+    for config in profile.plugin_configs:
+        if config.name in arguments:
+            _refuse(f"repeated config for plugin {config.name}")
+        arguments[config.name] = config.args
     for name in sorted(enabled_names(profile.plugins) & ARGS_OF.keys() & points_of.keys()):
         args = arguments.get(name)
         if not isinstance(args, ARGS_OF[name]):
