@@ -28,10 +28,7 @@ class ImageLocality(fwk.ScorePlugin):
         ceiling = MAX_CONTAINER_THRESHOLD * num_containers
         present = np.zeros(len(rows), np.int64)
         for image in _images(pod):
-            name = normalized_image_name(image)
-            value = _scaled_size(rows.snapshot, name)
-            if value:
-                present += rows.has_image(name) * np.int64(value)
+            present += _scaled_sizes(rows, normalized_image_name(image))
         clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
         scores: Int64s = fwk.MAX_NODE_SCORE * (clamped - MIN_THRESHOLD) // (ceiling - MIN_THRESHOLD)
         return scores
@@ -49,11 +46,9 @@ def _images(pod: fwk.Pod) -> list[str]:
     return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
 
 
-def _scaled_size(snapshot: fwk.Snapshot, name: str) -> int:
-    """Bytes of the image times the share of nodes that have it; 0 for an image nobody has. Upstream: scaledImageScore."""
-    image = snapshot.nodes.images.get(name)
-    if image is None:
-        return 0
+def _scaled_sizes(rows: fwk.Rows, name: str) -> Int64s:
+    """(R,) bytes of the image where it is, times the share of nodes that have it. Upstream: scaledImageScore."""
+    column = rows.snapshot.nodes.image(name)
     # float64 on purpose: upstream rounds in the same places.
-    spread = len(image.nodes) / len(snapshot.nodes)
-    return int(float(image.size) * spread)
+    spread = rows.of_nodes(column.num_nodes) / len(rows.snapshot.nodes)
+    return (rows.of_nodes(column.size) * spread).astype(np.int64)

@@ -5,16 +5,15 @@
     make_snapshot(make_node("n1").capacity(cpu="4"), pods=[make_pod("web").node("n1")])
 
 A builder never changes: every step returns a new one, so that a common start can be shared. For fields without a step, build the
-struct and use `msgspec.structs.replace`.
+struct with `extender.objects.decoding.replaced`.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, final
-
-import msgspec
+from typing import Any, final
 
 from extender.cache import Cache
 from extender.objects.cluster import ClusterObjects
+from extender.objects.decoding import replaced
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.meta import ApiObject, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
@@ -51,12 +50,6 @@ from extender.snapshot import Snapshot
 Amount = str | int | float
 """A quantity as a manifest spells it."""
 
-T = TypeVar("T", bound=ApiObject)
-
-
-def _with(value: T, **changes: Any) -> T:
-    return msgspec.structs.replace(value, **changes)
-
 
 @final
 class PodBuilder:
@@ -70,16 +63,16 @@ class PodBuilder:
     def obj(self) -> Pod:
         """The pod. Its UID is `namespace/name` unless `uid` said otherwise."""
         pod = self._pod
-        return pod if pod.uid else _with(pod, metadata=_with(pod.metadata, uid=pod.key))
+        return pod if pod.uid else replaced(pod, metadata=replaced(pod.metadata, uid=pod.key))
 
     def _meta(self, **changes: Any) -> "PodBuilder":
-        return PodBuilder(_with(self._pod, metadata=_with(self._pod.metadata, **changes)))
+        return PodBuilder(replaced(self._pod, metadata=replaced(self._pod.metadata, **changes)))
 
     def _spec(self, **changes: Any) -> "PodBuilder":
-        return PodBuilder(_with(self._pod, spec=_with(self._pod.spec, **changes)))
+        return PodBuilder(replaced(self._pod, spec=replaced(self._pod.spec, **changes)))
 
     def _status(self, **changes: Any) -> "PodBuilder":
-        return PodBuilder(_with(self._pod, status=_with(self._pod.status, **changes)))
+        return PodBuilder(replaced(self._pod, status=replaced(self._pod.status, **changes)))
 
     # Who it is.
 
@@ -157,7 +150,7 @@ class PodBuilder:
 
     def sidecar_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
         """One more sidecar, asking for this much."""
-        return self.init_container(_with(self._asking("s", {**(requests or {}), **more}), restart_policy="Always"))
+        return self.init_container(replaced(self._asking("s", {**(requests or {}), **more}), restart_policy="Always"))
 
     def overhead(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
         """spec.overhead."""
@@ -172,7 +165,7 @@ class PodBuilder:
         builder = self if self._pod.spec.containers else self.container(Container(name=self._next("c")))
         *others, last = builder._pod.spec.containers
         wanted = ContainerPort(container_port=port, host_port=port, host_ip=ip, protocol=protocol)
-        return builder._spec(containers=[*others, _with(last, ports=[*last.ports, wanted])])
+        return builder._spec(containers=[*others, replaced(last, ports=[*last.ports, wanted])])
 
     def claim(self, name: str) -> "PodBuilder":
         """One more volume, from the PersistentVolumeClaim."""
@@ -210,34 +203,34 @@ class PodBuilder:
 
     def node_affinity(self, *terms: NodeSelectorTerm) -> "PodBuilder":
         """The required node affinity: any of the terms (see `label_term` and `name_term`)."""
-        return self._affinity(node_affinity=_with(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms))))
+        return self._affinity(node_affinity=replaced(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms))))
 
     def preferred_node_affinity(self, weight: int, term: NodeSelectorTerm) -> "PodBuilder":
         """One more preferred node affinity term."""
         preferred = [*(self._node_affinity.preferred or []), PreferredSchedulingTerm(weight=weight, preference=term)]
-        return self._affinity(node_affinity=_with(self._node_affinity, preferred=preferred))
+        return self._affinity(node_affinity=replaced(self._node_affinity, preferred=preferred))
 
     def pod_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
         """One more required affinity term: near pods with these labels."""
         stanza = self._stanza("pod_affinity")
-        return self._affinity(pod_affinity=_with(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+        return self._affinity(pod_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
 
     def pod_anti_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
         """One more required anti-affinity term: away from pods with these labels."""
         stanza = self._stanza("pod_anti_affinity")
-        return self._affinity(pod_anti_affinity=_with(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+        return self._affinity(pod_anti_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
 
     def preferred_pod_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
         """One more preferred affinity term."""
         stanza = self._stanza("pod_affinity")
         term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
-        return self._affinity(pod_affinity=_with(stanza, preferred=[*stanza.preferred, term]))
+        return self._affinity(pod_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
 
     def preferred_pod_anti_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
         """One more preferred anti-affinity term."""
         stanza = self._stanza("pod_anti_affinity")
         term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
-        return self._affinity(pod_anti_affinity=_with(stanza, preferred=[*stanza.preferred, term]))
+        return self._affinity(pod_anti_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
 
     def spread(self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str) -> "PodBuilder":
         """One more topology spread constraint over pods with these labels."""
@@ -259,7 +252,7 @@ class PodBuilder:
         return (affinity.pod_affinity if field == "pod_affinity" else affinity.pod_anti_affinity) or PodAffinity()
 
     def _affinity(self, **changes: Any) -> "PodBuilder":
-        return self._spec(affinity=_with(self._pod.spec.affinity or Affinity(), **changes))
+        return self._spec(affinity=replaced(self._pod.spec.affinity or Affinity(), **changes))
 
 
 @final
@@ -276,15 +269,15 @@ class NodeBuilder:
         return self._node
 
     def _spec(self, **changes: Any) -> "NodeBuilder":
-        return NodeBuilder(_with(self._node, spec=_with(self._node.spec, **changes)))
+        return NodeBuilder(replaced(self._node, spec=replaced(self._node.spec, **changes)))
 
     def _status(self, **changes: Any) -> "NodeBuilder":
-        return NodeBuilder(_with(self._node, status=_with(self._node.status, **changes)))
+        return NodeBuilder(replaced(self._node, status=replaced(self._node.status, **changes)))
 
     def label(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
         """Further labels; those whose key is no Python name go into the mapping."""
         merged = {**self._node.labels, **(labels or {}), **more}
-        return NodeBuilder(_with(self._node, metadata=_with(self._node.metadata, labels=merged)))
+        return NodeBuilder(replaced(self._node, metadata=replaced(self._node.metadata, labels=merged)))
 
     def capacity(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "NodeBuilder":
         """status.capacity and status.allocatable; room for 110 pods unless `pods` says otherwise."""

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-import msgspec
 import numpy as np
 
 from extender.cache import Cache
 from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, Status, Verdicts
+from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
@@ -160,7 +160,7 @@ def _check_honest(
 
 
 def _move(cache: Cache, pod: Pod, sign: int, node: str) -> None:
-    there = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+    there = replaced(pod, spec=replaced(pod.spec, node_name=node))
     if sign > 0:
         cache.denominate(pod.uid)
         cache.add_pod(there)

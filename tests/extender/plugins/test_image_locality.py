@@ -47,7 +47,7 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     """
     halfway = 23 * MIB + 977 * MIB // 2
     snapshot = make_snapshot(
-        make_node("has-big").image("big:latest", size=4 * halfway).image("huge:latest", size=2**62),
+        make_node("has-big").image("big:latest", size=4 * halfway).image("huge:latest", size=2**63 - 1),
         make_node("has-small").image("small:latest", size=4 * 23 * MIB),
         make_node("empty-a"),
         make_node("empty-b"),

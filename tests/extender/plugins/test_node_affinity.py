@@ -2,6 +2,7 @@ import pytest
 
 from extender.config.plugin_args import NodeAffinityArgs
 from extender.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable
+from extender.objects.decoding import replaced
 from extender.objects.meta import NodeSelector, NodeSelectorTerm
 from extender.objects.pod import Affinity, PreferredSchedulingTerm
 from extender.objects.pod import NodeAffinity as Stanza
@@ -159,7 +160,7 @@ def test_an_empty_list_of_wishes_is_not_none() -> None:
     Skip is for pods without the list; who has an empty one is scored, all alike.
     """
     pod = make_pod().obj()
-    empty = PodBuilder(pod)._spec(affinity=Affinity(node_affinity=Stanza(preferred=[]))).obj()
+    empty = replaced(pod, spec=replaced(pod.spec, affinity=Affinity(node_affinity=Stanza(preferred=[]))))
 
     assert score_nodes(NodeAffinity(), make_snapshot(make_node("n")), pod) == {}
     assert score_nodes(NodeAffinity(), make_snapshot(make_node("n")), empty) == {"n": 0}
