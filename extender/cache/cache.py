@@ -7,16 +7,19 @@ node, or nowhere.
 Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import final
 
 from extender.cache.column_writer import ColumnWriter
+from extender.cache.dump import NodeDump, by_name, node_dump
 from extender.cache.node_tree import NodeTree
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.resources import allocatable
 from extender.snapshot import Snapshot
-from extender.snapshot.columns import ImageState, image_names
+from extender.snapshot.columns import ImagesOnNode, image_names
 from extender.snapshot.pod_attributes import HostPort
 
 
@@ -26,14 +29,31 @@ class CacheError(Exception):
 
 @final
 @dataclass(slots=True)
+class _ImageState:
+    """An image on the cluster: its size as the first node that has it reports it, and the nodes that have it.
+
+    Upstream: pkg/scheduler/backend/cache/cache.go, addNodeImageStates (v1.36.2).
+    """
+
+    size: int
+    nodes: set[str]
+
+
+@final
+@dataclass(slots=True)
 class _NodeEntry:
     node: Node | None = None
     """None for a ghost."""
     slots: list[int] = field(default_factory=list)
     """Pods, in the order that upstream's NodeInfo keeps."""
-    images: dict[str, ImageState] = field(default_factory=dict)
+    images: dict[str, _ImageState] = field(default_factory=dict)
     used_ports: set[HostPort] = field(default_factory=set)
     """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another one has them, too."""
+
+    @property
+    def images_now(self) -> ImagesOnNode:
+        """The node's images with the number of nodes that have them at this moment."""
+        return {name: (state.size, len(state.nodes)) for name, state in self.images.items()}
 
 
 @final
@@ -44,17 +64,19 @@ class Cache:
         self.objects = ClusterObjects()
         self._nodes: dict[str, _NodeEntry] = {}
         self._tree = NodeTree()
-        self._images: dict[str, ImageState] = {}
+        self._images: dict[str, _ImageState] = {}
         self._pods: dict[str, Pod] = {}
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
-        self._writer = ColumnWriter(self.objects, self._images)
-        # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, whether the order of nodes may have changed.
+        self._writer = ColumnWriter(self.objects)
+        # Since the last snapshot: pods that came (+1) or left (-1), and nodes to rewrite.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
-        self._reordered = True
+        # The last snapshot, the names of the nodes in it, and how many the tree listed for it.
         self._snapshot: Snapshot | None = None
+        self._laid_out: set[str] = set()
+        self._num_listed = 0
 
     # Nodes.
 
@@ -63,16 +85,13 @@ class Cache:
         entry = self._nodes.setdefault(node.name, _NodeEntry())
         self._forget_images(entry.node)
         self._tree.add(node)
-        self._reordered = True
         self._set_node(entry, node)
 
     def update_node(self, old: Node | None, new: Node) -> None:
-        """The node changed. Its place in the order changes only with its zone."""
+        """The node changed. With its zone changes its place in the order, from the next time on that a node comes or goes."""
         entry = self._nodes.setdefault(new.name, _NodeEntry())
         self._forget_images(entry.node)
-        was_ghost = entry.node is None
-        if self._tree.update(old, new) or was_ghost:
-            self._reordered = True
+        self._tree.update(old, new)
         self._set_node(entry, new)
 
     def remove_node(self, node: Node) -> None:
@@ -85,8 +104,6 @@ class Cache:
         if entry is None:
             raise CacheError(f"node {node.name} is not found")
         entry.node = None
-        entry.images = {}
-        self._reordered = True
         if not entry.slots:
             del self._nodes[node.name]
         error = self._tree.remove(node)
@@ -98,10 +115,9 @@ class Cache:
         entry.node = node
         entry.images = {}
         for name, size in image_names(node.status.images).items():
-            state = self._images.setdefault(name, ImageState(size, set()))
+            state = self._images.setdefault(name, _ImageState(size, set()))
             state.nodes.add(node.name)
             entry.images[name] = state
-        self._writer.images_changed(entry.images.keys())
         self._rewritten.add(node.name)
 
     def _forget_images(self, node: Node | None) -> None:
@@ -114,7 +130,6 @@ class Cache:
                 state.nodes.discard(node.name)
                 if not state.nodes:
                     del self._images[name]
-        self._writer.images_changed(names.keys())
 
     # Pods.
 
@@ -242,6 +257,36 @@ class Cache:
                 self._assumed.add(old.uid)
             raise
 
+    # For debugging.
+
+    @property
+    def assumed_pods(self) -> frozenset[str]:
+        """UIDs of the pods that are only assumed."""
+        return frozenset(self._assumed)
+
+    def dump(self) -> dict[str, NodeDump]:
+        """Every node the cache knows, ghosts included, as it is right now (a snapshot may be older)."""
+        return {name: self._dump(entry) for name, entry in self._nodes.items()}
+
+    def _dump(self, entry: _NodeEntry) -> NodeDump:
+        requested: Counter[str] = Counter()
+        cpu = memory = 0
+        for slot in entry.slots:
+            encoding = self._writer.encoding(slot)
+            requested.update({self._writer.resources[place]: amount for place, amount in encoding.requests if amount})
+            cpu, memory = cpu + encoding.non_zero[0], memory + encoding.non_zero[1]
+        resources, allowed_pods = allocatable(entry.node) if entry.node is not None else (None, 0)
+        return node_dump(
+            has_node=entry.node is not None,
+            requested=dict(requested),
+            non_zero=(cpu, memory),
+            allocatable=by_name(resources) if resources is not None else {},
+            allowed_pods=allowed_pods,
+            pods=[self._writer.pod(slot) for slot in entry.slots],
+            used_ports=frozenset(entry.used_ports),
+            images=entry.images_now,
+        )
+
     # Pods without a node that somebody promised one.
 
     def nominate(self, pod: Pod) -> int:
@@ -260,36 +305,66 @@ class Cache:
     # Snapshots.
 
     def update_snapshot(self) -> Snapshot:
-        """The cluster as of now. The snapshot handed out before must not be read any more."""
-        if self._snapshot is not None and not (self._moves or self._rewritten or self._reordered):
+        """The cluster as of now. The snapshot handed out before must not be read any more.
+
+        Raises:
+            CacheError: a node was added twice or removed under other zone labels than it had, so that the order of nodes is in doubt.
+                The next call has recovered.
+        """
+        if self._snapshot is not None and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes:
             return self._snapshot
-        if self._reordered:
-            self._lay_out()
+        present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
+        came = present - self._laid_out
+        self._laid_out |= came
+        gone: set[str] = set()
+        if len(self._laid_out) > self._tree.num_nodes:
+            gone = {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
+            self._laid_out -= gone
+        if came or gone or self._snapshot is None:
+            self._num_listed = self._lay_out()
         else:
             self._apply_changes()
         self._moves.clear()
         self._rewritten.clear()
-        self._reordered = False
         self._snapshot = self._writer.snapshot()
+        if self._num_listed != self._tree.num_nodes:
+            num_listed, self._num_listed = self._num_listed, self._lay_out()
+            raise CacheError(
+                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes in tree="
+                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in cache={len(self._nodes)}"
+                ", trying to recover"
+            )
         return self._snapshot
 
-    def _lay_out(self) -> None:
-        entries = [self._nodes[name] for name in dict.fromkeys(self._tree.names()) if name in self._nodes]
-        present = [(entry.node, entry) for entry in entries if entry.node is not None]
+    def _lay_out(self) -> int:
+        """Number the nodes anew; how many places the tree has for them (a node that was added in two zones has two there, one here)."""
+        touched = self._rewritten | {name for _, name, _ in self._moves}
+        places = self._writer.places
+        listed = [name for name in self._tree.names() if name in self._laid_out]
+        entries = [(node, self._nodes[name]) for name in dict.fromkeys(listed) if name in self._nodes and (node := self._nodes[name].node) is not None]
         self._writer.lay_out(
-            [node for node, _ in present], [entry.slots for _, entry in present], [frozenset(entry.used_ports) for _, entry in present]
+            [node for node, _ in entries],
+            [entry.slots for _, entry in entries],
+            [frozenset(entry.used_ports) for _, entry in entries],
+            [
+                entry.images_now if node.name in touched or node.name not in places else self._writer.images_at(places[node.name])
+                for node, entry in entries
+            ],
         )
         for slot, _, sign in self._moves:
             if sign < 0:
                 self._writer.dismiss(slot)
+        self._moves.clear()
+        return len(listed)
 
     def _apply_changes(self) -> None:
         places = self._writer.places
+        touched: set[str] = set()
         for name in self._rewritten:
             entry = self._nodes.get(name)
             if entry is not None and entry.node is not None:
                 self._writer.write_node(places[name], entry.node)
-        touched: set[str] = set()
+                touched.add(name)
         for slot, name, sign in self._moves:
             place = places.get(name)
             if sign > 0 and place is not None:
@@ -298,11 +373,13 @@ class Cache:
                 if place is not None:
                     self._writer.displace(slot)
                 self._writer.dismiss(slot)
-            if place is not None:
+            if place is not None and name in self._nodes:
                 touched.add(name)
         for name in touched:
-            self._writer.number(places[name], self._nodes[name].slots)
-            self._writer.write_ports(places[name], frozenset(self._nodes[name].used_ports))
+            entry, place = self._nodes[name], places[name]
+            self._writer.number(place, entry.slots)
+            self._writer.write_ports(place, frozenset(entry.used_ports))
+            self._writer.write_images(place, entry.images_now)
 
 
 def _uid(pod: Pod) -> str:

@@ -4,7 +4,6 @@ Buffers have room to grow; snapshots see read-only views of the part in use. The
 snapshot and the writer touches just that; only when nodes came, left or changed places is everything over axis N laid out anew.
 """
 
-from collections.abc import Iterable
 from typing import TypeVar, final
 
 import numpy as np
@@ -17,7 +16,7 @@ from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resources import allocatable
 from extender.snapshot.axes import Int64s
-from extender.snapshot.columns import ImageState, LabelColumn, NodeColumns, PodColumns
+from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import SymbolTable
@@ -30,9 +29,8 @@ NOWHERE = -1
 class ColumnWriter:
     """Owns the buffers. State: the arrays, the symbol tables, which slots are free, and the snapshot last handed out."""
 
-    def __init__(self, objects: ClusterObjects, images: dict[str, ImageState]) -> None:
+    def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
-        self._images = images
         self.resources = first_resources()
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies = Tallies()
@@ -49,7 +47,8 @@ class ColumnWriter:
         self._index: dict[str, int] = {}
         self._invalid: dict[int, str] = {}
         self._label_columns: dict[str, LabelColumn] = {}
-        self._image_columns: dict[str, npt.NDArray[np.bool_]] = {}
+        self._images_on: list[ImagesOnNode] = []
+        self._image_columns: dict[str, ImageColumn] = {}
         self._used_ports: list[frozenset[HostPort]] = []
         self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
@@ -98,6 +97,20 @@ class ColumnWriter:
         self._pods[slot] = self._encodings[slot] = None
         self._free.append(slot)
 
+    def pod(self, slot: int) -> Pod:
+        """The pod in a slot that is in use."""
+        pod = self._pods[slot]
+        if pod is None:
+            raise LookupError(f"pod slot {slot} is free")
+        return pod
+
+    def encoding(self, slot: int) -> PodEncoding:
+        """What the columns hold of the pod in a slot that is in use."""
+        encoding = self._encodings[slot]
+        if encoding is None:
+            raise LookupError(f"pod slot {slot} is free")
+        return encoding
+
     def place(self, slot: int, node: int) -> None:
         """The pod runs on the node at this place from now on."""
         self._node[slot] = node
@@ -115,9 +128,7 @@ class ColumnWriter:
         self._position[slots] = np.arange(len(slots))
 
     def _count(self, slot: int, node: int, sign: int) -> None:
-        encoding = self._encodings[slot]
-        if encoding is None:
-            raise LookupError(f"pod slot {slot} is free")
+        encoding = self.encoding(slot)
         for place, amount in encoding.requests:
             self._requested[place, node] += sign * amount
         self._non_zero_requested[0, node] += sign * encoding.non_zero[0]
@@ -142,6 +153,10 @@ class ColumnWriter:
         return slot
 
     # Nodes, by place.
+
+    def images_at(self, place: int) -> ImagesOnNode:
+        """The images of the node at this place."""
+        return self._images_on[place]
 
     @property
     def places(self) -> dict[str, int]:
@@ -170,6 +185,12 @@ class ColumnWriter:
         for column in self._label_columns.values():
             column.set(place, node)
 
+    def write_images(self, place: int, images: ImagesOnNode) -> None:
+        """The node at this place has these images."""
+        self._images_on[place] = images
+        for column in self._image_columns.values():
+            column.set(place, images)
+
     def write_ports(self, place: int, used: frozenset[HostPort]) -> None:
         """These host ports are in use on the node at this place."""
         self._used_ports[place] = used
@@ -182,11 +203,12 @@ class ColumnWriter:
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
 
-    def lay_out(self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]]) -> None:
+    def lay_out(self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]], images: list[ImagesOnNode]) -> None:
         """Number the nodes anew, in visiting order, and place the pods on them; all other pods are nowhere.
 
         Arguments:
             pods_on: per node the slots of its pods, in order.
+            images: per node its images.
         """
         room = len(self._allowed_pods)
         if len(nodes) > room:
@@ -202,6 +224,7 @@ class ColumnWriter:
         self._image_columns = {}
         self._port_columns = {}
         self._used_ports = used_ports
+        self._images_on = images
         unchanged = self._carry_over(nodes)
         self._index = {node.name: place for place, node in enumerate(nodes)}
         self._nodes = list(nodes)
@@ -240,11 +263,6 @@ class ColumnWriter:
             self._requests = _with_more_resources(self._requests, 2 * count)
             self._snapshot = None
 
-    def images_changed(self, names: Iterable[str]) -> None:
-        """Nodes got or lost these images."""
-        for name in names:
-            self._image_columns.pop(name, None)
-
     # Snapshots.
 
     def snapshot(self) -> Snapshot:
@@ -273,7 +291,7 @@ class ColumnWriter:
             taint_sets=self._taint_sets,
             invalid=self._invalid,
             label_columns=self._label_columns,
-            images=self._images,
+            images_on=self._images_on,
             image_columns=self._image_columns,
             used_ports=self._used_ports,
             port_columns=self._port_columns,

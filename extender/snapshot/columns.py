@@ -35,15 +35,27 @@ class LabelColumn:
         return ABSENT if value is None else self.values.intern(value)
 
 
-@dataclass(slots=True)
-class ImageState:
-    """An image on the cluster: its size as the first node that has it reports it, and the nodes that have it.
+ImagesOnNode = dict[str, tuple[int, int]]
+"""Image name -> (size in bytes, how many nodes had it when this node last changed), as upstream's NodeInfo keeps it."""
 
-    Upstream: pkg/scheduler/backend/cache/cache.go, addNodeImageStates (v1.36.2).
-    """
 
-    size: int
-    nodes: set[str]
+@final
+class ImageColumn:
+    """One image over the nodes: its size where the node has it, and on how many nodes it was when the node last changed."""
+
+    __slots__ = ("name", "num_nodes", "size")
+
+    def __init__(self, name: str, images_on: list[ImagesOnNode]) -> None:
+        self.name = name
+        self.size: Int64s = np.zeros(len(images_on), np.int64)
+        self.num_nodes: Int64s = np.zeros(len(images_on), np.int64)
+        for place, images in enumerate(images_on):
+            if name in images:
+                self.set(place, images)
+
+    def set(self, place: int, images: ImagesOnNode) -> None:
+        """The images of the node at `place` are now as given; only the writer calls this."""
+        self.size[place], self.num_nodes[place] = images.get(self.name, (0, 0))
 
 
 @final
@@ -74,10 +86,10 @@ class NodeColumns:
     """Place on axis N -> why the node's allocatable cannot be read. Such a node takes no pods."""
     label_columns: dict[str, LabelColumn]
     """Label keys that were asked for so far; `label()` adds to them."""
-    images: dict[str, ImageState]
-    """Image name -> where it is."""
-    image_columns: dict[str, Mask]
-    """Image names that were asked for so far; `has_image()` adds to them."""
+    images_on: list[ImagesOnNode]
+    """Per place on axis N: the images of the node."""
+    image_columns: dict[str, ImageColumn]
+    """Image names that were asked for so far; `image()` adds to them."""
     used_ports: list[frozenset[HostPort]]
     """Per place on axis N: the host ports in use. A set, as upstream keeps it: a pod that leaves frees its ports, whoever else has them."""
     port_columns: dict[HostPort, Mask]
@@ -93,16 +105,12 @@ class NodeColumns:
             column = self.label_columns[key] = LabelColumn(key, self.objects)
         return column
 
-    def has_image(self, name: str) -> Mask:
-        """(N,) whether the node reports the image under this name."""
-        mask = self.image_columns.get(name)
-        if mask is None:
-            mask = np.zeros(len(self.objects), np.bool_)
-            state = self.images.get(name)
-            if state is not None:
-                mask[[self.index[node] for node in state.nodes if node in self.index]] = True
-            self.image_columns[name] = mask
-        return mask
+    def image(self, name: str) -> ImageColumn:
+        """The column of an image name; the first question for a name reads every node once."""
+        column = self.image_columns.get(name)
+        if column is None:
+            column = self.image_columns[name] = ImageColumn(name, self.images_on)
+        return column
 
     def uses_port(self, port: HostPort) -> Mask:
         """(N,) whether this very port (address, protocol and number) is in use on the node."""

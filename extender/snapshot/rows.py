@@ -219,11 +219,6 @@ class Rows:
         numbers: Int64s = np.array([*values, default], np.int64)
         return numbers[self.label(key)]
 
-    def has_image(self, name: str) -> Mask:
-        """(R,) whether the node reports the image under this name."""
-        mask = self.snapshot.nodes.has_image(name)
-        return mask if self.is_all else mask[self.node]
-
     def of_nodes(self, per_node: Int64s) -> Int64s:
         """(R, ...) the rows' entries of an array over nodes."""
         return per_node if self.is_all else per_node[self.node]

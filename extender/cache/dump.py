@@ -1,0 +1,104 @@
+"""What the cache and a snapshot hold, spelled out node by node: for debugging, and to compare the one with the other.
+
+Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from extender.objects.pod import Pod
+from extender.objects.resources import Resources
+from extender.snapshot import Snapshot
+from extender.snapshot.axes import NATIVE_RESOURCES
+from extender.snapshot.columns import ImagesOnNode
+from extender.snapshot.pod_attributes import HostPort, claim_name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeDump:
+    """One node as upstream's NodeInfo has it."""
+
+    has_node: bool
+    """False for a ghost: the node is gone, pods on it are not."""
+    requested: dict[str, int]
+    non_zero_requested: tuple[int, int]
+    allocatable: dict[str, int]
+    allowed_pods: int
+    pods: tuple[str, ...]
+    """namespace/name, in NodeInfo order."""
+    pods_with_affinity: tuple[str, ...]
+    pods_with_required_anti_affinity: tuple[str, ...]
+    used_ports: frozenset[HostPort]
+    images: dict[str, tuple[int, int]]
+    """Name -> (size, number of nodes that have it)."""
+    pvc_ref_counts: dict[str, int]
+
+
+def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
+    """Every node of a snapshot, in visiting order, read back from its columns."""
+    names = list(snapshot.resources)
+    dumps: dict[str, NodeDump] = {}
+    for place, node in enumerate(snapshot.nodes.objects):
+        pods = [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[place]]
+        dumps[node.name] = node_dump(
+            has_node=True,
+            requested=_named(names, snapshot.nodes.requested[place].tolist()),
+            non_zero=(int(snapshot.nodes.non_zero_requested[place, 0]), int(snapshot.nodes.non_zero_requested[place, 1])),
+            allocatable=_named(names, snapshot.nodes.allocatable[place].tolist()),
+            allowed_pods=int(snapshot.nodes.allowed_pods[place]),
+            pods=pods,
+            used_ports=snapshot.nodes.used_ports[place],
+            images=snapshot.nodes.images_on[place],
+        )
+    return dumps
+
+
+def node_dump(
+    *,
+    has_node: bool,
+    requested: dict[str, int],
+    non_zero: tuple[int, int],
+    allocatable: dict[str, int],
+    allowed_pods: int,
+    pods: Iterable[Pod],
+    used_ports: frozenset[HostPort],
+    images: ImagesOnNode,
+) -> NodeDump:
+    """One node, with what follows from its pods worked out."""
+    pods = list(pods)
+    return NodeDump(
+        has_node=has_node,
+        requested=requested,
+        non_zero_requested=non_zero,
+        allocatable=allocatable,
+        allowed_pods=allowed_pods,
+        pods=tuple(pod.key for pod in pods),
+        pods_with_affinity=tuple(pod.key for pod in pods if _has_pod_affinity(pod)),
+        pods_with_required_anti_affinity=tuple(pod.key for pod in pods if _has_required_anti_affinity(pod)),
+        used_ports=used_ports,
+        images=dict(images),
+        pvc_ref_counts=dict(Counter(f"{pod.namespace}/{claim}" for pod in pods for volume in pod.spec.volumes if (claim := claim_name(pod, volume)) is not None)),
+    )
+
+
+def by_name(resources: Resources) -> dict[str, int]:
+    """Amounts by resource name, without the zeros."""
+    native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
+    return _named(list(NATIVE_RESOURCES), list(native)) | {name: amount for name, amount in resources.scalar.items() if amount}
+
+
+def _named(names: list[str], amounts: list[int]) -> dict[str, int]:
+    return {name: amount for name, amount in zip(names, amounts, strict=False) if amount}
+
+
+def _has_pod_affinity(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+
+
+def _has_required_anti_affinity(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
