@@ -1,0 +1,69 @@
+"""create_app(): the FastAPI application with an engine behind it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api.face import AnswersVerbs, Face
+from api.limits import Limits
+from api.openapi import describe
+from api.refusals import status_body
+from api.routes import extender, health, v1
+from api.settings import Settings
+from api.starting import open_engine
+from extender import __version__
+
+_ROUTING: Final = {404: "there is nothing at this path", 405: "this path does not take this method"}
+
+_DESCRIPTION: Final = "A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."
+
+
+def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerbs] = open_engine) -> FastAPI:
+    """The application; its engine is opened when it starts."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.face = Face(open_engine(settings))
+        yield
+
+    app = _Application(
+        title="Reprieve",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        # A redirect would make Go send the whole body again, and the pages of documentation load scripts from elsewhere.
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        exception_handlers={HTTPException: _refused, RequestValidationError: _invalid},
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.add_middleware(Limits, settings=settings)
+    app.include_router(extender.router, prefix=settings.prefix)
+    app.include_router(v1.router)
+    app.include_router(health.router)
+    return app
+
+
+class _Application(FastAPI):
+    """FastAPI, whose description of itself is completed."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        if self.openapi_schema is None:
+            self.openapi_schema = describe(self)
+        return self.openapi_schema
+
+
+async def _refused(request: Request, exc: Exception) -> Response:
+    """What the router refuses, in the form of all other refusals."""
+    code, headers = (exc.status_code, exc.headers) if isinstance(exc, HTTPException) else (500, None)
+    return Response(status_body(code, _ROUTING.get(code, "the request was refused")), code, headers, "application/json")
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    return Response(status_body(400, "the request's path or query is not valid"), 400, media_type="application/json")

@@ -1,0 +1,51 @@
+"""The `reprieve` command, one file a subcommand.
+
+Not here: anything that decides. Every command reads, asks the engine, prints.
+"""
+
+import os
+import sys
+from typing import Annotated, Final
+
+import typer
+
+from api.cli import evaluate, print_config, serve
+from api.settings import StartUpError
+from extender import __version__
+
+app: Final = typer.Typer(
+    name="reprieve",
+    help="A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("serve")(serve.serve)
+app.command("evaluate")(evaluate.evaluate)
+app.command("print-config")(print_config.print_config)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"reprieve {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def reprieve(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."""
+
+
+def main() -> None:
+    """Run the command line; what keeps it from starting is said in one line, with exit code 1."""
+    try:
+        app()
+    except StartUpError as exc:
+        print(f"reprieve: {exc}", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # Whoever read our output has enough of it; what is still buffered has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

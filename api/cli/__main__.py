@@ -1,0 +1,5 @@
+"""`python -m api.cli` is `reprieve`."""
+
+from api.cli import main
+
+main()

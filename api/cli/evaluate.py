@@ -1,0 +1,108 @@
+"""`reprieve evaluate`: what the scheduler would find out about each scenario of a file."""
+
+import asyncio
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any, cast
+
+import msgspec
+import typer
+
+from api.json_limits import check_json
+from api.refusals import Refusal
+from api.settings import StartUpError
+from api.starting import read_configuration
+from api.wire.reading import read
+from extender.cluster_state import ClusterState
+from extender.config import ConfigErrors
+from extender.engine import Engine
+from extender.objects.decoding import DecodeError
+
+
+def evaluate(
+    file: Annotated[str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")],
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that bring none.")] = None,
+) -> None:
+    """Print one answer a line for every scenario, or object with a `scenario`, in the file.
+
+    A line that cannot be answered is reported with its number on standard error; the others are answered all the same, and the exit code
+    is 1 in the end.
+    """
+    try:
+        engine = Engine.open(read_configuration(config), ClusterState())
+    except ConfigErrors as exc:
+        raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
+    if asyncio.run(_answer_all(engine, file)):
+        raise typer.Exit(1)
+
+
+async def _answer_all(engine: Engine, file: str) -> int:
+    """How many lines could not be answered."""
+    failed = 0
+    progress = _Progress()
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        try:
+            answer = await engine.evaluate(_scenario(line))
+        except (Refusal, DecodeError, ConfigErrors) as exc:
+            failed += 1
+            progress.report(number, str(exc))
+            continue
+        except Exception as exc:
+            failed += 1
+            progress.report(number, f"internal error: {type(exc).__name__}: {exc}")
+            continue
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        progress.show(number, failed)
+    sys.stdout.buffer.flush()
+    progress.clear()
+    return failed
+
+
+def _scenario(line: bytes) -> dict[str, Any]:
+    document = read(dict[str, Any], line, "the scenario")
+    check_json(line)
+    scenario = document.get("scenario", document)
+    if not isinstance(scenario, dict):
+        raise Refusal(400, "scenario: expected an object")
+    return scenario
+
+
+def _lines(file: str) -> Iterator[bytes]:
+    try:
+        with _opened(file) as lines:
+            yield from lines
+    except OSError as exc:
+        raise StartUpError(f"{file}: {(exc.strerror or str(exc)).lower()}; give a file of scenarios, or - for standard input") from exc
+    except (EOFError, zlib.error) as exc:
+        raise StartUpError(f"{file}: not a complete gzip file") from exc
+
+
+def _opened(file: str) -> IO[bytes]:
+    """The file, unpacked if it is packed, whatever its name."""
+    raw = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115 - closed by the caller
+    is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.open(raw)) if is_packed else raw
+
+
+class _Progress:
+    """A line on a terminal that says how far it is; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def show(self, done: int, failed: int) -> None:
+        if self._is_shown and done % 10 == 0:
+            print(f"\r{done} scenarios" + (f", {failed} failed" if failed else ""), end="", file=sys.stderr, flush=True)
+
+    def report(self, line: int, text: str) -> None:
+        self.clear()
+        print(f"line {line}: {' '.join(text.split())}", file=sys.stderr)
+
+    def clear(self) -> None:
+        if self._is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

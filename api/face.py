@@ -1,0 +1,78 @@
+"""What the routes share: the engine, the node bodies it has seen, and how bytes become answers."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar, final
+
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from api.node_bodies import NodeBodies
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.verbs import FilterResult, Victims
+
+T = TypeVar("T")
+
+DECODED_IN_THREAD: Final = 2**20
+"""Bodies of more bytes are decoded in a thread, so that other callers are heard meanwhile."""
+
+
+class AnswersVerbs(Protocol):
+    """What the faces ask of an `extender.engine.Engine`."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can answer."""
+        ...
+
+    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+        """Which of the asked nodes the pod can run on; VerbError if that cannot be said."""
+        ...
+
+    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+        """A score for each asked node; VerbError if that cannot be said."""
+        ...
+
+    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        """The victims that have to go; VerbError if that cannot be said."""
+        ...
+
+    def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        """Bind; VerbError if that did not happen."""
+        ...
+
+    async def evaluate(self, scenario: Mapping[str, object]) -> dict[str, object]:
+        """All that can be said about a scenario."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Face:
+    """The engine behind the routes, and the node bodies of its callers.
+
+    Attributes:
+        evaluating: an evaluation takes a processor for a while, and the verbs need one too.
+    """
+
+    engine: AnswersVerbs
+    node_bodies: NodeBodies = field(default_factory=NodeBodies)
+    evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+
+
+def face_of(request: HTTPConnection) -> Face | None:
+    """The application's face; None while it is starting."""
+    face: Face | None = getattr(request.app.state, "face", None)
+    return face
+
+
+async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
+    """What `decode` makes of the body."""
+    return await asyncio.to_thread(decode, body) if len(body) > DECODED_IN_THREAD else decode(body)
+
+
+def json_response(body: bytes) -> Response:
+    """200 with a JSON body."""
+    return Response(body, media_type="application/json")

@@ -1,0 +1,109 @@
+"""HTTP/1.1 as uvicorn speaks it with httptools, with limits on a request's line and headers, which uvicorn does not have.
+
+A connection on which a request has begun but whose headers do not come to an end, and one whose caller does not read the answer, would
+otherwise be held for ever.
+"""
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from api.refusals import status_body
+from api.settings import Settings
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """One connection. Use `limited_protocol` to make the class for the settings."""
+
+    settings = Settings()
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start; an unused connection is closed after the keep-alive time."""
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_head_timer()
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; what does not end within the limits is refused."""
+        super().data_received(data)
+        if self._head_timer is not None:
+            # The parser keeps an unfinished header to itself, so that only the bytes fed to it tell how long it has become.
+            self._head_bytes += len(data)
+            if self._head_bytes > self.settings.max_head:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large")
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request has come."""
+        super().on_message_begin()
+        self._head_bytes = 0
+        self._stop_head_timer()
+        self._head_timer = self.loop.call_later(self.settings.head_seconds, self._head_is_too_slow)
+
+    def on_headers_complete(self) -> None:
+        """The last byte of the headers has come."""
+        self._stop_head_timer()
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self.settings.max_head or len(self.headers) > self.settings.max_headers:
+            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large or too many"
+            raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be parsed."""
+        self._refuse(*self._refusal)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection; break one whose caller has not read the last answer yet."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        super().timeout_keep_alive_handler()
+
+    def _head_is_too_slow(self) -> None:
+        self._head_timer = None
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request's headers took too long to arrive")
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _refuse(self, code: HTTPStatus, message: str) -> None:
+        """Answer and close; only close if another answer is under way on this connection."""
+        self._stop_head_timer()
+        if self.transport.is_closing():
+            return
+        _LOGGER.info("a request was refused: %s", message)
+        if self.cycle is None or self.cycle.response_complete:
+            body = status_body(code, message)
+            headers = f"connection: close\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            self.transport.write(f"HTTP/1.1 {code} {code.phrase}\r\n{headers}\r\n".encode() + body)
+        self.transport.close()
+
+
+def limited_protocol(settings: Settings) -> type[LimitedProtocol]:
+    """The protocol class with these settings, as uvicorn wants it: it makes an instance a connection by itself."""
+    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings})

@@ -1,0 +1,102 @@
+"""How deep, how long, how large JSON may be before anything is built of it: bounded time and memory for every body.
+
+The grammar is the decoder's business; what is checked here is what a decoder would accept, or choke on.
+"""
+
+import re
+from typing import Final
+
+import numpy as np
+
+from api.refusals import Refusal
+
+MAX_DEPTH: Final = 64
+"""Objects and arrays inside each other. API objects reach about 30."""
+
+MAX_NUMBER: Final = 30
+"""Characters of one number."""
+
+MAX_STRING: Final = 2 * 2**20
+"""Bytes of one string as written."""
+
+MAX_VALUES: Final = 4 * 2**20
+"""Members and items in one body, roughly: a body of a hundred megabytes that is nothing but `1,1,1,...` would take gigabytes decoded."""
+
+_WINDOW: Final = 2**18
+_STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
+_LONG_NUMBER: Final = re.compile(rb"[-+.0-9eE]{%d}" % (MAX_NUMBER + 1))
+_LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
+
+
+def check_json(document: bytes, depth: int = 0) -> None:
+    """Nothing happens unless the document, `depth` levels inside another one, is outside the limits or no UTF-8.
+
+    Linear in time, for text that is no JSON as well.
+
+    Raises:
+        Refusal: 400.
+    """
+    if not document.isascii():
+        _check_utf8(document)
+    if b"\\" in document:
+        # An escaped backslash first: what is left of an odd run escapes the character after it.
+        document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
+    position, inside = 0, False
+    while position < len(document):
+        # A window ends with a quote, so that it cuts neither a string nor a number in two.
+        end = document.find(b'"', position + _WINDOW) + 1 or len(document)
+        parts = document[position:end].split(b'"')
+        if max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:
+            raise Refusal(400, f"the body holds a string of more than {MAX_STRING} bytes")
+        between = b"".join(parts[inside::2])
+        _check_numbers(between)
+        depth = _check_depth(between, depth)
+        inside ^= len(parts) % 2 == 0
+        position = end
+
+
+def check_number_of_values(body: bytes) -> None:
+    """Nothing happens unless there are more than `MAX_VALUES` commas in the body.
+
+    Raises:
+        Refusal: 413.
+    """
+    characters = np.frombuffer(body, np.uint8)
+    is_comma = np.empty(_WINDOW, np.bool_)
+    commas = 0
+    for start in range(0, len(characters), _WINDOW):
+        window = characters[start : start + _WINDOW]
+        commas += int(np.count_nonzero(np.equal(window, ord(","), out=is_comma[: len(window)])))
+    if commas > MAX_VALUES:
+        raise Refusal(413, f"the body holds more than {MAX_VALUES} values")
+
+
+def _check_utf8(document: bytes) -> None:
+    try:
+        document.decode()
+    except UnicodeDecodeError as exc:
+        raise Refusal(400, "the body is not valid UTF-8") from exc
+
+
+def _check_numbers(between: bytes) -> None:
+    if _LONG_NUMBER.search(between):
+        raise Refusal(400, f"the body holds a number of more than {MAX_NUMBER} characters")
+    for number in _LARGE_NUMBER.findall(between):
+        try:
+            value = float(number)
+        except ValueError:
+            continue  # no number at all: the decoder says so better
+        if value == float("inf"):
+            raise Refusal(400, "the body holds a number that is out of range")
+
+
+def _check_depth(between: bytes, depth: int) -> int:
+    """The depth after the text."""
+    steps = between.translate(_STEPS, _NO_BRACKETS)
+    if not steps:
+        return depth
+    depths = np.frombuffer(steps, np.int8).cumsum(dtype=np.int64)
+    if depth + int(depths.max()) > MAX_DEPTH:
+        raise Refusal(400, f"the body is nested more than {MAX_DEPTH} levels deep")
+    return depth + int(depths[-1])

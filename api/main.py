@@ -1,0 +1,6 @@
+"""`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn does not have."""
+
+from api.app import create_app
+from api.settings import read_settings
+
+app = create_app(read_settings())

@@ -1,0 +1,57 @@
+"""Answers that are not 200: an exception that carries one, and its body in the form of the Kubernetes API.
+
+Upstream: apimachinery, meta/v1, types.go, Status and StatusReason.
+"""
+
+from collections.abc import Mapping
+from typing import Final, final
+
+import msgspec
+
+REASONS: Final = {
+    400: "BadRequest",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    408: "Timeout",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    431: "BadRequest",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+}
+
+RETRY_SOON: Final = {"Retry-After": "1"}
+"""With 503: what is overloaded or starting now is likely to answer in a second."""
+
+
+@final
+class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
+    """The request is not answered with 200. The message is ours: it never repeats what was sent.
+
+    Attributes:
+        code: the HTTP status.
+        headers: further headers of the answer.
+    """
+
+    def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.code: Final = code
+        self.headers: Final = dict(headers or {})
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """metav1.Status of a failure."""
+
+    kind: str = "Status"
+    api_version: str = "v1"
+    metadata: dict[str, str] = {}
+    status: str = "Failure"
+    message: str
+    reason: str
+    code: int
+
+
+def status_body(code: int, message: str) -> bytes:
+    """A metav1.Status as JSON."""
+    return msgspec.json.encode(Status(message=message, reason=REASONS.get(code, "Unknown"), code=code))

@@ -1,0 +1,98 @@
+"""POST /filter, /prioritize, /preempt and /bind, as kube-scheduler calls them.
+
+What cannot be decoded is a 400. What is understood and cannot be answered is a 200 with the text in `Error` where the answer has such a
+field, because kube-scheduler drops the body of any other status; prioritize then scores nothing, and preempt has only the 503.
+"""
+
+import logging
+from functools import partial
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from api.face import Face, decoded, face_of, json_response
+from api.log import escaped, report
+from api.openapi import BIND, FILTER, PREEMPT, PRIORITIZE
+from api.refusals import RETRY_SOON, Refusal
+from api.wire.answers import bind_answer, filter_answer, filter_error, preempt_answer, prioritize_answer
+from api.wire.binding_args import read_binding_args
+from api.wire.extender_args import AskedNodes, read_extender_args
+from api.wire.preemption_args import read_preemption_args
+from extender.verbs import VerbError
+
+router: Final = APIRouter(tags=["extender"])
+
+_LOGGER: Final = logging.getLogger(__name__)
+_NO_NODES: Final = "neither nodes nor nodeNames given"
+
+
+@router.post("/filter", **FILTER)
+async def filter_nodes(request: Request) -> Response:
+    """Which of the nodes the pod can run on, and why not on the others."""
+    face = _ready_face(request)
+    asked = await _asked_nodes(request, face)
+    if asked.names is None:
+        return json_response(filter_error(_NO_NODES))
+    try:
+        result = face.engine.filter(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+        return json_response(filter_answer(asked, result))
+    except VerbError as exc:
+        return json_response(filter_error(str(exc)))
+    except Exception as exc:
+        number = report(_LOGGER, f"filter of pod {asked.pod.key}", exc)
+        return json_response(filter_error(f"internal error, id {number}"))
+
+
+@router.post("/prioritize", **PRIORITIZE)
+async def prioritize_nodes(request: Request) -> Response:
+    """A score from 0 to 10 for each of the nodes."""
+    face = _ready_face(request)
+    asked = await _asked_nodes(request, face)
+    if asked.names is None:
+        _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
+        return json_response(prioritize_answer([], []))
+    try:
+        scores = face.engine.prioritize(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+    except VerbError as exc:
+        _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
+        scores = [0] * len(asked.names)
+    return json_response(prioritize_answer(asked.names, scores))
+
+
+@router.post("/preempt", **PREEMPT)
+async def preempt(request: Request) -> Response:
+    """The pods that really have to go on each of the nodes; nodes where that does not help are left out."""
+    face = _ready_face(request)
+    asked = await decoded(read_preemption_args, await request.body())
+    try:
+        chosen = face.engine.preempt(asked.pod, asked.candidates)
+    except VerbError as exc:
+        _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
+        raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
+    return json_response(preempt_answer(chosen))
+
+
+@router.post("/bind", **BIND)
+async def bind(request: Request) -> Response:
+    """Bind the pod to the node."""
+    face = _ready_face(request)
+    asked = await decoded(read_binding_args, await request.body())
+    try:
+        face.engine.bind(asked.name, asked.namespace, asked.uid, asked.node)
+    except VerbError as exc:
+        return json_response(bind_answer(str(exc)))
+    except Exception as exc:
+        number = report(_LOGGER, f"bind of pod {asked.namespace}/{asked.name}", exc)
+        return json_response(bind_answer(f"internal error, id {number}"))
+    return json_response(bind_answer())
+
+
+async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
+    return await decoded(partial(read_extender_args, known_bodies=face.node_bodies), await request.body())
+
+
+def _ready_face(request: Request) -> Face:
+    face = face_of(request)
+    if face is None or not face.engine.is_ready:
+        raise Refusal(503, "the cluster is not known yet", RETRY_SOON)
+    return face

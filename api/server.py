@@ -1,0 +1,36 @@
+"""The HTTP server around the application."""
+
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from api.http_protocol import limited_protocol
+from api.log import LOGGING
+from api.settings import Settings
+
+_SECONDS_TO_FINISH: Final = 5
+
+
+def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    """A server that is not started yet."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            loop="uvloop",
+            http=limited_protocol(settings),
+            ws="none",
+            lifespan="on",
+            log_config=LOGGING,
+            # The access log would hold the raw path of every probe and of every attempt to schedule a pod.
+            access_log=False,
+            # Nobody stands between kube-scheduler and us whose X-Forwarded-For could be trusted.
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=settings.keep_alive_seconds,
+            timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+            backlog=2048,
+        )
+    )
