@@ -4,6 +4,7 @@ Buffers have room to grow; snapshots see read-only views of the part in use. The
 snapshot and the writer touches just that; only when nodes came, left or changed places is everything over axis N laid out anew.
 """
 
+from dataclasses import replace
 from typing import TypeVar, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resources import allocatable
 from extender.snapshot.axes import Int64s
+from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
@@ -35,6 +37,7 @@ class ColumnWriter:
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies = Tallies()
         self._generation = 0
+        self._changes = ChangeLog()
 
         self._allocatable = _zeros(8, 64)  # (K, N), so that a resource lies contiguous; views are transposed
         self._requested = _zeros(8, 64)
@@ -124,6 +127,7 @@ class ColumnWriter:
 
     def number(self, node: int, slots: list[int]) -> None:
         """Write down the order of the pods of the node at this place."""
+        self._changes.changed(node)
         self._on_node[node] = list(slots)
         self._position[slots] = np.arange(len(slots))
 
@@ -219,6 +223,7 @@ class ColumnWriter:
             self._unschedulable = _grown(self._unschedulable, room)
             self._taint_set = _grown(self._taint_set, room, NOWHERE)
         self._snapshot = None
+        self._changes.all_changed()
         self._tallies.forget()
         self._label_columns = {}
         self._image_columns = {}
@@ -268,9 +273,10 @@ class ColumnWriter:
     def snapshot(self) -> Snapshot:
         """Views of the columns as they are now, at a new generation."""
         self._generation += 1
+        self._changes.close(self._generation)
         last = self._snapshot
         if last is not None and last.nodes.allocatable.shape[1] == len(self.resources):
-            self._snapshot = Snapshot(self._generation, last.nodes, last.pods, last.resources, last.tallies, last.all_nodes, last.objects)
+            self._snapshot = replace(last, generation=self._generation)
         else:
             self._snapshot = self._with_new_views()
         return self._snapshot
@@ -310,6 +316,7 @@ class ColumnWriter:
         )
         return Snapshot(
             generation=self._generation,
+            changes=self._changes,
             nodes=nodes,
             pods=pods,
             resources=self.resources,

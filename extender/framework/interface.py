@@ -159,6 +159,10 @@ class FilterPlugin(Plugin):
     looks_at_pods: ClassVar[bool] = True
     """False promises that the verdict does not depend on which pods are on the node."""
 
+    looks_only_at_node: ClassVar[bool] = False
+    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node and
+    the pods on it), so that it need not be asked again for an equal pod while the node is unchanged."""
+
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
         """A verdict per row: `accept(len(rows))`, `reject(mask, reason)`."""
@@ -199,6 +203,10 @@ class PreScorePlugin(Plugin):
 
 class ScorePlugin(Plugin):
     """Ranks the feasible rows."""
+
+    looks_only_at_node: ClassVar[bool] = False
+    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that row
+    alone; see `FilterPlugin.looks_only_at_node`."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:

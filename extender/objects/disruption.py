@@ -2,7 +2,7 @@
 
 import msgspec
 
-from extender.objects.meta import ApiObject, LabelSelector, ObjectMeta
+from extender.objects.meta import ApiObject, Int32, LabelSelector, ObjectMeta
 
 
 class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -14,7 +14,7 @@ class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=False, rename="camel"):
 class PodDisruptionBudgetStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     """policyv1.PodDisruptionBudgetStatus."""
 
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, str | None] = {}
 
 

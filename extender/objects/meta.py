@@ -1,6 +1,12 @@
 """What all Kubernetes objects share: metadata, owners, selectors."""
 
+from typing import Annotated
+
 import msgspec
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Go's integers: what does not fit is refused where it is decoded, not where it is added up."""
 
 
 class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -24,7 +30,7 @@ class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: list[OwnerReference] = []

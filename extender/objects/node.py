@@ -2,7 +2,7 @@
 
 import msgspec
 
-from extender.objects.meta import ApiObject, Condition, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, Int64, ObjectMeta
 
 ResourceList = dict[str, str | int | float]
 """Resource name -> quantity as written; `objects.quantity` reads it."""
@@ -26,7 +26,7 @@ class ContainerImage(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.ContainerImage: one image under all its names; size in bytes."""
 
     names: list[str] = []
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeSpec(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from extender.objects.decoding import DecodeError
-from extender.objects.meta import ApiObject, Condition, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, Int32, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta
 from extender.objects.node import ResourceList
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -31,8 +31,8 @@ class ResourceRequirements(ApiObject, frozen=True, gc=False, rename="camel"):
 class ContainerPort(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.ContainerPort; `host_port` 0 means that no host port is asked for."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = ""
 
@@ -71,7 +71,7 @@ class Toleration(ApiObject, frozen=True, gc=False, rename="camel"):
 class PreferredSchedulingTerm(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.PreferredSchedulingTerm."""
 
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
@@ -98,7 +98,7 @@ class PodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
 class WeightedPodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.WeightedPodAffinityTerm."""
 
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
@@ -122,11 +122,11 @@ class Affinity(ApiObject, frozen=True, gc=False, rename="camel"):
 class TopologySpreadConstraint(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.TopologySpreadConstraint."""
 
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] = []
@@ -148,7 +148,7 @@ class GCEPersistentDisk(ApiObject, frozen=True, gc=False, rename="camel"):
 
     pd_name: str = ""
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
@@ -157,7 +157,7 @@ class AWSElasticBlockStore(ApiObject, frozen=True, gc=False, rename="camel"):
 
     volume_id: str = msgspec.field(default="", name="volumeID")
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
@@ -198,7 +198,7 @@ class ISCSIVolume(ApiObject, frozen=True, gc=False, rename="camel"):
 
     target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
+    lun: Int32 = 0
     read_only: bool = False
 
 
@@ -261,7 +261,7 @@ class PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     preemption_policy: str | None = None
     containers: list[Container] = []
     init_containers: list[Container] = []

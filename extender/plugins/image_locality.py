@@ -21,6 +21,8 @@ class ImageLocality(fwk.ScorePlugin):
     Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
     """
 
+    looks_only_at_node = True
+
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100: bytes of the pod's images on the node, each scaled by the share of nodes that have it."""
         spec = pod.spec

@@ -31,6 +31,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
     """
 
     looks_at_pods = False
+    looks_only_at_node = True
 
     def __init__(self, arguments: NodeAffinityArgs | None = None, handle: fwk.Handle | None = None) -> None:
         """Take over `addedAffinity`.

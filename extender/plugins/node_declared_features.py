@@ -24,6 +24,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
     """
 
     looks_at_pods = False
+    looks_only_at_node = True
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods that need no feature."""

@@ -17,6 +17,7 @@ class NodeName(fwk.FilterPlugin):
     """
 
     looks_at_pods = False
+    looks_only_at_node = True
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Every other node is refused for good."""

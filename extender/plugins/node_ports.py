@@ -22,6 +22,8 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin):
     Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
     """
 
+    looks_only_at_node = True
+
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without host ports."""
         wanted = host_ports(pod)

@@ -20,6 +20,7 @@ class NodeUnschedulable(fwk.FilterPlugin):
     """
 
     looks_at_pods = False
+    looks_only_at_node = True
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Cordoned nodes are refused for good."""

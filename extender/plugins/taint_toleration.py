@@ -23,6 +23,7 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     """
 
     looks_at_pods = False
+    looks_only_at_node = True
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refused for good: removing pods removes no taint."""

@@ -99,7 +99,10 @@ class Evaluator:
         Candidates that violate none come first. Nodes that are not reached are in neither list.
         """
         if not len(potential):
-            return dry_run(self.handle, state, pod, potential, self.is_eligible)
+            # No Filter is asked: none has state for this pod when PreFilter refused it for good.
+            nobody = np.zeros(0, np.intp)
+            none = Candidates(self.handle.snapshot, nobody, nobody, np.zeros(1, np.intp), np.zeros(0, np.int64))
+            return DryRun(none, {}, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn = np.roll(potential, -offset)
         runs: list[DryRun] = []

@@ -13,10 +13,11 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
+from extender.runtime.memory import REMEMBERED, Memory, refresh_fits, refresh_scores
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
-from extender.runtime.scoring import Scores, WeightedScorer, run_score_plugins
+from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
 from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Index, Mask
+from extender.snapshot.axes import Index, Int64s, Mask
 
 T = TypeVar("T")
 
@@ -71,6 +72,7 @@ class Framework:
         self._extenders = tuple(extenders)
         self._snapshot: Snapshot | None = None
         self._nominations = NO_NOMINATIONS
+        self._memory = Memory()
         self.plugins = make_plugins(self)
 
     # The Handle.
@@ -136,11 +138,14 @@ class Framework:
             state.skip_filter_plugins = frozenset(skipped)
         return PreFilterOutcome(refused or fwk.SUCCESS, names, tuple(sorted(narrowed_by)))
 
-    def run_filter_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
+    def run_filter_plugins(
+        self, state: fwk.CycleState, pod: Pod, rows: Rows, *, again: bool = False, plugins: Sequence[tuple[str, fwk.FilterPlugin]] | None = None
+    ) -> fwk.Verdicts:
         """Narrow the rows plugin by plugin: each sees only the rows that still stand.
 
         Arguments:
             again: only Filters that look at pods need to run; see `Handle.run_filters_with_nominated_pods`.
+            plugins: only these, None for all.
 
         Raises:
             PluginError: a plugin raised, or answered something that is no verdict on these rows.
@@ -150,7 +155,7 @@ class Framework:
         refused_by: list[tuple[str, Mask]] = []
         standing: Index | None = None  # which rows still stand; None for all
         left = rows
-        for name, plugin in self.plugins.filter:
+        for name, plugin in self.plugins.filter if plugins is None else plugins:
             if name in state.skip_filter_plugins or (again and not plugin.looks_at_pods):
                 continue
             verdicts = self.run_filter_plugin(name, plugin, state, pod, left)
@@ -196,6 +201,36 @@ class Framework:
         if not verdicts.all_ok:
             _refuse_unknown_codes(name, verdicts)
         return verdicts
+
+    def feasible_rows(self, state: fwk.CycleState, pod: Pod, within: Index | None) -> Rows:
+        """The nodes that all Filters let pass, nominated pods counted; what is known about equal pods is not asked again.
+
+        Says nothing about why the others do not: ask `run_filters_with_nominated_pods` for that.
+
+        Arguments:
+            within: (B,) the places PreFilter left in play, ascending; None for all nodes.
+
+        Raises:
+            PluginError: a plugin failed.
+        """
+        snapshot, known = self.snapshot, self._memory.recall(pod, self.snapshot)
+        running = [(name, plugin) for name, plugin in self.plugins.filter if name not in state.skip_filter_plugins]
+        local = [(name, plugin) for name, plugin in running if plugin.looks_only_at_node]
+        refresh_fits(known, local, lambda stale: self.run_filter_plugins(state, pod, stale, plugins=local), snapshot)
+        state.write(REMEMBERED, known)
+        rows = Rows.of(snapshot, within)
+        fits = known.fits if within is None else known.fits[within]
+        if not fits.all():
+            rows = rows.take(fits)
+        others = [(name, plugin) for name, plugin in running if not plugin.looks_only_at_node]
+        if others and len(rows):
+            passed = self.run_filter_plugins(state, pod, rows, plugins=others)
+            if not passed.all_ok:
+                rows = rows.take(passed.ok)
+        nominated = self._nominations.changes_for(pod, rows)
+        if nominated is not None:
+            rows = rows.take(self.run_filter_plugins(state, pod, rows.changed(nominated)).ok)
+        return rows
 
     # PostFilter.
 
@@ -246,6 +281,25 @@ class Framework:
             elif not status.is_success:
                 raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {status.message}')
         state.skip_score_plugins = frozenset(skipped)
+
+    def total_scores(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
+        """(R,) the weighted sum for rows that `feasible_rows` gave for this pod, in this cycle.
+
+        Raises:
+            PluginError: a plugin failed.
+        """
+        self.run_pre_score_plugins(state, pod, rows)
+        known = state.read(REMEMBERED)
+        total = np.zeros(len(rows), np.int64)
+        for scorer in self.plugins.score:
+            if scorer.name in state.skip_score_plugins:
+                continue
+            if scorer.plugin.looks_only_at_node:
+                raw = rows.of_nodes(refresh_scores(known, scorer, state, pod, self.snapshot))
+            else:
+                raw = raw_scores(scorer, state, pod, rows)
+            total += normalized_scores(scorer, state, pod, raw) * scorer.weight
+        return total
 
     def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:
         """Score the feasible rows; see `scoring.run_score_plugins`."""

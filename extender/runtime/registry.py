@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar, final
 
 from extender import framework as fwk
+from extender.config.completion import complete
 from extender.config.configuration import Configuration, Profile
 from extender.config.default_plugins import IN_TREE_POINTS
 from extender.config.errors import ConfigErrors
@@ -89,6 +90,7 @@ class Registry:
         Raises:
             ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
         """
+        configuration = complete(configuration)
         resolved = resolve_all(configuration, self.points_of)
         errors: list[tuple[str, str]] = []
         frameworks: dict[str, Framework] = {}

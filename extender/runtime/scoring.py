@@ -50,13 +50,14 @@ def run_score_plugins(scorers: Sequence[WeightedScorer], state: fwk.CycleState, 
     for scorer in scorers:
         if scorer.name in state.skip_score_plugins:
             continue
-        raw[scorer.name] = scores = _raw(scorer, state, pod, rows)
-        weighted[scorer.name] = _normalized(scorer, state, pod, scores) * scorer.weight
+        raw[scorer.name] = scores = raw_scores(scorer, state, pod, rows)
+        weighted[scorer.name] = normalized_scores(scorer, state, pod, scores) * scorer.weight
         total += weighted[scorer.name]
     return Scores(raw, weighted, total)
 
 
-def _raw(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+def raw_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+    """(R,) one plugin's scores before normalising, checked."""
     try:
         scores = scorer.plugin.score(state, pod, rows)
         return _checked(scores, len(rows))
@@ -64,7 +65,8 @@ def _raw(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fwk.Rows
         raise PluginError(scorer.name, f'running Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
 
 
-def _normalized(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
+def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
+    """(R,) one plugin's scores on the scale 0..100, checked."""
     try:
         normalized = _checked(scorer.plugin.normalize_score(state, pod, scores), len(scores))
     except Exception as exc:

@@ -15,6 +15,10 @@ from extender.snapshot.pod_attributes import HostPort
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
 
+MAX_COLUMNS_OF_A_KIND = 512
+"""Label keys, images and host ports remembered, of each; more at a time than any set of pods asks about, and a bound to what one can make us keep."""
+
+
 @final
 class LabelColumn:
     """One label key over the nodes: a code per node and what the codes mean."""
@@ -102,6 +106,8 @@ class NodeColumns:
         """The column of a label key; the first question for a key reads every node once."""
         column = self.label_columns.get(key)
         if column is None:
+            if len(self.label_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.label_columns[next(iter(self.label_columns))]
             column = self.label_columns[key] = LabelColumn(key, self.objects)
         return column
 
@@ -109,6 +115,8 @@ class NodeColumns:
         """The column of an image name; the first question for a name reads every node once."""
         column = self.image_columns.get(name)
         if column is None:
+            if len(self.image_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.image_columns[next(iter(self.image_columns))]
             column = self.image_columns[name] = ImageColumn(name, self.images_on)
         return column
 
@@ -116,6 +124,8 @@ class NodeColumns:
         """(N,) whether this very port (address, protocol and number) is in use on the node."""
         mask = self.port_columns.get(port)
         if mask is None:
+            if len(self.port_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.port_columns[next(iter(self.port_columns))]
             mask = self.port_columns[port] = np.fromiter((port in used for used in self.used_ports), np.bool_, len(self.objects))
         return mask
 

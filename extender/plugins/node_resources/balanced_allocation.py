@@ -22,6 +22,8 @@ USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesBalancedAlloca
 class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
     """Compares the spread of utilisation with and without the pod."""
 
+    looks_only_at_node = True
+
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else NodeResourcesBalancedAllocationArgs()

@@ -39,6 +39,8 @@ USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesFit")
 class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     """Filters by free resources and scores by how full a node would be."""
 
+    looks_only_at_node = True
+
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else NodeResourcesFitArgs()

@@ -114,7 +114,8 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
     left = right - 1
     rise, run = (ys[right] - ys[left]) * (x - xs[left]), xs[right] - xs[left]
     inside = ys[left] + np.sign(rise) * (np.abs(rise) // run)  # Go truncates towards zero
-    return np.where(x <= xs[0], ys[0], np.where(x > xs[-1], ys[-1], inside))
+    line: Int64s = np.where(x <= xs[0], ys[0], np.where(x > xs[-1], ys[-1], inside))
+    return line
 
 
 def _average(rows: Rows, uses: tuple[ResourceUse, ...], share: Callable[[Int64s, Int64s, Mask], Int64s]) -> Int64s:
@@ -131,8 +132,10 @@ def _average(rows: Rows, uses: tuple[ResourceUse, ...], share: Callable[[Int64s,
         weights = weights + (use.weight if has.all() else np.where(has, use.weight, 0))
     if total is None:
         return np.zeros(len(rows), np.int64)
-    divisor = np.broadcast_to(np.asarray(weights, np.int64), total.shape)
-    return _divided(total, divisor, divisor != 0)
+    if isinstance(weights, int):
+        mean: Int64s = total // weights
+        return mean
+    return _divided(total, weights, weights != 0)
 
 
 def _divided(amount: Int64s, by: Int64s, where: Mask) -> Int64s:

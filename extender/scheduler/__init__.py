@@ -1,0 +1,1 @@
+"""What happens to a pod: the scheduling cycle's algorithm, from a snapshot to a node."""

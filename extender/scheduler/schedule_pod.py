@@ -1,0 +1,138 @@
+"""schedule_pod(): the node for a pod, or why there is none.
+
+Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Int64s
+
+MIN_FEASIBLE_NODES_TO_FIND = 100
+"""A share of the nodes is only taken of clusters that have more. Upstream: minFeasibleNodesToFind."""
+
+
+class FitError(Exception):
+    """The pod fits nowhere; the message is the one of its event."""
+
+    def __init__(self, num_all_nodes: int, diagnosis: fwk.Diagnosis) -> None:
+        super().__init__(fwk.fit_error_message(num_all_nodes, diagnosis))
+        self.num_all_nodes = num_all_nodes
+        self.diagnosis = diagnosis
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScheduleResult:
+    """Where the pod goes."""
+
+    suggested_host: str
+    feasible_nodes: int
+
+
+@final
+class SchedulingAlgorithm:
+    """The algorithm of one scheduler. State: where the next search begins, so that all nodes get their turn when not all are looked at."""
+
+    def __init__(self) -> None:
+        self._next_start_node_index = 0
+
+    def schedule_pod(
+        self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations = NO_NOMINATIONS, *, percentage_of_nodes_to_score: int = 0
+    ) -> ScheduleResult:
+        """Choose the best node; among equals, by chance.
+
+        Arguments:
+            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it. 0 looks at all nodes: arrays
+                make sampling needless.
+
+        Raises:
+            NoNodesAvailableError: the cluster is empty.
+            FitError: the pod fits nowhere.
+            PluginError: a plugin failed.
+        """
+        if not len(snapshot.nodes):
+            raise fwk.NoNodesAvailableError
+        state = framework.begin_cycle(snapshot, nominations)
+        outcome = framework.run_pre_filter_plugins(state, pod)
+        if not outcome.status.is_success:
+            raise FitError(len(snapshot.nodes), _refused_early(outcome))
+        nominated = self._nominated_node(framework, snapshot, state, pod)
+        if nominated is not None:
+            return ScheduleResult(nominated, 1)
+        within = _within(snapshot, outcome)
+        rows = framework.feasible_rows(state, pod, within)
+        if not len(rows):
+            raise FitError(len(snapshot.nodes), _diagnosis(framework, state, pod, within, outcome))
+        share = framework.percentage_of_nodes_to_score or percentage_of_nodes_to_score
+        if share:
+            rows = self._sampled(rows, num_feasible_nodes_to_find(len(snapshot.nodes) if within is None else len(within), share))
+        if len(rows) == 1:
+            return ScheduleResult(rows.names[0], 1)
+        total = framework.total_scores(state, pod, rows)
+        chosen = select_host(total, framework)
+        return ScheduleResult(snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows))
+
+    def _nominated_node(self, framework: Framework, snapshot: Snapshot, state: fwk.CycleState, pod: Pod) -> str | None:
+        """The node the pod is nominated to, if it still fits: no other is looked at then."""
+        name = pod.status.nominated_node_name
+        place = snapshot.nodes.index.get(name) if name else None
+        if place is None:
+            return None
+        verdicts = framework.run_filters_with_nominated_pods(state, pod, Rows.of(snapshot, np.array([place])))
+        return name if verdicts.all_ok else None
+
+    def _sampled(self, rows: Rows, enough: int) -> Rows:
+        """The first feasible nodes in rotation order, as many as are enough."""
+        num_nodes = len(rows.snapshot.nodes)
+        start = self._next_start_node_index % num_nodes
+        turn = np.argsort((rows.node - start) % num_nodes, kind="stable")[:enough]
+        processed = num_nodes if len(rows) <= enough else int((rows.node[turn[-1]] - start) % num_nodes) + 1
+        self._next_start_node_index = (start + processed) % num_nodes
+        return rows.take(turn)
+
+
+def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
+    """How many feasible nodes are enough.
+
+    Upstream: pkg/scheduler/schedule_one.go, numFeasibleNodesToFind (v1.36.2), but for 0, which is not adaptive here.
+    """
+    if num_nodes < MIN_FEASIBLE_NODES_TO_FIND or not percentage:
+        return num_nodes
+    return max(MIN_FEASIBLE_NODES_TO_FIND, num_nodes * percentage // 100)
+
+
+def select_host(total: Int64s, framework: Framework) -> int:
+    """The row with the highest total; one of them by chance when several tie."""
+    best = np.flatnonzero(total == total.max())
+    return int(best[framework.random.randrange(len(best))]) if len(best) > 1 else int(best[0])
+
+
+def _within(snapshot: Snapshot, outcome: PreFilterOutcome) -> Index | None:
+    if outcome.node_names is None:
+        return None
+    index = snapshot.nodes.index
+    return np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp)
+
+
+def _refused_early(outcome: PreFilterOutcome) -> fwk.Diagnosis:
+    plugins = frozenset(outcome.narrowed_by) | ({outcome.status.plugin} if outcome.status.plugin else frozenset())
+    return fwk.Diagnosis(fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message)
+
+
+def _diagnosis(framework: Framework, state: fwk.CycleState, pod: Pod, within: Index | None, outcome: PreFilterOutcome) -> fwk.Diagnosis:
+    rows = Rows.of(framework.snapshot, within)
+    absent = fwk.unresolvable()
+    if within is not None:
+        absent = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
+    verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
+    statuses = statuses_by_node(verdicts, rows.names, absent)
+    plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
+    return fwk.Diagnosis(statuses, plugins)
