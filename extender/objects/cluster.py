@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
+from extender.objects.claims import volume_class
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.storage import (
@@ -14,10 +15,19 @@ from extender.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from extender.objects.tables import GroupedTable
 from extender.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 
 Key = tuple[str, str]
 """(namespace, name)."""
+
+
+def _volumes() -> GroupedTable[str, PersistentVolume, str]:
+    return GroupedTable(volume_class)
+
+
+def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
+    return GroupedTable(lambda attachment: attachment.spec.node_name)
 
 
 @final
@@ -28,12 +38,14 @@ class ClusterObjects:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
     pvcs: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
-    pvs: dict[str, PersistentVolume] = field(default_factory=dict)
+    pvs: GroupedTable[str, PersistentVolume, str] = field(default_factory=_volumes)
+    """Grouped by StorageClass."""
     storage_classes: dict[str, StorageClass] = field(default_factory=dict)
     csi_nodes: dict[str, CSINode] = field(default_factory=dict)
     csi_drivers: dict[str, CSIDriver] = field(default_factory=dict)
     csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
-    volume_attachments: dict[str, VolumeAttachment] = field(default_factory=dict)
+    volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)
+    """Grouped by node."""
     services: dict[Key, Service] = field(default_factory=dict)
     replication_controllers: dict[Key, ReplicationController] = field(default_factory=dict)
     replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)

@@ -166,6 +166,7 @@ class AzureDisk(ApiObject, frozen=True, gc=False, rename="camel"):
 
     disk_name: str = ""
     disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class CinderVolume(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -25,6 +25,7 @@ class PersistentVolumeClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"
     volume_name: str = ""
     storage_class_name: str | None = None
     volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -44,10 +45,12 @@ class PersistentVolumeClaim(ApiObject, frozen=True, gc=False, rename="camel"):
 class ObjectReference(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.ObjectReference."""
 
+    api_version: str = ""
     kind: str = ""
     namespace: str = ""
     name: str = ""
     uid: str = ""
+    resource_version: str = ""
 
 
 class CSIPersistentVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -77,6 +80,7 @@ class PersistentVolumeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     claim_ref: ObjectReference | None = None
     storage_class_name: str = ""
     volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
     node_affinity: VolumeNodeAffinity | None = None
     csi: CSIPersistentVolumeSource | None = None
     local: LocalVolumeSource | None = None

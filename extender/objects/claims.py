@@ -1,0 +1,159 @@
+"""What claims and volumes say of each other: class, binding, access; and upstream's words for a claim that is not there.
+
+Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component-helpers/storage/ephemeral/ephemeral.go (v1.36.2).
+"""
+
+from typing import Final
+
+from extender.objects.decoding import replaced
+from extender.objects.field_errors import quoted
+from extender.objects.pod import Pod, Volume
+from extender.objects.quantity import Quantity, QuantityError, quantity_of
+from extender.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
+
+STORAGE_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+BIND_COMPLETED_ANNOTATION: Final = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER_ANNOTATION: Final = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE_ANNOTATION: Final = "volume.kubernetes.io/selected-node"
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+"""The provisioner of classes whose volumes are made by hand."""
+WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+CLAIM_LOST: Final = "Lost"
+VOLUME_AVAILABLE: Final = "Available"
+
+_STORAGE: Final = "storage"
+_FILESYSTEM: Final = "Filesystem"
+_ZERO: Final = Quantity()
+
+
+def claim_name(pod: Pod, volume: Volume) -> str | None:
+    """The PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    if volume.ephemeral is not None:
+        return f"{pod.name}-{volume.name}"
+    return None
+
+
+def claim_namespace(claim: PersistentVolumeClaim) -> str:
+    """metadata.namespace; a missing one is `default`."""
+    return claim.metadata.namespace or "default"
+
+
+def claim_class(claim: PersistentVolumeClaim) -> str:
+    """The StorageClass that a claim asks for; "" if it asks for none. The old annotation wins."""
+    annotated = claim.metadata.annotations.get(STORAGE_CLASS_ANNOTATION)
+    return annotated if annotated is not None else claim.spec.storage_class_name or ""
+
+
+def volume_class(volume: PersistentVolume) -> str:
+    """The StorageClass that a volume belongs to; "" if to none. The old annotation wins."""
+    annotated = volume.metadata.annotations.get(STORAGE_CLASS_ANNOTATION)
+    return annotated if annotated is not None else volume.spec.storage_class_name
+
+
+def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    """True once the volume controller has bound the claim to a volume, on both sides. Upstream: binder.go, isPVCFullyBound."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
+
+
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume names this claim, by a user's hand or the controller's. Upstream: IsVolumeBoundToClaim."""
+    reference = volume.spec.claim_ref
+    if reference is None or reference.name != claim.metadata.name or (reference.namespace or "default") != claim_namespace(claim):
+        return False
+    return reference.uid in ("", claim.metadata.uid)
+
+
+def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """The volume, naming this claim; the same object if it does already. Upstream: GetBindVolumeToClaim."""
+    wanted = ObjectReference(
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        namespace=claim_namespace(claim),
+        name=claim.metadata.name,
+        uid=claim.metadata.uid,
+        resource_version=claim.metadata.resource_version,
+    )
+    reference = volume.spec.claim_ref
+    bound = volume
+    if reference is None or (reference.name, reference.namespace, reference.uid) != (wanted.name, wanted.namespace, wanted.uid):
+        bound = replaced(volume, spec=replaced(volume.spec, claim_ref=wanted))
+    if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER_ANNOTATION not in volume.metadata.annotations:
+        annotations = {**volume.metadata.annotations, BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
+        bound = replaced(bound, metadata=replaced(bound.metadata, annotations=annotations))
+    return bound
+
+
+def has_mode_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether both want a filesystem, or both a block device. Upstream: CheckVolumeModeMismatches."""
+    return (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
+
+
+def has_access_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume can be used in every way the claim asks for. Upstream: CheckAccessModes."""
+    return set(claim.spec.access_modes).issubset(volume.spec.access_modes)
+
+
+def has_attributes_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether both name the same VolumeAttributesClass, or none."""
+    return (claim.spec.volume_attributes_class_name or "") == (volume.spec.volume_attributes_class_name or "")
+
+
+def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
+    """spec.resources.requests.storage, None if there is none.
+
+    Raises:
+        QuantityError: it is no quantity; the message names the claim.
+    """
+    raw = claim.spec.resources.requests.get(_STORAGE)
+    if raw is None:
+        return None
+    try:
+        return quantity_of(raw)
+    except QuantityError as exc:
+        raise QuantityError(f"persistentvolumeclaim {quoted(claim.metadata.name)}: spec.resources.requests.storage: {exc}") from exc
+
+
+def storage_capacity(volume: PersistentVolume) -> Quantity:
+    """spec.capacity.storage; zero if there is none.
+
+    Raises:
+        QuantityError: it is no quantity; the message names the volume.
+    """
+    raw = volume.spec.capacity.get(_STORAGE)
+    if raw is None:
+        return _ZERO
+    try:
+        return quantity_of(raw)
+    except QuantityError as exc:
+        raise QuantityError(f"persistentvolume {quoted(volume.metadata.name)}: spec.capacity.storage: {exc}") from exc
+
+
+def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> str | None:
+    """Why a generic ephemeral volume of the pod cannot use the claim, None if it can: the pod must control it.
+
+    Upstream: ephemeral.go, VolumeIsForPod.
+    """
+    controller = next((owner for owner in claim.metadata.owner_references if owner.controller), None)
+    if controller is not None and controller.uid == pod_uid:
+        return None
+    namespace = claim_namespace(claim)
+    return f"PVC {namespace}/{claim.metadata.name} was not created for pod {namespace}/{pod_name} (pod is not owner)"
+
+
+def claim_not_found(name: str) -> str:
+    """The lister's words."""
+    return f"persistentvolumeclaim {quoted(name)} not found"
+
+
+def volume_not_found(name: str) -> str:
+    """The lister's words."""
+    return f"persistentvolume {quoted(name)} not found"
+
+
+def class_not_found(name: str) -> str:
+    """The lister's words."""
+    return f"storageclass.storage.k8s.io {quoted(name)} not found"
