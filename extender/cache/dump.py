@@ -4,16 +4,17 @@ Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeIn
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from extender.objects.claims import claim_name
 from extender.objects.pod import Pod
 from extender.objects.resources import Resources
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.columns import ImagesOnNode
-from extender.snapshot.pod_attributes import HostPort, claim_name
+from extender.snapshot.pod_attributes import HostPort
 
 
 @final
@@ -80,7 +81,7 @@ def node_dump(
         pods_with_required_anti_affinity=tuple(pod.key for pod in pods if _has_required_anti_affinity(pod)),
         used_ports=used_ports,
         images=dict(images),
-        pvc_ref_counts=dict(Counter(f"{pod.namespace}/{claim}" for pod in pods for volume in pod.spec.volumes if (claim := claim_name(pod, volume)) is not None)),
+        pvc_ref_counts=dict(Counter(_claims_used(pods))),
     )
 
 
@@ -88,6 +89,14 @@ def by_name(resources: Resources) -> dict[str, int]:
     """Amounts by resource name, without the zeros."""
     native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
     return _named(list(NATIVE_RESOURCES), list(native)) | {name: amount for name, amount in resources.scalar.items() if amount}
+
+
+def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
+    for pod in pods:
+        for volume in pod.spec.volumes:
+            name = claim_name(pod, volume)
+            if name is not None:
+                yield f"{pod.namespace}/{name}"
 
 
 def _named(names: list[str], amounts: list[int]) -> dict[str, int]:

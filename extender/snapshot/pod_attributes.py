@@ -44,14 +44,20 @@ class AffinityClass:
 @final
 @dataclass(frozen=True, slots=True)
 class VolumeClass:
-    """Pods of one namespace with equal volumes, of the kinds scheduling looks at; generic ephemeral volumes by claim name."""
+    """Pods of one namespace with the same volumes, of the kinds that matter to other pods."""
 
     namespace: str
-    encoded: bytes
+    claims: tuple[str, ...]
+    """The names of the claims used by `persistentVolumeClaim` volumes, as often as they are used."""
+    ephemeral_claims: tuple[str, ...] = ()
+    """The names of the claims of generic ephemeral volumes."""
+    owner: tuple[str, str] = ("", "")
+    """(name, UID) of the pod, if there are ephemeral claims: they must be its own."""
+    encoded_disks: bytes = b""
 
-    def volumes(self) -> list[Volume]:
-        """The volumes as written, ephemeral ones turned into the claims they stand for."""
-        return _VOLUMES.decode(self.encoded)
+    def disks(self) -> list[Volume]:
+        """The volumes that are no claims but disks written out in the pod, as written."""
+        return _VOLUMES.decode(self.encoded_disks) if self.encoded_disks else []
 
 
 PodSymbol = LabelClass | AffinityClass | VolumeClass | tuple[HostPort, ...]
@@ -112,15 +118,6 @@ def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTer
     return affinity.preferred if affinity is not None else []
 
 
-def claim_name(pod: Pod, volume: Volume) -> str | None:
-    """The PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
-    if volume.persistent_volume_claim is not None:
-        return volume.persistent_volume_claim.claim_name
-    if volume.ephemeral is not None:
-        return f"{pod.name}-{volume.name}"
-    return None
-
-
 def _affinity_class(pod: Pod) -> AffinityClass | None:
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
@@ -129,21 +126,20 @@ def _affinity_class(pod: Pod) -> AffinityClass | None:
 
 
 def _volume_class(pod: Pod) -> VolumeClass | None:
-    if not pod.spec.volumes:
+    volumes = pod.spec.volumes
+    if not volumes:
         return None
-    relevant = [_named_by_claim(pod, volume) for volume in pod.spec.volumes if _is_relevant(volume)]
-    return VolumeClass(pod.namespace, _ENCODE(relevant)) if relevant else None
+    claims = tuple(volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None)
+    ephemeral = tuple(f"{pod.name}-{volume.name}" for volume in volumes if volume.ephemeral is not None)
+    disks = [volume for volume in volumes if _is_disk(volume)]
+    if not (claims or ephemeral or disks):
+        return None
+    owner = (pod.name, pod.uid) if ephemeral else ("", "")
+    return VolumeClass(pod.namespace, claims, ephemeral, owner, _ENCODE(disks) if disks else b"")
 
 
-def _is_relevant(volume: Volume) -> bool:
-    return any(getattr(volume, source) is not None for source in _VOLUME_SOURCES)
+def _is_disk(volume: Volume) -> bool:
+    return any(getattr(volume, source) is not None for source in _DISK_SOURCES)
 
 
-def _named_by_claim(pod: Pod, volume: Volume) -> Volume:
-    if volume.ephemeral is None:
-        return volume
-    # The volume's name becomes the claim's, so that equal symbols mean equal claims.
-    return msgspec.structs.replace(volume, name=f"{pod.name}-{volume.name}")
-
-
-_VOLUME_SOURCES = tuple(field for field in Volume.__struct_fields__ if field not in ("name", "image"))
+_DISK_SOURCES = ("gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder", "portworx_volume", "iscsi", "rbd")
