@@ -1,8 +1,12 @@
-"""Dynamic resource allocation: claims, device classes, and the devices that drivers publish (resource.k8s.io/v1)."""
+"""Dynamic resource allocation: claims, device classes, and the devices that drivers publish (resource.k8s.io/v1).
+
+Left out is what only drivers and kubelets read: opaque configuration, attributes that are lists (alpha in 1.36).
+"""
 
 import msgspec
 
-from extender.objects.meta import ApiObject, NodeSelector, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, Int64, NodeSelector, ObjectMeta
+from extender.objects.quantity import RawQuantity
 
 
 class CELDeviceSelector(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -40,28 +44,47 @@ class ResourceClaimConsumerReference(ApiObject, frozen=True, gc=False, rename="c
     uid: str = ""
 
 
+class DeviceToleration(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceToleration: `operator` is Exists or Equal, which is the default."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class CapacityRequirements(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.CapacityRequirements: how much of a device's capacity is asked for."""
+
+    requests: dict[str, RawQuantity] = {}
+
+
 class ExactDeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.ExactDeviceRequest."""
+    """resourcev1.ExactDeviceRequest: `allocation_mode` is ExactCount or All."""
 
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     admin_access: bool | None = None
+    tolerations: list[DeviceToleration] = []
+    capacity: CapacityRequirements | None = None
 
 
 class DeviceSubRequest(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.DeviceSubRequest."""
+    """resourcev1.DeviceSubRequest: one of several alternatives, without admin access."""
 
     name: str = ""
     device_class_name: str = ""
     selectors: list[DeviceSelector] = []
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
+    tolerations: list[DeviceToleration] = []
+    capacity: CapacityRequirements | None = None
 
 
 class DeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.DeviceRequest."""
+    """resourcev1.DeviceRequest: either `exactly`, or the first that is available."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None
@@ -69,10 +92,11 @@ class DeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
 
 
 class DeviceConstraint(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.DeviceConstraint."""
+    """resourcev1.DeviceConstraint: over all requests, or only those that are named."""
 
     requests: list[str] = []
     match_attribute: str | None = None
+    distinct_attribute: str | None = None
 
 
 class DeviceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -89,13 +113,18 @@ class ResourceClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"):
 
 
 class DeviceRequestAllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.DeviceRequestAllocationResult."""
+    """resourcev1.DeviceRequestAllocationResult. With a `share_id` only `consumed_capacity` of the device is taken."""
 
     request: str = ""
     driver: str = ""
     pool: str = ""
     device: str = ""
     admin_access: bool | None = None
+    tolerations: list[DeviceToleration] = []
+    binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: dict[str, RawQuantity] = {}
 
 
 class DeviceAllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -109,6 +138,16 @@ class AllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
 
     devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
+
+
+class AllocatedDeviceStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.AllocatedDeviceStatus: what the driver says of an allocated device."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: list[Condition] = []
 
 
 class ResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -116,6 +155,7 @@ class ResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
 
     allocation: AllocationResult | None = None
     reserved_for: list[ResourceClaimConsumerReference] = []
+    devices: list[AllocatedDeviceStatus] = []
 
 
 class ResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -125,47 +165,113 @@ class ResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
 
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace; a missing one is `default`."""
+        return self.metadata.namespace or "default"
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as upstream's messages name a claim."""
+        return f"{self.namespace}/{self.metadata.name}"
+
 
 class ResourcePool(ApiObject, frozen=True, gc=False, rename="camel"):
     """resourcev1.ResourcePool."""
 
     name: str = ""
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class DeviceAttribute(ApiObject, frozen=True, gc=False, rename="camel"):
     """resourcev1.DeviceAttribute: exactly one of the members is set."""
 
-    int_value: int | None = msgspec.field(default=None, name="int")
+    int_value: Int64 | None = msgspec.field(default=None, name="int")
     bool_value: bool | None = msgspec.field(default=None, name="bool")
     string: str | None = None
     version: str | None = None
 
 
+class CapacityRequestPolicyRange(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.CapacityRequestPolicyRange."""
+
+    min: RawQuantity | None = None
+    max: RawQuantity | None = None
+    step: RawQuantity | None = None
+
+
+class CapacityRequestPolicy(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.CapacityRequestPolicy: which amounts may be asked for, and what counts as asked when nothing is."""
+
+    default: RawQuantity | None = None
+    valid_values: list[RawQuantity] = []
+    valid_range: CapacityRequestPolicyRange | None = None
+
+
 class DeviceCapacity(ApiObject, frozen=True, gc=False, rename="camel"):
     """resourcev1.DeviceCapacity."""
 
-    value: str | int | float = "0"
+    value: RawQuantity = "0"
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class Counter(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.Counter."""
+
+    value: RawQuantity = "0"
+
+
+class CounterSet(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.CounterSet: what the partitions of a physical device share."""
+
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceCounterConsumption(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceCounterConsumption."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceTaint(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceTaint: `effect` is NoSchedule, NoExecute or None."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
 
 
 class Device(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.Device."""
+    """resourcev1.Device. Node name, selector and `all_nodes` count only in slices with `per_device_node_selection`."""
 
     name: str = ""
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: list[DeviceCounterConsumption] = []
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: list[DeviceTaint] = []
+    binds_to_node: bool | None = None
+    binding_conditions: list[str] = []
+    binding_failure_conditions: list[str] = []
+    allow_multiple_allocations: bool | None = None
 
 
 class ResourceSliceSpec(ApiObject, frozen=True, gc=False, rename="camel"):
-    """resourcev1.ResourceSliceSpec."""
+    """resourcev1.ResourceSliceSpec: devices, or the counters that devices of the same pool share."""
 
     driver: str = ""
     pool: ResourcePool = msgspec.field(default_factory=ResourcePool)
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
     devices: list[Device] = []
+    shared_counters: list[CounterSet] = []
 
 
 class ResourceSlice(ApiObject, frozen=True, gc=False, rename="camel"):
