@@ -16,6 +16,7 @@ from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration
@@ -30,6 +31,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "NodeAffinity": NodeAffinity,
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
+        "PodTopologySpread": PodTopologySpread,
         "DynamicResources": DynamicResources,
         "DefaultPreemption": DefaultPreemption,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,

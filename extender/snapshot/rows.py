@@ -16,7 +16,7 @@ from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
-from extender.snapshot.tallies import Weight
+from extender.snapshot.tallies import Among, Tally, Weight
 
 
 @final
@@ -134,29 +134,39 @@ class Rows:
         """(R,) how many pods are on the row."""
         return self._column("pod_count", lambda: self.snapshot.nodes.pod_count, _adding(lambda pod: np.ones(len(pod), np.int64)))
 
-    def tally(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s:
+    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None = None) -> Int64s:
         """(R,) the sum over the row's pods of the weight of their symbol; pods without one weigh 0.
 
-        Equal `question`s must have equal weights: it is the key under which the answers are kept between cycles.
+        Arguments:
+            question: equal questions must have equal weights: it is the key under which the answers are kept between cycles.
+            among: which symbols can weigh anything; None for all.
         """
-        snapshot = self.snapshot
-        tally = snapshot.tally(attribute, question, weight)
-        symbols = snapshot.tallies.symbols[attribute]
+        tally = self.snapshot.tally(attribute, question, weight, among)
+        return self._column((attribute, question), lambda: tally.per_node, _adding(self._weights_of_pods(attribute, tally)))
 
-        def of_pods(pod: Index) -> Int64s:
-            weights: Int64s = tally.weights(symbols)[snapshot.pods.codes[attribute, pod]]
-            return weights
-
-        return self._column((attribute, question), lambda: tally.per_node, _adding(of_pods))
-
-    def tally_change(self, attribute: Attribute, question: Hashable, weight: Weight) -> Int64s | None:
+    def tally_change(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None = None) -> Int64s | None:
         """(R,) by how much the row's changes move `tally` away from the node as it is; None when there are no changes.
 
         For questions that look across nodes: the rest of the cluster is as the snapshot has it, this row's own node is not.
         """
         if not self.is_hypothetical:
             return None
-        return self.tally(attribute, question, weight) - self.snapshot.tally(attribute, question, weight).per_node[self.node]
+        snapshot = self.snapshot
+        tally = snapshot.tallies.weighed(attribute, question, weight, among)
+
+        def unchanged() -> Int64s:
+            return np.zeros(len(snapshot.nodes), np.int64)
+
+        return self._column(("change", attribute, question), unchanged, _adding(self._weights_of_pods(attribute, tally)))
+
+    def _weights_of_pods(self, attribute: Attribute, tally: Tally) -> Callable[[Index], Int64s]:
+        codes = self.snapshot.pods.codes[attribute]
+
+        def of_pods(pod: Index) -> Int64s:
+            weights: Int64s = tally.weights[codes[pod]]
+            return weights
+
+        return of_pods
 
     def uses_port(self, port: HostPort) -> Mask:
         """(R,) whether this very host port is in use. A pod that comes takes its ports, one that leaves frees them, whoever else has them."""

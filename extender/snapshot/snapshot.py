@@ -7,10 +7,11 @@ from typing import final
 from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Index
+from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import NodeColumns, PodColumns
 from extender.snapshot.pod_attributes import Attribute
 from extender.snapshot.symbols import SymbolTable
-from extender.snapshot.tallies import Tallies, Tally, Weight
+from extender.snapshot.tallies import Among, Tallies, Tally, Weight
 
 
 @final
@@ -23,6 +24,8 @@ class Snapshot:
     """
 
     generation: int
+    changes: ChangeLog
+    """Which nodes changed when."""
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
@@ -33,9 +36,9 @@ class Snapshot:
     objects: ClusterObjects
     """Everything else: claims, volumes, budgets, services, namespaces."""
 
-    def tally(self, attribute: Attribute, question: Hashable, weight: Weight) -> Tally:
+    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None = None) -> Tally:
         """The sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
-        return self.tallies.of(attribute, question, weight, self.pods.node, self.pods.codes[attribute], len(self.nodes))
+        return self.tallies.of(attribute, question, weight, among, self.pods.node, self.pods.codes[attribute], len(self.nodes))
 
     def pod_at(self, slot: int) -> Pod:
         """The pod in a slot that is in use."""

@@ -1,0 +1,89 @@
+"""What a pod without constraints of its own is spread by: the pods of its services and of its owner.
+
+Upstream: framework/plugins/helper/spread.go (v1.36.2).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.objects.cluster import ClusterObjects, Key
+from extender.objects.label_selectors import Selector, SelectorError, selector_from_labels, selector_of, selector_with
+from extender.objects.meta import LabelSelector, OwnerReference
+from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
+from extender.objects.pod import TopologySpreadConstraint
+from extender.objects.workloads import Service
+from extender.plugins.pod_topology_spread.constraints import SCHEDULE_ANYWAY
+
+SYSTEM_DEFAULTS: Final = (
+    TopologySpreadConstraint(topology_key=HOSTNAME_LABEL, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
+    TopologySpreadConstraint(topology_key=ZONE_LABEL, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5),
+)
+"""Upstream: framework/plugins/podtopologyspread/plugin.go, systemDefaultConstraints."""
+
+
+@final
+class ServicesByNamespace:
+    """The services of a namespace, without a look at all others. State: an index, and the services it was made of."""
+
+    def __init__(self) -> None:
+        self._known: list[Service] = []
+        self._by_namespace: dict[str, list[Service]] = {}
+
+    def selecting(self, services: Mapping[Key, Service], pod: fwk.Pod) -> dict[str, str]:
+        """The selectors of all services that select the pod, as one map. A service without a selector selects nothing."""
+        merged: dict[str, str] = {}
+        for service in self._of_namespace(services, pod.namespace):
+            selector = service.spec.selector
+            if selector and selector.items() <= pod.labels.items():
+                merged |= selector
+        return merged
+
+    def _of_namespace(self, services: Mapping[Key, Service], namespace: str) -> list[Service]:
+        listed = [*services.values()]
+        # The comparison stops at identity, object by object: it costs next to nothing while nothing has changed.
+        if listed != self._known:
+            by_namespace: defaultdict[str, list[Service]] = defaultdict(list)
+            for (owner, _), service in services.items():
+                by_namespace[owner].append(service)
+            self._known, self._by_namespace = listed, dict(by_namespace)
+        return self._by_namespace.get(namespace, [])
+
+
+def default_selector(pod: fwk.Pod, objects: ClusterObjects, services: ServicesByNamespace) -> Selector:
+    """The pods that belong together with this one: those of its services and those of the controller that owns it. Empty for a loner.
+
+    Upstream: spread.go, DefaultSelector.
+    """
+    labels = services.selecting(objects.services, pod)
+    owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
+    if owner is None:
+        return selector_from_labels(labels)
+    if (owner.api_version, owner.kind) == ("v1", "ReplicationController"):
+        controller = objects.replication_controllers.get((pod.namespace, owner.name))
+        if controller is not None:
+            labels |= controller.spec.selector or {}
+        return selector_from_labels(labels)
+    return _narrowed(selector_from_labels(labels), _selector_of_owner(owner, pod.namespace, objects))
+
+
+def _selector_of_owner(owner: OwnerReference, namespace: str, objects: ClusterObjects) -> LabelSelector | None:
+    key = (namespace, owner.name)
+    match owner.api_version, owner.kind:
+        case "apps/v1", "ReplicaSet":
+            replica_set = objects.replica_sets.get(key)
+            return replica_set.spec.selector if replica_set is not None else None
+        case "apps/v1", "StatefulSet":
+            stateful_set = objects.stateful_sets.get(key)
+            return stateful_set.spec.selector if stateful_set is not None else None
+        case _:
+            return None
+
+
+def _narrowed(selector: Selector, by: LabelSelector | None) -> Selector:
+    try:
+        return selector_with((*selector.requirements, *selector_of(by).requirements))
+    except SelectorError:
+        # Upstream leaves a selector out that cannot be used: the API server would not have taken it.
+        return selector

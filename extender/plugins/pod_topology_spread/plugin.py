@@ -1,0 +1,83 @@
+"""PodTopologySpread: the plugin."""
+
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+from extender import framework as fwk
+from extender.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
+from extender.objects.label_selectors import SelectorError
+from extender.plugins.pod_topology_spread import filtering, scoring
+from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Constraint, compiled, with_selector
+from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, ServicesByNamespace, default_selector
+from extender.snapshot.axes import Int64s, Mask
+
+_MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
+_WISHES: Final = fwk.StateKey[scoring.Wishes]("PreScorePodTopologySpread")
+_IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
+
+
+@final
+class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Refuses nodes on which a domain would be too far ahead of the emptiest one (DoNotSchedule), prefers emptier ones (ScheduleAnyway).
+
+    State: an index of the services, for pods without constraints of their own.
+
+    Upstream: framework/plugins/podtopologyspread/plugin.go (v1.36.2).
+    """
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        args = arguments if isinstance(arguments, PodTopologySpreadArgs) else PodTopologySpreadArgs()
+        self._is_system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
+        self._defaults = SYSTEM_DEFAULTS if self._is_system_defaulted else args.default_constraints
+        self._services = ServicesByNamespace()
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skip for pods without DoNotSchedule constraints; an error if a selector cannot be used."""
+        try:
+            constraints = self._constraints(pod, snapshot, DO_NOT_SCHEDULE)
+        except SelectorError as exc:
+            return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
+        if not constraints:
+            return fwk.PreFilterResult(fwk.SKIP)
+        state.write(_MEASURED, filtering.measure(snapshot, pod, constraints))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """See `filtering.verdicts`."""
+        return filtering.verdicts(pod, rows, state.read(_MEASURED))
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Skip for pods without ScheduleAnyway constraints; an error if a selector cannot be used."""
+        try:
+            constraints = self._constraints(pod, rows.snapshot, SCHEDULE_ANYWAY)
+        except SelectorError as exc:
+            return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
+        if not constraints:
+            return fwk.SKIP
+        # The system's defaults shall spread over host names even where no node has a zone.
+        all_keys_needed = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
+        state.write(_WISHES, scoring.weigh(rows, pod, constraints, all_keys_needed=all_keys_needed))
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the more matching pods, the higher; see `scoring.raw_scores`."""
+        wishes = state.read(_WISHES)
+        if wishes.ignored is not None:
+            state.write(_IGNORED, wishes.ignored[rows.node])
+        return scoring.raw_scores(rows, wishes)
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        """(R,) the more, the lower; see `scoring.normalized`."""
+        return scoring.normalized(scores, state.find(_IGNORED))
+
+    def _constraints(self, pod: fwk.Pod, snapshot: fwk.Snapshot, action: str) -> tuple[Constraint, ...]:
+        """The pod's own constraints with this action; for a pod that has none at all the default ones."""
+        own = pod.spec.topology_spread_constraints
+        if own:
+            return compiled(own, pod.labels, action)
+        defaults = compiled(self._defaults, pod.labels, action)
+        if not defaults:
+            return ()
+        selector = default_selector(pod, snapshot.objects, self._services)
+        return () if selector.is_empty else tuple(with_selector(constraint, selector) for constraint in defaults)

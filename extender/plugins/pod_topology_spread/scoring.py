@@ -1,0 +1,121 @@
+"""Scores for spread as a wish: the fewer matching pods in a row's domains, the better.
+
+Upstream: framework/plugins/podtopologyspread/scoring.go (v1.36.2).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.node import HOSTNAME_LABEL
+from extender.plugins.pod_topology_spread.constraints import Constraint, Inclusion, columns_of, pods_counted, with_all_keys
+from extender.snapshot.axes import Codes, Floats, Int64s, Mask
+from extender.snapshot.columns import LabelColumn
+from extender.snapshot.domains import sums_by_value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a constraint adds to the score of a node."""
+
+    scores: Floats
+    """(V + 1,) by value of the topology key, or for host names (N,) by node. Nodes without the label get 0."""
+    place: Codes | None
+    """(N,) where a node finds its score; None if that is its own place."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """All constraints of a pod."""
+
+    ignored: Mask | None
+    """(N,) nodes that lack a topology key and get no score; None for no node."""
+    of_constraints: tuple[Wish, ...]
+
+
+def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[Constraint], *, all_keys_needed: bool) -> Wishes:
+    """Count the matching pods of each domain, and weigh constraints by how many domains there are to choose from.
+
+    Arguments:
+        rows: the feasible nodes. They make the choice; what is counted are the pods of all nodes.
+        all_keys_needed: nodes that lack a topology key get no score at all, rather than none for that constraint.
+
+    Upstream: scoring.go, PreScore.
+    """
+    snapshot = rows.snapshot
+    columns = columns_of(snapshot, constraints)
+    with_keys = with_all_keys(columns) if all_keys_needed else None
+    scored = rows.node if with_keys is None else rows.node[with_keys[rows.node]]
+    inclusion = Inclusion(snapshot, pod, with_keys)
+    wishes: list[Wish] = []
+    for constraint, column in zip(constraints, columns, strict=True):
+        counted = pods_counted(snapshot, pod.namespace, constraint.selector)
+        if constraint.topology_key == HOSTNAME_LABEL:
+            scores = _scores(constraint, counted, num_domains=len(scored))
+            scores[column.codes < 0] = 0
+            wishes.append(Wish(scores, None))
+        else:
+            counts = sums_by_value(column, counted * inclusion.of(constraint))
+            wishes.append(_wish(constraint, column, counts, column.codes[scored]))
+    return Wishes(None if with_keys is None else ~with_keys, tuple(wishes))
+
+
+def _wish(constraint: Constraint, column: LabelColumn, counts: Int64s, scored: Codes) -> Wish:
+    """The wish of a constraint whose domains hold `counts` (V + 1,), with nodes in the domains `scored` (S,) to choose from."""
+    is_choice = np.zeros(len(counts), np.bool_)
+    is_choice[scored] = True
+    num_domains = int(is_choice.sum())
+    empty = column.values.code_of("")
+    if empty >= 0:
+        # Upstream reads a missing label as an empty one, except when it comes to scoring the node itself.
+        counts[empty] += counts[-1]
+        num_domains -= int(is_choice[empty] and is_choice[-1])
+    scores = _scores(constraint, counts, num_domains)
+    scores[-1] = 0
+    return Wish(scores, column.codes)
+
+
+def _scores(constraint: Constraint, counts: Int64s, num_domains: int) -> Floats:
+    """Upstream: scoring.go, scoreForCount, topologyNormalizingWeight."""
+    weight = math.log(num_domains + 2)
+    return np.multiply(counts, weight, dtype=np.float64) + float(constraint.max_skew - 1)
+
+
+def raw_scores(rows: fwk.Rows, wishes: Wishes) -> Int64s:
+    """(R,) matching pods in the row's domains, weighed and summed over the constraints; 0 for ignored nodes.
+
+    Upstream: scoring.go, Score.
+    """
+    total: Floats = np.zeros(len(rows), np.float64)
+    for wish in wishes.of_constraints:
+        total += wish.scores[rows.node if wish.place is None else rows.codes_of_nodes(wish.place)]
+    if wishes.ignored is not None:
+        total[wishes.ignored[rows.node]] = 0
+    return _rounded(total)
+
+
+def normalized(scores: Int64s, ignored: Mask | None) -> Int64s:
+    """(R,) 100 for the row with the fewest pods, less for others, 0 for ignored ones.
+
+    Upstream: scoring.go, NormalizeScore.
+    """
+    counted = scores if ignored is None else scores[~ignored]
+    most = int(counted.max(initial=0))
+    result = np.full_like(scores, fwk.MAX_NODE_SCORE)
+    if most > 0:
+        result = result * (most + int(counted.min()) - scores) // most
+    if ignored is not None:
+        result[ignored] = 0
+    return result
+
+
+def _rounded(scores: Floats) -> Int64s:
+    """(R,) the nearest integers, halves away from zero as in Go: numpy rounds them to even."""
+    whole = np.trunc(scores)
+    return (whole + np.where(np.abs(scores - whole) >= 0.5, np.sign(scores), 0)).astype(np.int64)
