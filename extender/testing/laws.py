@@ -93,11 +93,15 @@ def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState
 
 
 def _draw_steps(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> tuple[list[_Move], list[_Move]]:
-    """Two hypotheses, one on top of the other. Within each, pods leave before others come, as with `PodChanges`."""
+    """Two hypotheses, one on top of the other. Within each, pods leave before others come, as with `PodChanges`.
+
+    Pods that terminate do not move: upstream's topology spread counts them when they move, but not where they are.
+    """
     leaving = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
     coming = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
+    moves = [move for move in leaving + coming if not snapshot.pod_at(move.slot).is_terminating]
     steps: tuple[list[_Move], list[_Move]] = ([], [])
-    for move in leaving + coming:
+    for move in moves:
         chance.choice(steps).append(move)
     return steps
 
