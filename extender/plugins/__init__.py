@@ -20,6 +20,8 @@ from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.volume_restrictions import VolumeRestrictions
+from extender.plugins.volume_zone import VolumeZone
 
 IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
     {
@@ -31,6 +33,8 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "NodeAffinity": NodeAffinity,
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
+        "VolumeRestrictions": VolumeRestrictions,
+        "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
         "DynamicResources": DynamicResources,
         "DefaultPreemption": DefaultPreemption,

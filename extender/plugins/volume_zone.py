@@ -1,0 +1,146 @@
+"""VolumeZone: volumes that say by their labels which zones and regions they can be reached from."""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.claims import (
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_not_found,
+    class_not_found,
+    volume_not_found,
+)
+from extender.objects.csi_translation import MULTI_ZONE_DELIMITER
+from extender.objects.field_errors import quoted
+from extender.objects.label_selectors import Operator, Requirement
+from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
+from extender.objects.storage import PersistentVolume
+from extender.snapshot.axes import Mask
+from extender.snapshot.matching import requirement_mask
+from extender.snapshot.symbols import ABSENT
+
+REASON: Final = "node(s) had no available volume zone"
+NO_CLAIM_NAME: Final = "PersistentVolumeClaim had no name"
+NO_VOLUME_NO_CLASS: Final = "PersistentVolumeClaim had no pv name and storageClass name"
+NO_VOLUME_NAME: Final = "PersistentVolume had no name"
+
+_TOPOLOGY_LABELS: Final = (BETA_ZONE_LABEL, BETA_REGION_LABEL, ZONE_LABEL, REGION_LABEL)
+_LABEL_OF_TODAY: Final = {BETA_ZONE_LABEL: ZONE_LABEL, BETA_REGION_LABEL: REGION_LABEL}
+
+_REFUSED: Final = fwk.StateKey[Mask]("PreFilterVolumeZone")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A volume can be reached from nodes whose label `key` has one of these values."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@final
+class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin):
+    """Refuses nodes in zones or regions from which a bound volume of the pod cannot be reached. Nodes without such labels pass.
+
+    Upstream: framework/plugins/volumezone/volume_zone.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skip for pods whose volumes say nothing; unresolvable when a claim, its class or its volume is missing or not yet bound."""
+        topologies = _topologies(pod, snapshot)
+        if isinstance(topologies, fwk.Status):
+            return fwk.PreFilterResult(topologies)
+        if not topologies:
+            return fwk.PreFilterResult(fwk.SKIP)
+        state.write(_REFUSED, _refused(topologies, snapshot))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods moves no volume."""
+        refused = state.find(_REFUSED)
+        if refused is None:
+            # A profile may run this Filter without its PreFilter.
+            topologies = _topologies(pod, rows.snapshot)
+            if isinstance(topologies, fwk.Status):
+                return fwk.reject(np.ones(len(rows), np.bool_), topologies.message, unresolvable=True)
+            refused = _refused(topologies, rows.snapshot)
+        return fwk.reject(refused[rows.node], REASON, unresolvable=True)
+
+
+def volume_topologies(volume: PersistentVolume) -> list[Topology]:
+    """What the volume's labels say. A label with an empty zone in its list is ignored.
+
+    Upstream: volume_zone.go, getPVTopologies; cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
+    """
+    topologies: list[Topology] = []
+    for key in _TOPOLOGY_LABELS:
+        listed = volume.metadata.labels.get(key)
+        if listed is not None:
+            values = tuple(value.strip() for value in listed.split(MULTI_ZONE_DELIMITER))
+            if all(values):
+                topologies.append(Topology(key, values))
+    return topologies
+
+
+def _topologies(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
+    """What all bound volumes of the pod say, or why that cannot be known."""
+    objects = snapshot.objects
+    topologies: list[Topology] = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is None:
+            continue
+        name = volume.persistent_volume_claim.claim_name
+        if not name:
+            return fwk.unresolvable(NO_CLAIM_NAME)
+        claim = objects.pvcs.get((pod.namespace, name))
+        if claim is None:
+            return fwk.unresolvable(claim_not_found(name))
+        if not claim.spec.volume_name:
+            refusal = _why_unbound(claim_class(claim), snapshot)
+            if refusal is not None:
+                return refusal
+            continue
+        bound = objects.pvs.get(claim.spec.volume_name)
+        if bound is None:
+            return fwk.unresolvable(volume_not_found(claim.spec.volume_name))
+        topologies += volume_topologies(bound)
+    return topologies
+
+
+def _why_unbound(class_name: str, snapshot: fwk.Snapshot) -> fwk.Status | None:
+    """Why an unbound claim of this class is in the way; None if it waits for its first consumer."""
+    if not class_name:
+        return fwk.unresolvable(NO_VOLUME_NO_CLASS)
+    storage_class = snapshot.objects.storage_classes.get(class_name)
+    if storage_class is None:
+        return fwk.unresolvable(class_not_found(class_name))
+    if storage_class.volume_binding_mode is None:
+        return fwk.unresolvable(f"VolumeBindingMode not set for StorageClass {quoted(class_name)}")
+    return None if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else fwk.unresolvable(NO_VOLUME_NAME)
+
+
+def _refused(topologies: list[Topology], snapshot: fwk.Snapshot) -> Mask:
+    """(N,) the nodes that some volume cannot be reached from."""
+    nodes = snapshot.nodes
+    refused = np.zeros(len(nodes), np.bool_)
+    for topology in dict.fromkeys(topologies):
+        reachable = _in_values(snapshot, topology.key, topology)
+        of_today = _LABEL_OF_TODAY.get(topology.key)
+        if of_today is not None:
+            lacks_old_label = nodes.label(topology.key).codes == ABSENT
+            reachable |= lacks_old_label & _in_values(snapshot, of_today, topology)
+        refused |= ~reachable
+    has_any_label = np.zeros(len(nodes), np.bool_)
+    for key in _TOPOLOGY_LABELS:
+        has_any_label |= nodes.label(key).codes != ABSENT
+    return refused & has_any_label
+
+
+def _in_values(snapshot: fwk.Snapshot, key: str, topology: Topology) -> Mask:
+    return requirement_mask(snapshot, Requirement(key, Operator.IN, topology.values))
