@@ -9,6 +9,7 @@ from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.image_locality import ImageLocality
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_declared_features import NodeDeclaredFeatures
 from extender.plugins.node_name import NodeName
@@ -36,6 +37,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "VolumeRestrictions": VolumeRestrictions,
         "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
+        "InterPodAffinity": InterPodAffinity,
         "DynamicResources": DynamicResources,
         "DefaultPreemption": DefaultPreemption,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
