@@ -5,6 +5,7 @@ are built through the real `Cache`.
 """
 
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term
+from extender.testing.frameworks import make_framework
 from extender.testing.laws import check_filter
 from extender.testing.outcomes import filter_nodes, refusals, score_nodes
 from extender.testing.random_clusters import RandomCluster, random_cluster
@@ -17,6 +18,7 @@ __all__ = [
     "filter_nodes",
     "label_term",
     "make_cache",
+    "make_framework",
     "make_node",
     "make_pod",
     "make_snapshot",

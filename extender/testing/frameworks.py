@@ -1,0 +1,70 @@
+"""A framework of just the plugins that a test is about, without a configuration."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from extender import framework as fwk
+from extender.plugins.priority_sort import PrioritySort
+from extender.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.runtime.framework import Framework, PluginsByPoint
+from extender.runtime.scoring import WeightedScorer
+
+P = TypeVar("P", bound=fwk.Plugin)
+
+
+def make_framework(
+    *plugins: fwk.Plugin | type[fwk.Plugin],
+    weights: Mapping[str, int] | None = None,
+    seed: int = 0,
+    percentage_of_nodes_to_score: int | None = None,
+    extenders: Sequence[fwk.PreemptionExtender] = (),
+) -> Framework:
+    """A profile with these plugins in this order, each at every extension point that it implements.
+
+    Arguments:
+        plugins: a class is made with the framework as its handle and without arguments; an object is taken as it is.
+        weights: by name of the Score plugin; 1 for those that are not in it.
+        seed: of the framework's chance.
+    """
+    weight_of = weights or {}
+
+    def make_plugins(handle: fwk.Handle) -> PluginsByPoint:
+        made = [plugin if isinstance(plugin, fwk.Plugin) else plugin(None, handle) for plugin in plugins]
+
+        def at(kind: type[P]) -> tuple[P, ...]:
+            return tuple(plugin for plugin in made if isinstance(plugin, kind))
+
+        filters: list[tuple[str, fwk.FilterPlugin]] = []
+        scorers: list[WeightedScorer] = []
+        for plugin in made:
+            if isinstance(plugin, fwk.FilterPlugin):
+                filters.append((plugin.name, plugin))
+            elif isinstance(plugin, fwk.EachNodeFilterPlugin):
+                filters.append((plugin.name, EachNodeFilter(plugin)))
+            if isinstance(plugin, fwk.ScorePlugin):
+                scorers.append(WeightedScorer(plugin.name, plugin, weight_of.get(plugin.name, 1)))
+            elif isinstance(plugin, fwk.EachNodeScorePlugin):
+                scorers.append(WeightedScorer(plugin.name, EachNodeScore(plugin), weight_of.get(plugin.name, 1)))
+        return PluginsByPoint(
+            queue_sort=next(iter(at(fwk.QueueSortPlugin)), PrioritySort()),
+            pre_enqueue=at(fwk.PreEnqueuePlugin),
+            pre_filter=at(fwk.PreFilterPlugin),
+            filter=tuple(filters),
+            post_filter=at(fwk.PostFilterPlugin),
+            pre_score=at(fwk.PreScorePlugin),
+            score=tuple(scorers),
+            reserve=at(fwk.ReservePlugin),
+            permit=at(fwk.PermitPlugin),
+            pre_bind=at(fwk.PreBindPlugin),
+            bind=at(fwk.BindPlugin),
+            post_bind=at(fwk.PostBindPlugin),
+        )
+
+    return Framework(
+        "default-scheduler",
+        make_plugins,
+        random.Random(seed),
+        percentage_of_nodes_to_score=percentage_of_nodes_to_score,
+        extenders=extenders,
+    )
