@@ -16,6 +16,7 @@ from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
+from extender.snapshot.symbols import ABSENT
 from extender.snapshot.tallies import Among, Tally, Weight
 
 
@@ -241,14 +242,23 @@ class Rows:
 
     def node_info(self, row: int) -> NodeInfo:
         """The row as a node with its pods: those of the node in order, without the ones that left, then the ones that came."""
-        snapshot, place = self.snapshot, int(self.node[row])
-        slots = list(snapshot.pods.on_node[place])
+        snapshot = self.snapshot
+        pods = tuple(snapshot.pod_at(slot) for slot in self._slots_on(row))
+        return NodeInfo(snapshot.nodes.objects[int(self.node[row])], pods, row)
+
+    def codes_on(self, row: int, attribute: Attribute) -> set[int]:
+        """The codes of the symbols that the row's pods have of an attribute."""
+        codes = self.snapshot.pods.codes[attribute, np.array(self._slots_on(row), np.intp)]
+        return set(codes[codes != ABSENT].tolist())
+
+    def _slots_on(self, row: int) -> list[int]:
+        slots = list(self.snapshot.pods.on_node[int(self.node[row])])
         for pod, sign in self._changes_of(row):
             if sign < 0:
                 slots.remove(pod)
             else:
                 slots.append(pod)
-        return NodeInfo(snapshot.nodes.objects[place], tuple(snapshot.pod_at(slot) for slot in slots), row)
+        return slots
 
     def _changes_of(self, row: int) -> list[tuple[int, int]]:
         steps: list[list[tuple[int, int]]] = []
