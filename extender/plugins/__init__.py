@@ -17,6 +17,7 @@ from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
@@ -35,6 +36,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
         "VolumeRestrictions": VolumeRestrictions,
+        "NodeVolumeLimits": NodeVolumeLimits,
         "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,

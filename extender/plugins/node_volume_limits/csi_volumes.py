@@ -1,0 +1,180 @@
+"""The CSI volumes that pods attach, in-tree ones as what CSI drivers make of them.
+
+Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; utils.go, isCSIMigrationOn (v1.36.2).
+"""
+
+import enum
+from collections.abc import Iterator
+from typing import Final, NamedTuple, final
+
+from extender import framework as fwk
+from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, why_not_owned
+from extender.objects.cluster import ClusterObjects
+from extender.objects.csi_translation import (
+    PLUGIN_BY_NAME,
+    PORTWORX,
+    InTreePlugin,
+    TranslationError,
+    in_tree_plugin,
+    inline_handle,
+    migrated_plugins,
+    translated,
+)
+from extender.objects.pod import Volume
+from extender.objects.storage import CSINode, PersistentVolumeClaim
+from extender.snapshot.pod_attributes import VolumeClass
+
+NO_CLAIM_NAME: Final = "PersistentVolumeClaim had no name"
+
+
+class CsiVolume(NamedTuple):
+    """A volume as its driver knows it; one that does not exist yet is known by its claim."""
+
+    driver: str
+    handle: str
+    unbound_claim: str = ""
+    """namespace/name, where there is no handle."""
+
+
+CsiVolumes = frozenset[CsiVolume]
+
+
+class Migration(enum.IntEnum):
+    """Which in-tree volumes a node attaches through CSI drivers."""
+
+    NONE = 0
+    """None: the node has no CSINode."""
+    USUAL = 1
+    """Those of the large clouds and of Cinder."""
+    WITH_PORTWORX = 2
+    """Those of Portworx as well: the CSINode says so."""
+
+    @staticmethod
+    def on(node: CSINode) -> "Migration":
+        """That of the node."""
+        return Migration.WITH_PORTWORX if PORTWORX.name in migrated_plugins(node) else Migration.USUAL
+
+    def covers(self, plugin: InTreePlugin) -> bool:
+        """Whether the plugin's volumes are counted as CSI volumes."""
+        if not plugin.is_migrated or self is Migration.NONE:
+            return False
+        return not plugin.needs_annotation or self is Migration.WITH_PORTWORX
+
+
+class CannotCountError(Exception):
+    """It cannot be known which volumes a pod attaches. `status` says why."""
+
+    def __init__(self, status: fwk.Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+@final
+class CsiVolumeFinder:
+    """Finds the volumes of pods, those of each class of pods once. Made for one cycle: claims and volumes must not change meanwhile."""
+
+    def __init__(self, objects: ClusterObjects) -> None:
+        self._objects = objects
+        self._known: dict[tuple[int, Migration], CsiVolumes] = {}
+
+    def of_pod(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes:
+        """What a pod that is to be placed would attach.
+
+        Raises:
+            CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the first.
+        """
+        return frozenset(self._volumes_of_pod(pod, migration))
+
+    def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
+        """What each pod of a class has attached. Claims that do not exist any more count for nothing.
+
+        Arguments:
+            code: the class's, under which the answer is remembered.
+
+        Raises:
+            CannotCountError: as `of_pod`, but for missing claims.
+        """
+        volumes = self._known.get((code, migration))
+        if volumes is None:
+            volumes = self._known[code, migration] = frozenset(self._volumes_of_class(pods, migration))
+        return volumes
+
+    def _volumes_of_pod(self, pod: fwk.Pod, migration: Migration) -> Iterator[CsiVolume]:
+        for volume in pod.spec.volumes:
+            name = claim_name(pod, volume)
+            if name is None:
+                yield from self._of_disk(volume, migration)
+                continue
+            claim = self._claim(pod.namespace, name)
+            if claim is None:
+                raise CannotCountError(fwk.unresolvable(f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}"))
+            if volume.persistent_volume_claim is None:
+                _refuse_foreign(claim, pod.name, pod.uid)
+            yield from self._of_claim(claim, migration)
+
+    def _volumes_of_class(self, pods: VolumeClass, migration: Migration) -> Iterator[CsiVolume]:
+        for name in pods.claims:
+            claim = self._claim(pods.namespace, name)
+            if claim is not None:
+                yield from self._of_claim(claim, migration)
+        for name in pods.ephemeral_claims:
+            claim = self._claim(pods.namespace, name)
+            if claim is not None:
+                _refuse_foreign(claim, *pods.owner)
+                yield from self._of_claim(claim, migration)
+        for disk in pods.disks():
+            yield from self._of_disk(disk, migration)
+
+    def _claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        if not name:
+            raise CannotCountError(fwk.error(NO_CLAIM_NAME))
+        return self._objects.pvcs.get((namespace, name))
+
+    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> Iterator[CsiVolume]:
+        """The volume behind a claim, unless it is of no CSI driver. Upstream: csi.go, getCSIDriverInfo."""
+        volume = self._objects.pvs.get(claim.spec.volume_name)
+        if volume is None:
+            yield from self._to_be_provisioned(claim, migration)
+            return
+        csi = volume.spec.csi
+        if csi is None:
+            plugin = in_tree_plugin(volume)
+            if plugin is None or not migration.covers(plugin):
+                return
+            try:
+                csi = translated(volume, plugin).spec.csi
+            except TranslationError:
+                # Upstream counts such a volume for nothing.
+                return
+        if csi is not None and csi.driver and csi.volume_handle:
+            yield CsiVolume(csi.driver, csi.volume_handle)
+
+    def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> Iterator[CsiVolume]:
+        """Upstream: csi.go, getCSIDriverInfoFromSC."""
+        storage_class = self._objects.storage_classes.get(claim_class(claim))
+        if storage_class is None:
+            return
+        driver = storage_class.provisioner
+        plugin = PLUGIN_BY_NAME.get(driver)
+        if plugin is not None:
+            if not migration.covers(plugin):
+                return
+            driver = plugin.driver
+        if driver:
+            yield CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}")
+
+    def _of_disk(self, volume: Volume, migration: Migration) -> Iterator[CsiVolume]:
+        """Upstream: csi.go, checkAttachableInlineVolume."""
+        plugin = in_tree_plugin(volume)
+        if plugin is None or not migration.covers(plugin):
+            return
+        try:
+            yield CsiVolume(plugin.driver, inline_handle(volume, plugin))
+        except TranslationError as exc:
+            raise CannotCountError(fwk.error(f"converting volume({volume.name}) from inline to csi: {exc}")) from exc
+
+
+def _refuse_foreign(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> None:
+    refusal = why_not_owned(claim, pod_name, pod_uid)
+    if refusal is not None:
+        raise CannotCountError(fwk.error(refusal))
