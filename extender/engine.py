@@ -158,7 +158,7 @@ class Engine:
                 raise VerbError("neither nodes nor nodeNames given")
             return node_names, self._filled.cache.update_snapshot(), self._nominations
         if self._overlay is None:
-            self._overlay = Overlay(self._state)
+            self._overlay = Overlay(self._filled, self._state.nodes)
         nominated = nominations(self._overlay.filled, self._frameworks)
         return [node.name for node in nodes], self._overlay.snapshot_with(nodes), nominated
 

@@ -9,7 +9,7 @@ written again.
 from collections.abc import Sequence
 from typing import final
 
-from extender.cluster_state import ClusterState, FilledCache, fill_cache
+from extender.cluster_state import FilledCache
 from extender.objects.node import Node
 from extender.snapshot import Snapshot
 
@@ -18,15 +18,20 @@ from extender.snapshot import Snapshot
 class Overlay:
     """State: a cache, and which of its nodes came from the last request."""
 
-    def __init__(self, state: ClusterState) -> None:
-        self.filled: FilledCache = fill_cache(state)
-        self._known = {node.name: node for node in state.nodes}
+    def __init__(self, filled: FilledCache, known: Sequence[Node]) -> None:
+        """An overlay over a cluster.
+
+        Arguments:
+            known: the cluster's own nodes.
+        """
+        self.filled = FilledCache(filled.cache.copy(), pending=filled.pending)
+        self._known = {node.name: node for node in known}
         self._asked: dict[str, Node] = {}
 
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
         """The cluster as if these nodes were as given. The snapshot holds until the next call.
 
-        Nodes are compared by identity: pass the same object for a node that has not changed.
+        Pass the same object for a node that has not changed: then it is not even compared.
         """
         cache, before = self.filled.cache, self._asked
         self._asked = {node.name: node for node in nodes}
@@ -35,12 +40,12 @@ class Overlay:
                 known = self._known.get(name)
                 if known is None:
                     cache.remove_node(old)
-                else:
+                elif known != old:
                     cache.update_node(old, known)
         for name, node in self._asked.items():
             old_node = before.get(name) or self._known.get(name)
             if old_node is None:
                 cache.add_node(node)
-            elif old_node is not node:
+            elif old_node is not node and old_node != node:
                 cache.update_node(old_node, node)
         return cache.update_snapshot()

@@ -61,14 +61,14 @@ def filter_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominati
     """
     state = framework.begin_cycle(snapshot, nominations)
     places, known = _places(snapshot, asked)
-    result = FilterResult([], {name: UNKNOWN_NODE for name, is_known in zip(asked, known, strict=True) if not is_known})
+    result = FilterResult([], {asked[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
     outcome = framework.run_pre_filter_plugins(state, pod)
     if not outcome.status.is_success:
         into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
         into.update({name: outcome.status.message for name, is_known in zip(asked, known, strict=True) if is_known})
         return result
     positions = np.flatnonzero(known)
-    rows = Rows.of(snapshot, places[known])
+    rows = _rows(snapshot, places[known])
     verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
     readable = _not_in(snapshot.nodes.invalid, rows.node)
     inside = readable if outcome.node_names is None else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
@@ -102,7 +102,7 @@ def prioritize_nodes(framework: Framework, snapshot: Snapshot, nominations: Nomi
     if known.any() and framework.plugins.score:
         # Score plugins may read what their PreFilter kept; its verdict does not matter here, the caller has filtered.
         framework.run_pre_filter_plugins(state, pod)
-        rows = Rows.of(snapshot, places[known])
+        rows = _rows(snapshot, places[known])
         framework.run_pre_score_plugins(state, pod, rows)
         total = framework.run_score_plugins(state, pod, rows).total
         scores[known] = _on_extender_scale(total)
@@ -198,8 +198,13 @@ def _sorted(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask) -> tup
 
 def _places(snapshot: Snapshot, asked: Sequence[str]) -> tuple[Index, Mask]:
     index = snapshot.nodes.index
-    places = np.fromiter((index.get(name, -1) for name in asked), np.intp, len(asked))
+    places = np.array([index.get(name, -1) for name in asked], np.intp)
     return places, places >= 0
+
+
+def _rows(snapshot: Snapshot, places: Index) -> Rows:
+    """The asked nodes as rows; all of them in visiting order are the columns themselves."""
+    return Rows.of(snapshot, None if np.array_equal(places, snapshot.all_nodes) else places)
 
 
 def _not_in(invalid: Mapping[int, str], node: Index) -> Mask:

@@ -60,8 +60,13 @@ class _NodeEntry:
 class Cache:
     """Nodes, pods and other objects in; Snapshots out."""
 
-    def __init__(self) -> None:
-        self.objects = ClusterObjects()
+    def __init__(self, like: "Cache | None" = None) -> None:
+        """An empty cache.
+
+        Arguments:
+            like: a cache whose codes for names this one shares, so that pods need not be read twice; see `copy`.
+        """
+        self.objects: ClusterObjects = ClusterObjects() if like is None else like.objects
         self._nodes: dict[str, _NodeEntry] = {}
         self._tree = NodeTree()
         self._images: dict[str, _ImageState] = {}
@@ -69,7 +74,7 @@ class Cache:
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
-        self._writer = ColumnWriter(self.objects)
+        self._writer: ColumnWriter = ColumnWriter(self.objects, None if like is None else like._writer)
         # Since the last snapshot: pods that came (+1) or left (-1), and nodes to rewrite.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
@@ -77,6 +82,21 @@ class Cache:
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
         self._num_listed = 0
+
+    def copy(self) -> "Cache":
+        """A second cache with the same nodes and pods, to be changed by itself. The other objects are shared."""
+        other = Cache(like=self)
+        other._tree = self._tree.copy()
+        other._images = {name: _ImageState(state.size, set(state.nodes)) for name, state in self._images.items()}
+        for name, entry in self._nodes.items():
+            images = {image: other._images.get(image) or _ImageState(state.size, set()) for image, state in entry.images.items()}
+            slots = [other._writer.admit(self._writer.pod(slot), self._writer.encoding(slot)) for slot in entry.slots]
+            other._nodes[name] = _NodeEntry(entry.node, slots, images, set(entry.used_ports))
+            other._rewritten.add(name)
+            other._slots.update({self._writer.pod(old).uid: new for old, new in zip(entry.slots, slots, strict=True)})
+        other._pods.update(self._pods)
+        other._assumed |= self._assumed
+        return other
 
     # Nodes.
 
@@ -90,9 +110,13 @@ class Cache:
     def update_node(self, old: Node | None, new: Node) -> None:
         """The node changed. With its zone changes its place in the order, from the next time on that a node comes or goes."""
         entry = self._nodes.setdefault(new.name, _NodeEntry())
-        self._forget_images(entry.node)
         self._tree.update(old, new)
-        self._set_node(entry, new)
+        if entry.node is not None and entry.node.status.images == new.status.images:
+            entry.node = new
+            self._rewritten.add(new.name)
+        else:
+            self._forget_images(entry.node)
+            self._set_node(entry, new)
 
     def remove_node(self, node: Node) -> None:
         """The node is gone. While pods are still said to be on it, it stays as a ghost that no snapshot shows.

@@ -31,11 +31,16 @@ NOWHERE = -1
 class ColumnWriter:
     """Owns the buffers. State: the arrays, the symbol tables, which slots are free, and the snapshot last handed out."""
 
-    def __init__(self, objects: ClusterObjects) -> None:
+    def __init__(self, objects: ClusterObjects, like: "ColumnWriter | None" = None) -> None:
+        """Empty columns.
+
+        Arguments:
+            like: a writer whose vocabulary (codes of resources and of what pods have) this one shares.
+        """
         self._objects = objects
-        self.resources = first_resources()
+        self.resources: SymbolTable[str] = first_resources() if like is None else like.resources
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
-        self._tallies = Tallies()
+        self._tallies: Tallies = Tallies(None if like is None else like._tallies.symbols)
         self._generation = 0
         self._changes = ChangeLog()
 
@@ -72,13 +77,17 @@ class ColumnWriter:
 
     # Pods, by slot.
 
-    def admit(self, pod: Pod) -> int:
+    def admit(self, pod: Pod, encoding: PodEncoding | None = None) -> int:
         """Give the pod a slot; it is nowhere until `place`.
+
+        Arguments:
+            encoding: what a writer with the same vocabulary made of this pod; None to read it.
 
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
         """
-        encoding = encode_pod(pod, self.resources, self._tallies.symbols)
+        if encoding is None:
+            encoding = encode_pod(pod, self.resources, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._encodings[slot], self._slots[pod.uid] = pod, encoding, slot
         self._requests[:, slot] = 0

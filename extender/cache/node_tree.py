@@ -29,6 +29,13 @@ class NodeTree:
         self._zones: dict[str, dict[str, None]] = {}
         self.num_nodes = 0
 
+    def copy(self) -> "NodeTree":
+        """The same order, to be changed by itself."""
+        other = NodeTree()
+        other._zones = {zone: dict(names) for zone, names in self._zones.items()}
+        other.num_nodes = self.num_nodes
+        return other
+
     def add(self, node: Node) -> None:
         """Append the node to its zone; a name that is already there stays where it is."""
         names = self._zones.setdefault(zone_key(node), {})

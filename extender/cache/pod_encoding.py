@@ -6,7 +6,7 @@ from typing import final
 from extender.objects.pod import Pod, start_time
 from extender.objects.resources import assigned_requests
 from extender.snapshot.axes import NATIVE_RESOURCES
-from extender.snapshot.pod_attributes import Attribute, PodSymbol, symbol_of
+from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
 
@@ -38,7 +38,12 @@ def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable
         non_zero=(milli_cpu, memory),
         priority=pod.priority,
         start_time=start_time(pod),
-        codes=tuple(_code(pod, attribute, symbols[attribute]) for attribute in Attribute),
+        codes=(
+            _code(label_class(pod), symbols[Attribute.LABELS]),
+            _code(host_ports(pod) or None, symbols[Attribute.HOST_PORTS]),
+            _code(affinity_class(pod), symbols[Attribute.AFFINITY]),
+            _code(volume_class(pod), symbols[Attribute.VOLUMES]),
+        ),
     )
 
 
@@ -47,6 +52,5 @@ def first_resources() -> SymbolTable[str]:
     return SymbolTable(*NATIVE_RESOURCES)
 
 
-def _code(pod: Pod, attribute: Attribute, symbols: SymbolTable[PodSymbol]) -> int:
-    symbol = symbol_of(pod, attribute)
+def _code(symbol: PodSymbol | None, symbols: SymbolTable[PodSymbol]) -> int:
     return ABSENT if symbol is None else symbols.intern(symbol)

@@ -76,17 +76,9 @@ class Attribute(enum.IntEnum):
     VOLUMES = 3
 
 
-def symbol_of(pod: Pod, attribute: Attribute) -> PodSymbol | None:
-    """The pod's symbol, None when it has nothing of the kind (every pod has a label class)."""
-    match attribute:
-        case Attribute.LABELS:
-            return LabelClass(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
-        case Attribute.HOST_PORTS:
-            return host_ports(pod) or None
-        case Attribute.AFFINITY:
-            return _affinity_class(pod)
-        case Attribute.VOLUMES:
-            return _volume_class(pod)
+def label_class(pod: Pod) -> LabelClass:
+    """The pod's symbol among labels; every pod has one."""
+    return LabelClass(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
@@ -118,14 +110,16 @@ def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTer
     return affinity.preferred if affinity is not None else []
 
 
-def _affinity_class(pod: Pod) -> AffinityClass | None:
+def affinity_class(pod: Pod) -> AffinityClass | None:
+    """The pod's symbol among affinity stanzas; None without one."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return None
     return AffinityClass(pod.namespace, _ENCODE((affinity.pod_affinity, affinity.pod_anti_affinity)))
 
 
-def _volume_class(pod: Pod) -> VolumeClass | None:
+def volume_class(pod: Pod) -> VolumeClass | None:
+    """The pod's symbol among volumes; None if it has none that scheduling looks at."""
     volumes = pod.spec.volumes
     if not volumes:
         return None

@@ -114,8 +114,13 @@ class Tallies:
 
     __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "symbols")
 
-    def __init__(self) -> None:
-        self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
+    def __init__(self, symbols: tuple[SymbolTable[PodSymbol], ...] | None = None) -> None:
+        """No tallies yet.
+
+        Arguments:
+            symbols: a table per attribute, to share one vocabulary with other tallies; None for a new one.
+        """
+        self.symbols: tuple[SymbolTable[PodSymbol], ...] = symbols or tuple(SymbolTable() for _ in Attribute)
         self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
         self._journal: list[Move] = []
         self._journal_start = 0
