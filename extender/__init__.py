@@ -1,7 +1,7 @@
 """Reprieve's scheduling engine, floor by floor (a module imports only from floors below its own).
 
     6  engine                       assembly: the one file that knows every part
-    5  verbs, evaluation            what happens to a pod
+    5  verbs, evaluation, scheduler what happens to a pod
     4  runtime, plugins             who is asked
     3  preemption, cache            what is remembered
     2  framework                    the contract: all that a plugin author imports

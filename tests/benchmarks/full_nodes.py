@@ -1,15 +1,14 @@
 """What a call with thousands of nodes in full costs this side of the engine: decoding, the memo of bodies, and the echo.
 
-    python tests/benchmarks/full_nodes.py [NODES] [BYTES PER NODE]
+    python -m tests.benchmarks.full_nodes [NODES] [BYTES PER NODE]
 """
 
 import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+
 
 from api.node_bodies import NodeBodies
 from api.openapi_examples import POD

@@ -9,7 +9,7 @@ from extender.plugins.inter_pod_affinity import filtering, scoring
 from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, Said
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, KnownNamespaces, PodTerms, WeightedTerm, terms_of
 from extender.snapshot.axes import Int64s
-from extender.snapshot.pod_attributes import AffinityClass, symbol_of
+from extender.snapshot.pod_attributes import affinity_class
 
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
 _WORTHS: Final = fwk.StateKey[Sequence[scoring.Worth]]("PreScoreInterPodAffinity")
@@ -88,8 +88,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:
-    stanzas = symbol_of(pod, fwk.Attribute.AFFINITY)
-    return terms_of(stanzas) if isinstance(stanzas, AffinityClass) else NO_TERMS
+    stanzas = affinity_class(pod)
+    return terms_of(stanzas) if stanzas is not None else NO_TERMS
 
 
 def _wishes(pod: fwk.Pod) -> bool:

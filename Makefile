@@ -1,0 +1,60 @@
+# Every target makes .venv when it is missing: with uv if there is one, else with venv and pip.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HOST ?= 127.0.0.1
+PORT ?= 8888
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show what there is to do.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock && \
+		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
+	else \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
+	fi
+	@touch $@
+
+.PHONY: run
+run: $(VENV)/.ready ## Serve the extender on an example cluster (HOST=, PORT=, STATE=, CONFIG=).
+	$(BIN)/reprieve serve --host $(HOST) --port $(PORT) $(if $(STATE),--state $(STATE)) $(if $(CONFIG),--config $(CONFIG))
+
+.PHONY: test
+test: $(VENV)/.ready ## Run all tests but the benchmarks.
+	$(BIN)/python -m pytest -q
+
+.PHONY: check
+check: $(VENV)/.ready ## Lint, types, floors.
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: parity
+parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).
+	$(BIN)/python -m pytest -q tests/parity
+
+.PHONY: bench
+bench: $(VENV)/.ready ## Print figures; nothing fails for being slow.
+	$(BIN)/python -m tests.benchmarks
+
+.PHONY: openapi
+openapi: $(VENV)/.ready ## Write openapi.json.
+	$(BIN)/python -m api.openapi
+
+.PHONY: lock
+lock: ## Pin the dependencies anew (needs uv).
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+
+.PHONY: image
+image: ## Build the container image.
+	docker build -t reprieve .

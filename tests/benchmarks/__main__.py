@@ -1,0 +1,20 @@
+"""`make bench`, or `python -m tests.benchmarks [decision|preemption|verbs ...]`."""
+
+import sys
+
+from tests.benchmarks import decision, preemption, verbs
+
+BENCHMARKS = {"decision": decision.run, "preemption": preemption.run, "verbs": verbs.run}
+
+
+def main(names: list[str]) -> None:
+    """Run the named benchmarks, or all."""
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    for name in names or BENCHMARKS:
+        BENCHMARKS[name]()
+        print()
+
+
+main(sys.argv[1:])

@@ -1,0 +1,110 @@
+"""One decision: snapshot, filters, scores, select, assume; for pods one after the other, in process.
+
+The clusters and shapes are those of the figures recorded for kube-scheduler 1.36.2 (Go, in process, default sampling), which stand beside ours.
+"""
+
+import dataclasses
+import gc
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from extender.cache import Cache
+from extender.config.loading import default_configuration
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.runtime.registry import Registry
+from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from tests.benchmarks.cluster import NUM_APPS, make_cache, make_pod
+
+GO_PODS_PER_SECOND = {
+    (1000, "basic"): 1227, (1000, "spread"): 596, (1000, "anti-affinity"): 159, (1000, "affinity"): 293, (1000, "mixed"): 293,
+    (5000, "basic"): 871, (5000, "spread"): 77, (5000, "anti-affinity"): 32, (5000, "affinity"): 30, (5000, "mixed"): 48,
+    (15000, "basic"): 681, (15000, "spread"): 26, (15000, "anti-affinity"): 10, (15000, "affinity"): 12, (15000, "mixed"): 15,
+}  # fmt: skip
+
+ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+
+
+def basic(number: int) -> Pod:
+    """Requests only."""
+    return make_pod(f"basic-{number}", app=number % NUM_APPS)
+
+
+def spread(number: int) -> Pod:
+    """maxSkew 5 over zones, DoNotSchedule, its own app."""
+    constraint = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _own_app(number)}
+    return make_pod(f"spread-{number}", app=number % NUM_APPS, spec={"topologySpreadConstraints": [constraint]})
+
+
+def anti_affinity(number: int) -> Pod:
+    """Required on hostname, its own app."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": _own_app(number)}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return make_pod(f"anti-{number}", app=number % NUM_APPS, spec={"affinity": affinity})
+
+
+def affinity(number: int) -> Pod:
+    """Preferred on zone, its own app."""
+    term = {"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": _own_app(number)}}
+    wish = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return make_pod(f"affinity-{number}", app=number % NUM_APPS, spec={"affinity": wish})
+
+
+def mixed(number: int) -> Pod:
+    """A quarter of each."""
+    return (basic, spread, anti_affinity, affinity)[number % 4](number)
+
+
+SHAPES: dict[str, Callable[[int], Pod]] = {
+    "basic": basic, "spread": spread, "anti-affinity": anti_affinity, "affinity": affinity, "mixed": mixed,
+}  # fmt: skip
+
+
+def _own_app(number: int) -> dict[str, object]:
+    return {"matchLabels": {"app": f"app-{number % NUM_APPS}"}}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Figures:
+    """Milliseconds a decision."""
+
+    p50: float
+    p99: float
+    per_second: float
+
+
+def decide(cache: Cache, pods: list[Pod]) -> Figures:
+    """Schedule and assume the pods, one after the other."""
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    algorithm = SchedulingAlgorithm()
+    took: list[float] = []
+    gc.collect()
+    for pod in pods:
+        began = time.perf_counter()
+        host = algorithm.schedule_pod(framework, cache.update_snapshot(), pod).suggested_host
+        cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
+        took.append(time.perf_counter() - began)
+    took.sort()
+    return Figures(statistics.median(took) * 1e3, took[len(took) * 99 // 100] * 1e3, len(took) / sum(took))
+
+
+def run(sizes: tuple[int, ...] = (1000, 5000, 15000), num_pods: int = 1000) -> None:
+    """Print a line for each size and shape, then how the cost depends on the pods a node."""
+    print("decision (filter + score + select + assume), ten pods a node, all nodes looked at")
+    print(f"{'nodes':>7} {'shape':14} {'p50 ms':>8} {'p99 ms':>8} {'pods/s':>8} {'Go pods/s':>10} {'ratio':>7}")
+    for num_nodes in sizes:
+        for shape, make in SHAPES.items():
+            figures = decide(make_cache(num_nodes), [make(number) for number in range(num_pods)])
+            go = GO_PODS_PER_SECOND[num_nodes, shape]
+            print(
+                f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.p99:8.3f} {figures.per_second:8.0f} {go:10} {figures.per_second / go:6.1f}x",
+                flush=True,
+            )
+    print("the same at 5,000 nodes, 30 against 10 pods a node")
+    for shape, make in SHAPES.items():
+        ten, thirty = (decide(make_cache(5000, pods_a_node), [make(number) for number in range(num_pods)]) for pods_a_node in (10, 30))
+        print(f"{5000:7} {shape:14} {ten.p50:8.3f} {thirty.p50:8.3f} ms p50, {(thirty.p50 / ten.p50 - 1) * 100:+.0f} %", flush=True)

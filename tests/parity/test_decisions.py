@@ -1,0 +1,34 @@
+"""Decisions: recorded situations, and what the real scheduler said about each."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.cluster_state import ClusterState
+from extender.config.loading import default_configuration
+from extender.engine import Engine
+from tests.parity.cases import FOLDER, decision_cases
+from tests.parity.compare import differences
+
+COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client"}
+FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz"))
+CASES = [case for family in FAMILIES if family not in COMPONENTS for case in decision_cases(family)]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """
+    An engine with the default profile; each scenario brings its own cluster.
+    """
+    return Engine.open(default_configuration(), ClusterState())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+def test_decision_is_the_real_schedulers(engine: Engine, case: dict[str, Any]) -> None:
+    """
+    Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field.
+    """
+    answer = asyncio.run(engine.evaluate(case["scenario"]))
+
+    assert {group: found for group, found in differences(case["expected"], answer).items() if found} == {}
