@@ -34,7 +34,7 @@ def answer(evaluation: Evaluation) -> Answer:
         result["error"] = evaluation.error
     if evaluation.diagnosis is not None:
         result["unschedulablePlugins"] = sorted(evaluation.diagnosis.unschedulable_plugins)
-        if evaluation.post_filter is not None:
+        if evaluation.tries_preemption:
             result["fitErrorWithPostFilter"] = evaluation.message
     return result
 
