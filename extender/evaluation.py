@@ -18,7 +18,6 @@ from extender.runtime.nominations import Nominations
 from extender.runtime.scoring import Scores
 from extender.snapshot import Rows, Snapshot
 
-
 DEFAULT_PREEMPTION = "DefaultPreemption"
 
 
@@ -173,4 +172,3 @@ async def _without_a_node(framework: Framework, state: fwk.CycleState, pod: Pod,
         tries_preemption=any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter),
         preemption=state.find(OUTCOME),
     )
-

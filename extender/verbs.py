@@ -71,7 +71,11 @@ def filter_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominati
     rows = _rows(snapshot, places[known])
     verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
     readable = _not_in(snapshot.nodes.invalid, rows.node)
-    inside = readable if outcome.node_names is None else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
+    inside = (
+        readable
+        if outcome.node_names is None
+        else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
+    )
     kept = verdicts.ok & inside
     elsewhere = f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]"
     for row in np.flatnonzero(~kept).tolist():

@@ -365,7 +365,11 @@ class Cache:
         touched = self._rewritten | {name for _, name, _ in self._moves}
         places = self._writer.places
         listed = [name for name in self._tree.names() if name in self._laid_out]
-        entries = [(node, self._nodes[name]) for name in dict.fromkeys(listed) if name in self._nodes and (node := self._nodes[name].node) is not None]
+        entries = [
+            (node, self._nodes[name])
+            for name in dict.fromkeys(listed)
+            if name in self._nodes and (node := self._nodes[name].node) is not None
+        ]
         self._writer.lay_out(
             [node for node, _ in entries],
             [entry.slots for _, entry in entries],

@@ -216,7 +216,9 @@ class ColumnWriter:
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
 
-    def lay_out(self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]], images: list[ImagesOnNode]) -> None:
+    def lay_out(
+        self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]], images: list[ImagesOnNode]
+    ) -> None:
         """Number the nodes anew, in visiting order, and place the pods on them; all other pods are nowhere.
 
         Arguments:
@@ -250,7 +252,9 @@ class ColumnWriter:
     def _carry_over(self, nodes: list[Node]) -> npt.NDArray[np.bool_]:
         """Move the rows of nodes that are the same objects as before to their new places; (N,) which ones those are."""
         old = np.fromiter((self._index.get(node.name, NOWHERE) for node in nodes), np.intp, len(nodes))
-        unchanged = np.fromiter((place >= 0 and self._nodes[place] is node for place, node in zip(old, nodes, strict=True)), np.bool_, len(nodes))
+        unchanged = np.fromiter(
+            (place >= 0 and self._nodes[place] is node for place, node in zip(old, nodes, strict=True)), np.bool_, len(nodes)
+        )
         new, old = np.flatnonzero(unchanged), old[unchanged]
         for column in (self._allocatable, self._allowed_pods, self._unschedulable, self._taint_set):
             column[..., new] = column[..., old]

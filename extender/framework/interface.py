@@ -87,11 +87,11 @@ class Handle(Protocol):
         """
 
 
-class Plugin(ABC):
+class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the extension points say)
     """A plugin of a profile.
 
-    The name is the class's, unless `name` says otherwise. `arguments` is what the profile's pluginConfig holds for the plugin: the args value
-    of an in-tree plugin, the mapping as written for others, None if there is nothing.
+    The name is the class's, unless `name` says otherwise. `arguments` is what the profile's pluginConfig holds for the plugin: the args
+    value of an in-tree plugin, the mapping as written for others, None if there is nothing.
     """
 
     name: ClassVar[str] = ""
@@ -160,8 +160,8 @@ class FilterPlugin(Plugin):
     """False promises that the verdict does not depend on which pods are on the node."""
 
     looks_only_at_node: ClassVar[bool] = False
-    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node and
-    the pods on it), so that it need not be asked again for an equal pod while the node is unchanged."""
+    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node
+    and the pods on it), so that it need not be asked again for an equal pod while the node is unchanged."""
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
@@ -205,8 +205,8 @@ class ScorePlugin(Plugin):
     """Ranks the feasible rows."""
 
     looks_only_at_node: ClassVar[bool] = False
-    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that row
-    alone; see `FilterPlugin.looks_only_at_node`."""
+    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that
+    row alone; see `FilterPlugin.looks_only_at_node`."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:

@@ -36,7 +36,10 @@ def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
             continue
         namespace = budget.metadata.namespace or "default"
         selected = np.fromiter(
-            (pod_class.namespace == namespace and bool(of_class) and selector.matches(of_class) for pod_class, of_class in zip(classes, labels, strict=True)),
+            (
+                pod_class.namespace == namespace and bool(of_class) and selector.matches(of_class)
+                for pod_class, of_class in zip(classes, labels, strict=True)
+            ),
             np.bool_,
             len(classes),
         )

@@ -13,7 +13,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
-from extender.runtime.memory import REMEMBERED, Memory, refresh_fits, refresh_scores
+from extender.runtime.memory import REMEMBERED, Memory, refresh_fits, remembered_raw_scores, summed_scores
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
 from extender.snapshot import Rows, Snapshot
@@ -139,7 +139,13 @@ class Framework:
         return PreFilterOutcome(refused or fwk.SUCCESS, names, tuple(sorted(narrowed_by)))
 
     def run_filter_plugins(
-        self, state: fwk.CycleState, pod: Pod, rows: Rows, *, again: bool = False, plugins: Sequence[tuple[str, fwk.FilterPlugin]] | None = None
+        self,
+        state: fwk.CycleState,
+        pod: Pod,
+        rows: Rows,
+        *,
+        again: bool = False,
+        plugins: Sequence[tuple[str, fwk.FilterPlugin]] | None = None,
     ) -> fwk.Verdicts:
         """Narrow the rows plugin by plugin: each sees only the rows that still stand.
 
@@ -289,13 +295,15 @@ class Framework:
             PluginError: a plugin failed.
         """
         self.run_pre_score_plugins(state, pod, rows)
-        known = state.read(REMEMBERED)
-        total = np.zeros(len(rows), np.int64)
-        for scorer in self.plugins.score:
-            if scorer.name in state.skip_score_plugins:
-                continue
+        known, snapshot = state.read(REMEMBERED), self.snapshot
+        running = [scorer for scorer in self.plugins.score if scorer.name not in state.skip_score_plugins]
+        local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
+        total = rows.of_nodes(summed_scores(known, [scorer for scorer in local if not scorer.normalizes], state, pod, snapshot)).copy()
+        for scorer in running:
             if scorer.plugin.looks_only_at_node:
-                raw = rows.of_nodes(refresh_scores(known, scorer, state, pod, self.snapshot))
+                if not scorer.normalizes:
+                    continue
+                raw = rows.of_nodes(remembered_raw_scores(known, scorer, state, pod, snapshot))
             else:
                 raw = raw_scores(scorer, state, pod, rows)
             total += normalized_scores(scorer, state, pod, raw) * scorer.weight

@@ -1,8 +1,8 @@
 """Memory: answers about nodes that hold for equal pods while a node is unchanged.
 
-Pods come in crowds that differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) need not be
-asked about every node again: what they said last time is corrected at the nodes that changed since. This is exact, because such a plugin
-promises that rows do not talk; nothing is approximated and nothing expires.
+Pods come in crowds that differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) need not
+be asked about every node again: what they said last time is corrected at the nodes that changed since. This is exact, because such a
+plugin promises that rows do not talk; nothing is approximated and nothing expires.
 """
 
 from collections import OrderedDict
@@ -14,7 +14,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.runtime.scoring import WeightedScorer, raw_scores
+from extender.runtime.scoring import WeightedScorer, normalized_scores, raw_scores
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
 
@@ -28,14 +28,16 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 @final
 class RememberedScores:
-    """One Score plugin's answers before normalising."""
+    """Score plugins' answers for every node."""
 
-    __slots__ = ("at", "raw")
+    __slots__ = ("asked", "at", "values")
 
     def __init__(self, num_nodes: int) -> None:
         self.at = NEVER
         """The generation they hold for."""
-        self.raw: Int64s = np.zeros(num_nodes, np.int64)
+        self.asked: tuple[str, ...] = ()
+        """The plugins they are the answers of."""
+        self.values: Int64s = np.zeros(num_nodes, np.int64)
         """(N,)"""
 
 
@@ -43,7 +45,7 @@ class RememberedScores:
 class Remembered:
     """What is known for one kind of pod."""
 
-    __slots__ = ("asked", "at", "fits", "scores")
+    __slots__ = ("_changed", "asked", "at", "fits", "raw", "summed")
 
     def __init__(self, num_nodes: int) -> None:
         self.at = NEVER
@@ -52,8 +54,21 @@ class Remembered:
         """The Filters that `fits` is the answer of."""
         self.fits: Mask = np.zeros(num_nodes, np.bool_)
         """(N,) nodes that those Filters let pass."""
-        self.scores: dict[str, RememberedScores] = {}
-        """By Score plugin."""
+        self.summed = RememberedScores(num_nodes)
+        """The weighted sum of the Score plugins whose scores need no normalising."""
+        self.raw: dict[str, RememberedScores] = {}
+        """By Score plugin: its scores before normalising, which looks at all feasible nodes together."""
+        self._changed: tuple[int, int, Rows] | None = None
+
+    def changed_since(self, generation: int, snapshot: Snapshot) -> Rows:
+        """The nodes that changed after a generation; all of them when that is not known (any more)."""
+        if self._changed is not None and self._changed[:2] == (generation, snapshot.generation):
+            return self._changed[2]
+        changed = None if generation == NEVER else snapshot.changes.since(generation)
+        rows = Rows.of(snapshot, None if changed is None else np.array(changed, np.intp))
+        # Filters and scores ask the same, one after the other.
+        self._changed = generation, snapshot.generation, rows
+        return rows
 
 
 REMEMBERED: Final = fwk.StateKey[Remembered]("Remembered")
@@ -96,26 +111,41 @@ def refresh_fits(
     names = tuple(name for name, _ in filters)
     if names != known.asked:
         known.asked, known.at = names, NEVER
-    stale = _changed_since(known.at, snapshot)
+    stale = known.changed_since(known.at, snapshot)
     if len(stale):
         known.at = NEVER  # half corrected, should a plugin fail
         known.fits[stale.node] = ask(stale).ok
     known.at = snapshot.generation
 
 
-def refresh_scores(known: Remembered, scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
-    """(N,) the scorer's answers for every node, asked again where the node changed."""
-    remembered = known.scores.get(scorer.name)
+def summed_scores(known: Remembered, scorers: Sequence[WeightedScorer], state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
+    """(N,) the weighted sum of scorers that need no normalising, asked again where the node changed."""
+
+    def ask(stale: Rows) -> Int64s:
+        total = np.zeros(len(stale), np.int64)
+        for scorer in scorers:
+            total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, stale)) * scorer.weight
+        return total
+
+    return _refreshed(known, known.summed, tuple(scorer.name for scorer in scorers), ask, snapshot)
+
+
+def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
+    """(N,) one scorer's answers before normalising, asked again where the node changed."""
+    remembered = known.raw.get(scorer.name)
     if remembered is None:
-        remembered = known.scores[scorer.name] = RememberedScores(len(snapshot.nodes))
-    stale = _changed_since(remembered.at, snapshot)
+        remembered = known.raw[scorer.name] = RememberedScores(len(snapshot.nodes))
+    return _refreshed(known, remembered, (scorer.name,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
+
+
+def _refreshed(
+    known: Remembered, remembered: RememberedScores, asked: tuple[str, ...], ask: Callable[[Rows], Int64s], snapshot: Snapshot
+) -> Int64s:
+    if asked != remembered.asked:
+        remembered.asked, remembered.at = asked, NEVER
+    stale = known.changed_since(remembered.at, snapshot)
     if len(stale):
         remembered.at = NEVER
-        remembered.raw[stale.node] = raw_scores(scorer, state, pod, stale)
+        remembered.values[stale.node] = ask(stale)
     remembered.at = snapshot.generation
-    return remembered.raw
-
-
-def _changed_since(generation: int, snapshot: Snapshot) -> Rows:
-    changed = None if generation == NEVER else snapshot.changes.since(generation)
-    return Rows.of(snapshot, None if changed is None else np.array(changed, np.intp))
+    return remembered.values

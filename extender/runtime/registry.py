@@ -135,7 +135,9 @@ class Registry:
             filter=tuple((plugin.name, _on_rows(plugin)) for plugin in at("filter", fwk.Plugin)),
             post_filter=at("postFilter", fwk.PostFilterPlugin),
             pre_score=at("preScore", fwk.PreScorePlugin),
-            score=tuple(WeightedScorer(plugin.name, _scoring_rows(plugin), plan.score_weights[plugin.name]) for plugin in at("score", fwk.Plugin)),
+            score=tuple(
+                WeightedScorer(plugin.name, _scoring_rows(plugin), plan.score_weights[plugin.name]) for plugin in at("score", fwk.Plugin)
+            ),
             reserve=at("reserve", fwk.ReservePlugin),
             permit=at("permit", fwk.PermitPlugin),
             pre_bind=at("preBind", fwk.PreBindPlugin),

@@ -24,6 +24,11 @@ class WeightedScorer:
     plugin: fwk.ScorePlugin
     weight: int
 
+    @property
+    def normalizes(self) -> bool:
+        """False when the plugin's scores are on the scale 0..100 as they are."""
+        return type(self.plugin).normalize_score is not fwk.ScorePlugin.normalize_score
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,8 @@ def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, s
         normalized = _checked(scorer.plugin.normalize_score(state, pod, scores), len(scores))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
-    out_of_range = (normalized < 0) | (normalized > fwk.MAX_NODE_SCORE)
-    if out_of_range.any():
-        score = int(normalized[out_of_range][0])
+    if len(normalized) and (normalized.min() < 0 or normalized.max() > fwk.MAX_NODE_SCORE):
+        score = int(normalized[(normalized < 0) | (normalized > fwk.MAX_NODE_SCORE)][0])
         raise PluginError(
             scorer.name,
             f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {score}, '

@@ -45,13 +45,19 @@ class SchedulingAlgorithm:
         self._next_start_node_index = 0
 
     def schedule_pod(
-        self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations = NO_NOMINATIONS, *, percentage_of_nodes_to_score: int = 0
+        self,
+        framework: Framework,
+        snapshot: Snapshot,
+        pod: Pod,
+        nominations: Nominations = NO_NOMINATIONS,
+        *,
+        percentage_of_nodes_to_score: int = 0,
     ) -> ScheduleResult:
         """Choose the best node; among equals, by chance.
 
         Arguments:
-            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it. 0 looks at all nodes: arrays
-                make sampling needless.
+            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it. 0 looks at all nodes:
+                arrays make sampling needless.
 
         Raises:
             NoNodesAvailableError: the cluster is empty.

@@ -42,33 +42,36 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 50 where the pod changes nothing, more where it evens things out, less where it tips them; 0..100."""
         uses = [use for use in state.read(USE) if use.is_scored and 0 <= use.place < rows.allocatable.shape[1]]
-        change = 50 + _balance(rows, uses, with_pod=True) - _balance(rows, uses, with_pod=False)
+        if not uses:
+            return np.full(len(rows), 75, np.int64)
+        places = [use.place for use in uses]
+        capacity, used = rows.allocatable[:, places].T, rows.requested[:, places].T
+        with_pod = used + np.array([[use.request] for use in uses], np.int64)
+        change = 50 + _balance(with_pod, capacity) - _balance(used, capacity)
         halved: Int64s = np.sign(change) * (np.abs(change) // 2)  # Go truncates towards zero
         return 50 + halved
 
 
-def _balance(rows: fwk.Rows, uses: list[ResourceUse], *, with_pod: bool) -> Int64s:
-    """(R,) 100 where all resources are used to the same share, less the further the shares are apart."""
-    if not uses:
-        return np.full(len(rows), 100, np.int64)
-    shares = np.zeros((len(uses), len(rows)))
-    has = np.empty((len(uses), len(rows)), np.bool_)
-    for share, defined, use in zip(shares, has, uses, strict=True):
-        capacity = rows.allocatable[:, use.place]
-        used = rows.requested[:, use.place]
-        if with_pod:
-            used = used + use.request
-        np.not_equal(capacity, 0, out=defined)
-        np.divide(used, capacity, out=share, where=defined)
-        np.minimum(share, 1, out=share)
+def _balance(used: Int64s, capacity: Int64s) -> Int64s:
+    """(R,) 100 where all resources are used to the same share, less the further the shares are apart.
+
+    Arguments:
+        used, capacity: (resources, R).
+    """
+    if capacity.all():
+        shares = np.minimum(used / capacity, 1)
+        if len(shares) == 2:
+            balance: Int64s = ((1 - np.abs((shares[0] - shares[1]) / 2)) * 100).astype(np.int64)
+            return balance
+        has = np.ones(shares.shape, np.bool_)
+    else:
+        has = capacity != 0
+        shares = np.minimum(used / np.where(has, capacity, 1), 1)
     return ((1 - _deviation(shares, has)) * 100).astype(np.int64)
 
 
 def _deviation(shares: Floats, has: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:
     """(R,) the standard deviation of each row's shares; half the distance for two, 0 for one or none."""
-    if len(shares) == 2 and has.all():
-        halved: Floats = np.abs((shares[0] - shares[1]) / 2)
-        return halved
     shares = np.where(has, shares, 0)
     count = has.sum(axis=0)
     mean = _in_order(shares) / np.maximum(count, 1)
