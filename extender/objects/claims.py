@@ -54,6 +54,16 @@ def volume_class(volume: PersistentVolume) -> str:
     return annotated if annotated is not None else volume.spec.storage_class_name
 
 
+VolumeGroup = tuple[str, tuple[str, str] | None]
+"""(StorageClass, the claim that the volume names as namespace and name; None for a volume that is free)."""
+
+
+def volume_group(volume: PersistentVolume) -> VolumeGroup:
+    """The volumes among which a claim looks for its own: the free ones of its class, and those that name it."""
+    reference = volume.spec.claim_ref
+    return volume_class(volume), None if reference is None else (reference.namespace or "default", reference.name)
+
+
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     """True once the volume controller has bound the claim to a volume, on both sides. Upstream: binder.go, isPVCFullyBound."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import final
 
-from extender.objects.claims import volume_class
+from extender.objects.claims import VolumeGroup, volume_group
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.storage import (
@@ -22,8 +22,8 @@ Key = tuple[str, str]
 """(namespace, name)."""
 
 
-def _volumes() -> GroupedTable[str, PersistentVolume, str]:
-    return GroupedTable(volume_class)
+def _volumes() -> GroupedTable[str, PersistentVolume, VolumeGroup]:
+    return GroupedTable(volume_group)
 
 
 def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
@@ -38,8 +38,8 @@ class ClusterObjects:
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
     pvcs: dict[Key, PersistentVolumeClaim] = field(default_factory=dict)
-    pvs: GroupedTable[str, PersistentVolume, str] = field(default_factory=_volumes)
-    """Grouped by StorageClass."""
+    pvs: GroupedTable[str, PersistentVolume, VolumeGroup] = field(default_factory=_volumes)
+    """Grouped by StorageClass and claim."""
     storage_classes: dict[str, StorageClass] = field(default_factory=dict)
     csi_nodes: dict[str, CSINode] = field(default_factory=dict)
     csi_drivers: dict[str, CSIDriver] = field(default_factory=dict)

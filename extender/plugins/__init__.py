@@ -22,6 +22,7 @@ from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.plugins.volume_restrictions import VolumeRestrictions
 from extender.plugins.volume_zone import VolumeZone
 
@@ -37,6 +38,7 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "NodeResourcesFit": NodeResourcesFit,
         "VolumeRestrictions": VolumeRestrictions,
         "NodeVolumeLimits": NodeVolumeLimits,
+        "VolumeBinding": VolumeBinding,
         "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,

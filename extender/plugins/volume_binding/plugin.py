@@ -1,0 +1,117 @@
+"""VolumeBinding: every claim of a pod needs a volume that the pod's node can reach."""
+
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.config.args_validation import check_args
+from extender.config.plugin_args import VolumeBindingArgs
+from extender.objects.cluster import Key
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.plugins.volume_binding.assume_cache import AssumeCache, AssumeError
+from extender.plugins.volume_binding.binder import (
+    AssumedVolumes,
+    PodVolumes,
+    assume_pod_volumes,
+    find_pod_volumes,
+    restore_pod_volumes,
+)
+from extender.plugins.volume_binding.pod_claims import BindingModeError, PodClaims, Storage, claims_of, has_claims, why_unusable
+from extender.snapshot.axes import Int64s
+
+UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@final
+@dataclass(slots=True)
+class _State:
+    """What the cycle knows of the pod's claims."""
+
+    storage: Storage
+    claims: PodClaims = field(default_factory=PodClaims)
+    volumes: PodVolumes | None = None
+    """Worked out when the first node is filtered."""
+
+
+_STATE: Final = fwk.StateKey[_State]("VolumeBinding")
+ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
+"""What Reserve assumed; empty when all claims were bound already."""
+
+
+@final
+class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin):
+    """Refuses nodes that do not reach a volume of the pod, or on which a claim that waits for a node would get none.
+
+    Once a node is chosen, the volumes that were found are kept for the pod. Reserve only assumes; the writes
+    that make it true belong to PreBind, which needs an API server and is not in here.
+
+    Upstream: framework/plugins/volumebinding/volume_binding.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def __init__(self, arguments: VolumeBindingArgs | None = None, handle: fwk.Handle | None = None) -> None:
+        """Check the arguments.
+
+        Raises:
+            ConfigErrors: they are not valid.
+        """
+        super().__init__(arguments, handle)
+        check_args(arguments if arguments is not None else VolumeBindingArgs())
+        # The assume cache of this plugin; see assume_cache.py.
+        self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache("v1.PersistentVolumeClaim")
+        self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skip for pods without claims; unresolvable when one cannot be used, or should have been bound before the pod came."""
+        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes)
+        refusal = why_unusable(pod, snapshot.objects)
+        if refusal is not None:
+            return fwk.PreFilterResult(fwk.unresolvable(refusal))
+        if not has_claims(pod):
+            state.write(_STATE, _State(storage))
+            return fwk.PreFilterResult(fwk.SKIP)
+        try:
+            claims = claims_of(pod, storage)
+        except BindingModeError as exc:
+            return fwk.PreFilterResult(fwk.error(str(exc)))
+        if claims.immediate:
+            return fwk.PreFilterResult(fwk.unresolvable(UNBOUND_IMMEDIATE))
+        state.write(_STATE, _State(storage, claims))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods moves no volume and frees none."""
+        known = state.read(_STATE)
+        if known.volumes is None:
+            known.volumes = find_pod_volumes(rows.snapshot, known.storage, known.claims)
+        return known.volumes.verdicts(rows)
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Skip: volumes are scored only behind the feature gate StorageCapacityScoring, which is off."""
+        return fwk.SKIP
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) zeros."""
+        return np.zeros(len(rows), np.int64)
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Keep the volumes that were found for the pod on this node. Error when they have changed since."""
+        known, assumed = state.read(_STATE), AssumedVolumes()
+        if known.volumes is not None and not known.claims.all_bound:
+            place = self.handle.snapshot.nodes.index[node]
+            bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
+            try:
+                assumed = assume_pod_volumes(known.storage, bindings, provisions, node)
+            except AssumeError as exc:
+                return fwk.error(str(exc))
+        state.write(ASSUMED, assumed)
+        return fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        """Let go of them."""
+        known, assumed = state.find(_STATE), state.find(ASSUMED)
+        if known is not None and assumed is not None:
+            restore_pod_volumes(known.storage, assumed)

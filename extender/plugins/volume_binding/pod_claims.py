@@ -1,0 +1,141 @@
+"""The claims of a pod, sorted by what has to become of them.
+
+Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims (v1.36.2).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from extender.objects.claims import (
+    CLAIM_LOST,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_name,
+    claim_namespace,
+    claim_not_found,
+    is_fully_bound,
+    why_not_owned,
+)
+from extender.objects.cluster import ClusterObjects, Key
+from extender.objects.field_errors import quoted
+from extender.objects.pod import Pod
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.plugins.volume_binding.assume_cache import AssumeCache
+
+
+class BindingModeError(Exception):
+    """A StorageClass does not say when its claims are bound. The message is upstream's."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The claims and volumes of one cycle, with what was assumed of them."""
+
+    objects: ClusterObjects
+    assumed_claims: AssumeCache[Key, PersistentVolumeClaim]
+    assumed_volumes: AssumeCache[str, PersistentVolume]
+
+    def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        """The claim; None if there is none."""
+        return self.assumed_claims.get((namespace, name), self.objects.pvcs)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        """The volume; None if there is none."""
+        return self.assumed_volumes.get(name, self.objects.pvs)
+
+    def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """The volumes of the claim's class that are free or name the claim, in order of arrival; assumed ones may name another by now."""
+        storage_class, volumes = claim_class(claim), self.objects.pvs
+        for named in ((claim_namespace(claim), claim.metadata.name), None):
+            yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DelayedClaim:
+    """An unbound claim that waits for the pod to have a node, and its class."""
+
+    claim: PersistentVolumeClaim
+    storage_class: StorageClass
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of a pod, in the order of its volumes."""
+
+    bound: tuple[PersistentVolumeClaim, ...] = ()
+    delayed: tuple[DelayedClaim, ...] = ()
+    immediate: tuple[PersistentVolumeClaim, ...] = ()
+    """Unbound ones that should have been bound before the pod came."""
+
+    @property
+    def all_bound(self) -> bool:
+        """True when nothing has to be done."""
+        return not self.delayed and not self.immediate
+
+
+def has_claims(pod: Pod) -> bool:
+    """Whether the pod uses any claim."""
+    return any(claim_name(pod, volume) is not None for volume in pod.spec.volumes)
+
+
+def why_unusable(pod: Pod, objects: ClusterObjects) -> str | None:
+    """What is wrong with the first claim of the pod that cannot be used, as the API server has it; None if all can."""
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        if name is None:
+            continue
+        is_ephemeral = volume.persistent_volume_claim is None
+        claim = objects.pvcs.get((pod.namespace, name))
+        if claim is None:
+            if is_ephemeral:
+                return f"waiting for ephemeral volume controller to create the persistentvolumeclaim {quoted(name)}"
+            return claim_not_found(name)
+        if claim.status.phase == CLAIM_LOST:
+            return f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume {quoted(claim.spec.volume_name)}"
+        if claim.metadata.deletion_timestamp is not None:
+            return f"persistentvolumeclaim {quoted(name)} is being deleted"
+        refusal = why_not_owned(claim, pod.name, pod.uid) if is_ephemeral else None
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def claims_of(pod: Pod, storage: Storage) -> PodClaims:
+    """The claims of a pod whose claims exist, sorted.
+
+    Raises:
+        BindingModeError: the class of an unbound claim has no binding mode.
+    """
+    bound: list[PersistentVolumeClaim] = []
+    delayed: list[DelayedClaim] = []
+    immediate: list[PersistentVolumeClaim] = []
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        claim = storage.claim(pod.namespace, name) if name is not None else None
+        if claim is None:
+            continue
+        if is_fully_bound(claim):
+            bound.append(claim)
+            continue
+        storage_class = _delaying_class(claim, storage.objects)
+        # A claim that names its volume before it is bound to it was bound by hand: the volume controller has to finish that.
+        if storage_class is not None and not claim.spec.volume_name:
+            delayed.append(DelayedClaim(claim, storage_class))
+        else:
+            immediate.append(claim)
+    return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))
+
+
+def _delaying_class(claim: PersistentVolumeClaim, objects: ClusterObjects) -> StorageClass | None:
+    """The claim's class if it waits for a first consumer. Upstream: pv_helpers.go, IsDelayBindingMode."""
+    name = claim_class(claim)
+    storage_class = objects.storage_classes.get(name)
+    if storage_class is None:
+        return None
+    if storage_class.volume_binding_mode is None:
+        raise BindingModeError(f"VolumeBindingMode not set for StorageClass {quoted(name)}")
+    return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None

@@ -1,0 +1,131 @@
+"""From which nodes a volume can be reached, and where one can be provisioned: judged once for a volume, never node by node.
+
+Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go, checkBoundClaims,
+tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from extender.objects.claims import requested_storage
+from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, migrated_plugins, translated
+from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
+from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of
+from extender.objects.quantity import value_of
+from extender.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass, TopologySelectorTerm
+from extender.snapshot import Snapshot
+from extender.snapshot.axes import Mask
+from extender.snapshot.matching import label_selector_mask, node_selector_mask, requirement_mask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The nodes that reach a bound volume, and those for which it cannot be said."""
+
+    nodes: Mask
+    """(N,)"""
+    unknown: Mask | None = None
+    """(N,) nodes that want the volume as a CSI one, which it cannot be."""
+    why_unknown: str = ""
+
+
+def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
+    """The nodes that reach the volume: an in-tree one, on nodes that say they serve it through a CSI driver, as that driver's."""
+    plugin = in_tree_plugin(volume)
+    plain = affinity_mask(snapshot, volume)
+    if plugin is None or not plugin.is_migrated:
+        return Reach(plain)
+    migrated = _migrated(snapshot, plugin)
+    if not migrated.any():
+        return Reach(plain)
+    try:
+        as_csi = affinity_mask(snapshot, translated(volume, plugin))
+    except TranslationError as exc:
+        return Reach(plain & ~migrated, migrated, f"could not translate pv: {exc}")
+    return Reach(np.where(migrated, as_csi, plain))
+
+
+def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
+    """The nodes that the volume's node affinity names; None for all.
+
+    What it says of fields is fulfilled by every node: upstream checks it against a node's labels alone.
+    """
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return None
+    return ParsedNodeSelector(tuple(replace(term, fields=()) for term in node_selector_of(affinity.required).terms))
+
+
+def affinity_mask(snapshot: Snapshot, volume: PersistentVolume) -> Mask:
+    """(N,) the nodes that the volume's node affinity names."""
+    selector = affinity_of(volume)
+    return np.ones(len(snapshot.nodes), np.bool_) if selector is None else node_selector_mask(snapshot, selector)
+
+
+def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask:
+    """(N,) the nodes in the topology that a StorageClass allows: any of the terms; all nodes if there are none.
+
+    Upstream: pkg/apis/core/v1/helper/helpers.go, MatchTopologySelectorTerms.
+    """
+    if not terms:
+        return np.ones(len(snapshot.nodes), np.bool_)
+    allowed = np.zeros(len(snapshot.nodes), np.bool_)
+    for term in terms:
+        if not term.match_label_expressions:
+            continue
+        matching = np.ones(len(snapshot.nodes), np.bool_)
+        for expression in term.match_label_expressions:
+            matching &= requirement_mask(snapshot, Requirement(expression.key, Operator.IN, tuple(expression.values)))
+        allowed |= matching
+    return allowed
+
+
+def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
+    """(N,) the nodes from which the class's driver has enough room for the claim; None if it does not publish how much it has.
+
+    Raises:
+        QuantityError: the claim or a capacity has none that can be read.
+    """
+    requested = requested_storage(claim)
+    driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
+    if requested is None or driver is None or not driver.spec.storage_capacity:
+        return None
+    size = requested.value()
+    enough = np.zeros(len(snapshot.nodes), np.bool_)
+    # With local storage each node has a capacity of its own: those that differ in one label's value alone are looked up together.
+    values_of_label: defaultdict[str, list[str]] = defaultdict(list)
+    for capacity in snapshot.objects.csi_storage_capacities.values():
+        if capacity.storage_class_name != storage_class.metadata.name or capacity.node_topology is None or not _fits(size, capacity):
+            continue
+        try:
+            selector = selector_of(capacity.node_topology)
+        except SelectorError:
+            # Upstream logs it and takes the capacity for one that no node has access to.
+            continue
+        match selector.requirements:
+            case (Requirement(key, Operator.IN | Operator.EQUALS, values),):
+                values_of_label[key] += values
+            case _:
+                enough |= label_selector_mask(snapshot, selector)
+    for label, listed in values_of_label.items():
+        enough |= requirement_mask(snapshot, Requirement(label, Operator.IN, tuple(listed)))
+    return enough
+
+
+def _fits(size: int, capacity: CSIStorageCapacity) -> bool:
+    """Upstream: binder.go, capacitySufficient: the largest possible volume is more precise than the room there is."""
+    limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+    return limit is not None and value_of(limit) >= size
+
+
+def _migrated(snapshot: Snapshot, plugin: InTreePlugin) -> Mask:
+    """(N,) the nodes that say they serve the plugin's volumes through its CSI driver."""
+    nodes, csi_nodes = snapshot.nodes, snapshot.objects.csi_nodes
+    places = [nodes.index[name] for name, node in csi_nodes.items() if name in nodes.index and plugin.name in migrated_plugins(node)]
+    migrated = np.zeros(len(nodes), np.bool_)
+    migrated[places] = True
+    return migrated

@@ -1,0 +1,212 @@
+"""Matching claims with volumes that exist: on each node the smallest one that will do, each volume for one claim only.
+
+Upstream: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume; framework/plugins/volumebinding/binder.go,
+findMatchingVolumes (v1.36.2).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from extender.objects.claims import (
+    VOLUME_AVAILABLE,
+    claim_namespace,
+    has_access_of,
+    has_attributes_of,
+    has_mode_of,
+    is_bound_to,
+    requested_storage,
+    storage_capacity,
+)
+from extender.objects.label_selectors import EVERYTHING, Operator, Requirement, Selector, SelectorError, selector_of
+from extender.objects.node_selectors import ParsedNodeSelector, ParsedTerm
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.plugins.volume_binding.pod_claims import DelayedClaim, Storage
+from extender.plugins.volume_binding.reach import affinity_mask, affinity_of
+from extender.snapshot import Snapshot
+from extender.snapshot.axes import Index, Mask
+from extender.snapshot.columns import LabelColumn
+from extender.snapshot.matching import node_selector_mask
+from extender.snapshot.symbols import ABSENT
+
+NONE: Final = -1
+"""No volume."""
+_UNDECIDED: Final = -2
+_NO_RANK: Final = int(np.iinfo(np.intp).max)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which volume a claim would get on each node."""
+
+    delayed: DelayedClaim
+    volumes: tuple[PersistentVolume, ...]
+    """The candidates, by rank."""
+    rank: Index
+    """(N,) the candidate's rank; NONE where there is none."""
+
+    @property
+    def found(self) -> Mask:
+        """(N,) where the claim would get one."""
+        mask: Mask = self.rank != NONE
+        return mask
+
+    def at(self, node: int) -> PersistentVolume | None:
+        """The volume on a node."""
+        rank = int(self.rank[node])
+        return None if rank == NONE else self.volumes[rank]
+
+
+class ClaimSelectorError(Exception):
+    """A claim selects volumes by a selector that cannot be used. The message is upstream's."""
+
+
+def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedClaim]) -> list[Choice]:
+    """What each claim would get, smaller claims first.
+
+    Raises:
+        ClaimSelectorError: the selector of a claim is faulty.
+        QuantityError: a claim or a volume has a size that cannot be read.
+    """
+    choices: list[Choice] = []
+    for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
+        prebound, free = _candidates(delayed.claim, storage)
+        taken = _Taken((*prebound, *free), choices)
+        rank = _first_prebound(snapshot, prebound, taken)
+        undecided = rank == _UNDECIDED
+        if undecided.any():
+            rank = np.where(undecided, _smallest(snapshot, free, taken, len(prebound)), rank)
+        choices.append(Choice(delayed, (*prebound, *free), rank))
+    return choices
+
+
+@final
+class _Taken:
+    """Which of a claim's candidates earlier claims of the pod get, on each node."""
+
+    def __init__(self, candidates: Sequence[PersistentVolume], choices: Sequence[Choice]) -> None:
+        names = {volume.metadata.name: rank for rank, volume in enumerate(candidates)}
+        # (N,) per earlier claim: the candidate it gets, by its rank here.
+        self._gets: list[Index] = []
+        for choice in choices:
+            ranks = np.array([*(names.get(volume.metadata.name, NONE) for volume in choice.volumes), NONE], np.intp)
+            if (ranks != NONE).any():
+                self._gets.append(ranks[choice.rank])
+        self.most = len(self._gets)
+        """How many candidates are taken on a node, at most."""
+
+    def at(self, rank: Index | int) -> Mask | np.bool_:
+        """(N,) whether the candidate of this rank, the same for all nodes or one for each, is taken."""
+        taken: Mask | np.bool_ = np.bool_(False)
+        for gets in self._gets:
+            taken = taken | (gets == rank)
+        return taken
+
+
+def _size(claim: PersistentVolumeClaim) -> int:
+    requested = requested_storage(claim)
+    return 0 if requested is None else requested.nanos()
+
+
+def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[PersistentVolume], list[PersistentVolume]]:
+    """The volumes that are meant for this very claim, and the free ones that would do, the smallest first; nodes not considered."""
+    size, selector = _size(claim), _selector(claim)
+    prebound: list[PersistentVolume] = []
+    free: list[tuple[int, PersistentVolume]] = []
+    for volume in storage.volumes_for(claim):
+        is_meant_for_it = is_bound_to(volume, claim)
+        if volume.spec.claim_ref is not None and not is_meant_for_it:
+            continue
+        capacity = storage_capacity(volume).nanos()
+        if capacity < size or volume.metadata.deletion_timestamp is not None:
+            continue
+        if not (has_mode_of(volume, claim) and has_attributes_of(volume, claim)):
+            continue
+        if is_meant_for_it:
+            prebound.append(volume)
+        elif volume.status.phase == VOLUME_AVAILABLE and selector.matches(volume.metadata.labels) and has_access_of(volume, claim):
+            free.append((capacity, volume))
+    free.sort(key=lambda candidate: candidate[0])
+    return prebound, [volume for _, volume in free]
+
+
+def _selector(claim: PersistentVolumeClaim) -> Selector:
+    if claim.spec.selector is None:
+        return EVERYTHING
+    try:
+        return selector_of(claim.spec.selector)
+    except SelectorError as exc:
+        key = f"{claim_namespace(claim)}/{claim.metadata.name}"
+        raise ClaimSelectorError(f"error creating internal label selector for claim: {key}: {exc}") from exc
+
+
+def _first_prebound(snapshot: Snapshot, prebound: Sequence[PersistentVolume], taken: _Taken) -> Index:
+    """(N,) the rank of the first volume that is meant for the claim and not taken, _UNDECIDED where there is none.
+
+    A claim with such a volume gets that and no other: NONE where the node does not reach it.
+    """
+    rank = np.full(len(snapshot.nodes), _UNDECIDED, np.intp)
+    for place, volume in enumerate(prebound):
+        decided = (rank == _UNDECIDED) & ~taken.at(place)
+        reached = affinity_mask(snapshot, volume)
+        rank[decided & reached] = place
+        rank[decided & ~reached] = NONE
+    return rank
+
+
+def _smallest(snapshot: Snapshot, free: Sequence[PersistentVolume], taken: _Taken, first_rank: int) -> Index:
+    """(N,) the rank of the first volume that the node reaches and that is not taken there; NONE where there is none.
+
+    Local and zonal volumes are pinned to values of one label, and there may be many: they are looked up by the node's value.
+    """
+    best = np.full(len(snapshot.nodes), _NO_RANK, np.intp)
+    pinned: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    num_everywhere = 0
+    for rank, volume in enumerate(free, first_rank):
+        selector = affinity_of(volume)
+        pin = None if selector is None else _pin_of(selector)
+        if pin is not None:
+            for value in dict.fromkeys(pin.values):
+                pinned[pin.key][value].append(rank)
+            continue
+        reached = (best == _NO_RANK) & ~taken.at(rank)
+        if selector is not None:
+            reached &= node_selector_mask(snapshot, selector)
+        best[reached] = rank
+        num_everywhere += selector is None
+        if num_everywhere > taken.most:
+            # One of these is left on every node, and the others are larger.
+            break
+    for key, ranks_of_value in pinned.items():
+        best = np.minimum(best, _smallest_pinned(snapshot.nodes.label(key), ranks_of_value, taken))
+    return np.where(best == _NO_RANK, NONE, best)
+
+
+def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
+    """The one requirement that the selector consists of, if it lists values of a label."""
+    match selector.terms:
+        case (ParsedTerm(expressions=(Requirement(operator=Operator.IN) as requirement,), errors=()),):
+            return requirement
+    return None
+
+
+def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken) -> Index:
+    """(N,) the lowest rank of those under the node's value of the label that is not taken there; _NO_RANK where there is none.
+
+    Arguments:
+        ranks_of_value: in ascending order.
+    """
+    best = np.full(len(column.codes), _NO_RANK, np.intp)
+    codes = [(column.values.code_of(value), ranks) for value, ranks in ranks_of_value.items()]
+    for place in range(taken.most + 1):
+        by_code = np.full(len(column.values) + 1, _NO_RANK, np.intp)
+        for code, ranks in codes:
+            if code != ABSENT and place < len(ranks):
+                by_code[code] = ranks[place]
+        ranks_here = by_code[column.codes]
+        best = np.minimum(best, np.where(taken.at(ranks_here), _NO_RANK, ranks_here))
+    return best
