@@ -110,10 +110,11 @@ def fill_cache(state: ClusterState) -> FilledCache:
         if pod.is_terminal:
             continue
         if not pod.spec.node_name:
-            filled.pending[pod.uid or pod.key] = pod
+            pending = identified(pod)
+            filled.pending[pending.uid] = pending
             continue
         try:
-            filled.cache.add_pod(_with_uid(pod))
+            filled.cache.add_pod(identified(pod))
         except (ValueError, CacheError) as exc:
             filled.unreadable.append((pod.key, str(exc)))
     for table in fields(filled.cache.objects):
@@ -124,7 +125,7 @@ def fill_cache(state: ClusterState) -> FilledCache:
     return filled
 
 
-def _with_uid(pod: Pod) -> Pod:
+def identified(pod: Pod) -> Pod:
     """A dump made by hand may lack UIDs; namespace and name serve as well, for they are unique at one moment."""
     if pod.uid:
         return pod

@@ -3,13 +3,15 @@
 import asyncio
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, final
 
 import msgspec
 
 from extender import verbs
-from extender.cluster_state import ClusterState, FilledCache, fill_cache
+from extender.cache import CacheError
+from extender.cluster_state import ClusterState, FilledCache, fill_cache, identified
 from extender.config.configuration import Configuration, PluginConfig, Profile
 from extender.config.loading import load
 from extender.config.plugin_args import DefaultPreemptionArgs
@@ -72,29 +74,23 @@ class Engine:
 
     def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
         """Which of the asked nodes the pod can run on."""
-        framework = self._framework_for(pod)
-        asked, snapshot, nominated = self._asked(node_names, nodes)
-        try:
+        with _in_words():
+            framework = self._framework_for(pod)
+            asked, snapshot, nominated = self._asked(node_names, nodes)
             return verbs.filter_nodes(framework, snapshot, nominated, pod, asked)
-        except PluginError as exc:
-            raise VerbError(str(exc)) from exc
 
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
         """A score from 0 to 10 for each asked node, in the order asked."""
-        framework = self._framework_for(pod)
-        asked, snapshot, nominated = self._asked(node_names, nodes)
-        try:
+        with _in_words():
+            framework = self._framework_for(pod)
+            asked, snapshot, nominated = self._asked(node_names, nodes)
             return verbs.prioritize_nodes(framework, snapshot, nominated, pod, asked)
-        except PluginError as exc:
-            raise VerbError(str(exc)) from exc
 
     def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
         """The victims that really have to go, for each candidate node on which that helps."""
-        framework = self._framework_for(pod)
-        try:
+        with _in_words():
+            framework = self._framework_for(pod)
             return verbs.choose_victims(framework, self._filled.cache.update_snapshot(), self._nominations, pod, candidates)
-        except PluginError as exc:
-            raise VerbError(str(exc)) from exc
 
     def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
         """Bind the pod; there is no API server to do that with yet, so that this always says so."""
@@ -119,11 +115,13 @@ class Engine:
         return await asyncio.to_thread(lambda: asyncio.run(self._evaluate(scenario)))
 
     async def _evaluate(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
-        pod = decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required"))
+        pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
         filled = fill_cache(ClusterState.decode(_member(scenario, "objects", dict)))
         frameworks = self._registry.make_frameworks(self._configuration_of(scenario), random.Random(0))
         framework = frameworks.get(pod.scheduler_name)
         nominated = nominations(filled, frameworks, _nominated(scenario))
+        if filled.unreadable:
+            raise DecodeError("; ".join(f"pod {key}: {why}" for key, why in filled.unreadable))
         snapshot = filled.cache.update_snapshot()
         if framework is None:
             evaluation = Evaluation(snapshot, error=f"profile not found for scheduler name {pod.scheduler_name!r:.260}")
@@ -140,10 +138,7 @@ class Engine:
     # What the verbs share.
 
     def _framework_for(self, pod: Pod) -> Framework:
-        try:
-            validate_requests(pod)
-        except QuantityError as exc:
-            raise VerbError(str(exc)) from exc
+        validate_requests(pod)
         framework = self._frameworks.get(pod.scheduler_name)
         if framework is None and len(self._frameworks) == 1:
             # The caller's profile may have any name; with one profile here there is no doubt which is meant.
@@ -168,14 +163,28 @@ def nominations(
 ) -> Nominations:
     """Who is nominated where: pending pods that say so themselves, then `further` ones.
 
-    Pods that no profile here schedules, and gated ones, are in no queue, so that their nominations do not count.
+    Pods that no profile here schedules, and gated ones, are in no queue, so that their nominations do not count. Pods that cannot be read
+    are added to `filled.unreadable`.
     """
     own = [(pod, pod.status.nominated_node_name) for pod in filled.pending.values()]
     by_node: dict[str, list[tuple[int, Pod]]] = {}
     for pod, node in [*own, *further]:
         if node and pod.scheduler_name in frameworks and not pod.spec.scheduling_gates:
-            by_node.setdefault(node, []).append((filled.cache.nominate(pod), pod))
+            try:
+                by_node.setdefault(node, []).append((filled.cache.nominate(pod), pod))
+            except ValueError as exc:
+                filled.pending.pop(pod.uid, None)
+                filled.unreadable.append((pod.key, str(exc)))
     return Nominations({node: tuple(pods) for node, pods in by_node.items()})
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What keeps a verb from answering becomes its answer in words."""
+    try:
+        yield
+    except (PluginError, CacheError, QuantityError) as exc:
+        raise VerbError(str(exc)) from exc
 
 
 def _trying_every_node(profile: Profile) -> Profile:
@@ -191,7 +200,7 @@ def _nominated(scenario: Mapping[str, Any]) -> list[tuple[Pod, str]]:
     for place, entry in enumerate(entries):
         if not isinstance(entry, dict) or not isinstance(entry.get("nodeName"), str):
             raise DecodeError(f"nominated[{place}]: expected a pod and a nodeName")
-        found.append((decoding.convert(Pod, entry.get("pod")), entry["nodeName"]))
+        found.append((identified(decoding.convert(Pod, entry.get("pod"))), entry["nodeName"]))
     return found
 
 

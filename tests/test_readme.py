@@ -1,0 +1,103 @@
+"""The README's lines work as written."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+
+
+def commands() -> list[str]:
+    """
+    Every command that the README shows after a `$`, continued lines included.
+    """
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [command.strip() for block in blocks for command in re.split(r"^\$ ", block, flags=re.MULTILINE) if command.strip()]
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """
+    A server as `make run` starts it, on a free port.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        free = int(probe.getsockname()[1])
+    with subprocess.Popen([BIN / "reprieve", "serve", "--port", str(free)], cwd=ROOT, stderr=subprocess.DEVNULL) as server:
+        try:
+            wait_until_ready(free)
+            yield free
+        finally:
+            server.terminate()
+
+
+def wait_until_ready(port: int) -> None:
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the server did not become ready")
+
+
+def run(command: str) -> str:
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_filter_call_keeps_both_nodes(port: int) -> None:
+    """
+    The curl line gets an answer of kube-scheduler's form.
+    """
+    (curl,) = [command for command in commands() if command.startswith("curl")]
+
+    answer = json.loads(run(curl.replace("127.0.0.1:8888", f"127.0.0.1:{port}")))
+
+    assert answer["Error"] == ""
+    assert sorted([*answer["NodeNames"], *answer["FailedNodes"], *answer["FailedAndUnresolvableNodes"]]) == ["node-a1", "node-b1"]
+
+
+def test_the_scenario_is_answered() -> None:
+    """
+    The evaluate line says why the pod does not fit.
+    """
+    (echo,) = [command for command in commands() if command.startswith("echo")]
+
+    answer = json.loads(run(echo.replace(".venv/bin/reprieve", "reprieve")))
+
+    assert answer["id"] == "try"
+    assert answer["fitError"] == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    """
+    `make run`, `make test` and so on are in the Makefile.
+    """
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    named = {word for command in commands() if command.startswith("make ") for word in command.split()[1:2]}
+
+    assert named <= targets
+
+
+def test_every_file_that_is_linked_exists() -> None:
+    """
+    No link leads nowhere, here and in the other papers.
+    """
+    papers = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+    links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", (ROOT / paper).read_text())}
+
+    assert [(paper, link) for paper, link in sorted(links) if not (ROOT / link).exists()] == []
