@@ -44,6 +44,12 @@ def convert(kind: type[T], value: object) -> T:
         DecodeError: a field has the wrong type.
     """
     try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        pass  # perhaps for a null; the reason that counts is that of the second try
+    except RecursionError as exc:
+        raise DecodeError(_reason(exc)) from exc
+    try:
         return msgspec.convert(_without_nulls(value), kind)
     except (msgspec.ValidationError, RecursionError) as exc:
         raise DecodeError(_reason(exc)) from exc
