@@ -17,6 +17,7 @@ from extender.cache.node_tree import NodeTree
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
 from extender.objects.resources import allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.columns import ImagesOnNode, image_names
@@ -75,9 +76,10 @@ class Cache:
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects, None if like is None else like._writer)
-        # Since the last snapshot: pods that came (+1) or left (-1), and nodes to rewrite.
+        # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, and slots that were nominated pods'.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
+        self._denominated: list[int] = []
         # The last snapshot, the names of the nodes in it, and how many the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
@@ -91,6 +93,7 @@ class Cache:
         for name, entry in self._nodes.items():
             images = {image: other._images.get(image) or _ImageState(state.size, set()) for image, state in entry.images.items()}
             slots = [other._writer.admit(self._writer.pod(slot), self._writer.encoding(slot)) for slot in entry.slots]
+            other._moves += [(slot, name, +1) for slot in slots]
             other._nodes[name] = _NodeEntry(entry.node, slots, images, set(entry.used_ports))
             other._rewritten.add(name)
             other._slots.update({self._writer.pod(old).uid: new for old, new in zip(entry.slots, slots, strict=True)})
@@ -167,10 +170,9 @@ class Cache:
         uid = _uid(pod)
         known = self._pods.get(uid)
         if known is None:
-            self._put(pod)
+            self._put(pod, self._writer.admit(pod))
         elif uid in self._assumed:
             self._replace(known, pod)
-            self._assumed.discard(uid)
         else:
             raise CacheError(f"pod {_id(pod)} was already in added state")
 
@@ -178,9 +180,12 @@ class Cache:
         """The pod changed, on the node it was on.
 
         Raises:
-            CacheError: unknown, still assumed, or said to have moved to another node.
+            CacheError: unknown, still assumed, said to have moved to another node, or to be another pod.
+            QuantityError, DecodeError: the new pod cannot be read.
         """
         uid = _uid(old)
+        if new.uid != uid:
+            raise CacheError(f"pod {_id(old)} cannot be updated to {_id(new)}, which is another pod")
         known = self._pods.get(uid)
         if known is None:
             raise CacheError(f"pod {_id(old)} is not added to scheduler cache, so cannot be updated")
@@ -210,11 +215,12 @@ class Cache:
 
         Raises:
             CacheError: no UID, or the pod is known.
+            QuantityError, DecodeError: the pod cannot be read.
         """
         uid = _uid(pod)
         if uid in self._pods:
             raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
-        self._put(pod)
+        self._put(pod, self._writer.admit(pod))
         self._assumed.add(uid)
 
     def forget_pod(self, pod: Pod) -> None:
@@ -246,8 +252,7 @@ class Cache:
         """All pods that have a node, in order of arrival."""
         return list(self._pods.values())
 
-    def _put(self, pod: Pod) -> None:
-        slot = self._writer.admit(pod)
+    def _put(self, pod: Pod, slot: int) -> None:
         entry = self._nodes.setdefault(pod.spec.node_name, _NodeEntry())
         entry.slots.append(slot)
         entry.used_ports.update(self._writer.host_ports(slot))
@@ -271,15 +276,9 @@ class Cache:
         self._moves.append((slot, name, -1))
 
     def _replace(self, old: Pod, new: Pod) -> None:
-        was_assumed = old.uid in self._assumed
+        slot = self._writer.admit(new)  # first of all: a pod that cannot be read must leave the old one where it is
         self._take(old)
-        try:
-            self._put(new)
-        except ValueError:
-            self._put(old)
-            if was_assumed:
-                self._assumed.add(old.uid)
-            raise
+        self._put(new, slot)
 
     # For debugging.
 
@@ -299,12 +298,12 @@ class Cache:
             encoding = self._writer.encoding(slot)
             requested.update({self._writer.resources[place]: amount for place, amount in encoding.requests if amount})
             cpu, memory = cpu + encoding.non_zero[0], memory + encoding.non_zero[1]
-        resources, allowed_pods = allocatable(entry.node) if entry.node is not None else (None, 0)
+        amounts, allowed_pods = _allocatable(entry.node)
         return node_dump(
             has_node=entry.node is not None,
             requested=dict(requested),
             non_zero=(cpu, memory),
-            allocatable=by_name(resources) if resources is not None else {},
+            allocatable=amounts,
             allowed_pods=allowed_pods,
             pods=[self._writer.pod(slot) for slot in entry.slots],
             used_ports=frozenset(entry.used_ports),
@@ -321,10 +320,10 @@ class Cache:
         return slot
 
     def denominate(self, uid: str) -> None:
-        """The pending pod's slot is free again."""
+        """The pending pod needs its slot no more. Whoever still reads the last snapshot finds the pod there."""
         slot = self._nominated.pop(uid, None)
         if slot is not None:
-            self._writer.dismiss(slot)
+            self._denominated.append(slot)
 
     # Snapshots.
 
@@ -335,7 +334,8 @@ class Cache:
             CacheError: a node was added twice or removed under other zone labels than it had, so that the order of nodes is in doubt.
                 The next call has recovered.
         """
-        if self._snapshot is not None and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes:
+        is_current = self._writer.is_shown and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
+        if self._snapshot is not None and is_current:
             return self._snapshot
         present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
         came = present - self._laid_out
@@ -348,7 +348,7 @@ class Cache:
             self._num_listed = self._lay_out()
         else:
             self._apply_changes()
-        self._moves.clear()
+        self._settle_slots()
         self._rewritten.clear()
         self._snapshot = self._writer.snapshot()
         if self._num_listed != self._tree.num_nodes:
@@ -379,10 +379,6 @@ class Cache:
                 for node, entry in entries
             ],
         )
-        for slot, _, sign in self._moves:
-            if sign < 0:
-                self._writer.dismiss(slot)
-        self._moves.clear()
         return len(listed)
 
     def _apply_changes(self) -> None:
@@ -397,10 +393,8 @@ class Cache:
             place = places.get(name)
             if sign > 0 and place is not None:
                 self._writer.place(slot, place)
-            elif sign < 0:
-                if place is not None:
-                    self._writer.displace(slot)
-                self._writer.dismiss(slot)
+            elif sign < 0 and place is not None:
+                self._writer.displace(slot)
             if place is not None and name in self._nodes:
                 touched.add(name)
         for name in touched:
@@ -408,6 +402,29 @@ class Cache:
             self._writer.number(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
             self._writer.write_images(place, entry.images_now)
+
+    def _settle_slots(self) -> None:
+        """Pods that came are found by their UID from now on, and slots of pods that left are free."""
+        for slot, _, sign in self._moves:
+            if sign > 0:
+                self._writer.enlist(slot)
+            else:
+                self._writer.dismiss(slot)
+        for slot in self._denominated:
+            self._writer.dismiss(slot)
+        self._moves.clear()
+        self._denominated.clear()
+
+
+def _allocatable(node: Node | None) -> tuple[dict[str, int], int]:
+    """What the node can give and how many pods it takes: nothing for a ghost, and for a node that does not say so in quantities."""
+    if node is None:
+        return {}, 0
+    try:
+        resources, allowed_pods = allocatable(node)
+    except QuantityError:
+        return {}, 0
+    return by_name(resources), allowed_pods
 
 
 def _uid(pod: Pod) -> str:

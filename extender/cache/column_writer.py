@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from extender.cache.pod_encoding import PodEncoding, encode_pod, first_resources
 from extender.objects.cluster import ClusterObjects
+from extender.objects.int64 import wrap
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
@@ -89,7 +90,7 @@ class ColumnWriter:
         if encoding is None:
             encoding = encode_pod(pod, self.resources, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
-        self._pods[slot], self._encodings[slot], self._slots[pod.uid] = pod, encoding, slot
+        self._pods[slot], self._encodings[slot] = pod, encoding
         self._requests[:, slot] = 0
         for place, amount in encoding.requests:
             if place >= len(self._requests):
@@ -100,6 +101,10 @@ class ColumnWriter:
         self._start_time[slot] = encoding.start_time
         self._codes[:, slot] = encoding.codes
         return slot
+
+    def enlist(self, slot: int) -> None:
+        """The pod in the slot is found under its UID, in place of the one that was."""
+        self._slots[self.pod(slot).uid] = slot
 
     def dismiss(self, slot: int) -> None:
         """Free a slot whose pod is nowhere."""
@@ -143,9 +148,9 @@ class ColumnWriter:
     def _count(self, slot: int, node: int, sign: int) -> None:
         encoding = self.encoding(slot)
         for place, amount in encoding.requests:
-            self._requested[place, node] += sign * amount
-        self._non_zero_requested[0, node] += sign * encoding.non_zero[0]
-        self._non_zero_requested[1, node] += sign * encoding.non_zero[1]
+            _add(self._requested[place], node, sign * amount)
+        for place, amount in enumerate(encoding.non_zero):
+            _add(self._non_zero_requested[place], node, sign * amount)
         self._pod_count[node] += sign
         self._tallies.count(encoding.codes, node, sign)
 
@@ -287,12 +292,16 @@ class ColumnWriter:
         """Views of the columns as they are now, at a new generation."""
         self._generation += 1
         self._changes.close(self._generation)
-        last = self._snapshot
-        if last is not None and last.nodes.allocatable.shape[1] == len(self.resources):
-            self._snapshot = replace(last, generation=self._generation)
+        if self._snapshot is not None and self.is_shown:
+            self._snapshot = replace(self._snapshot, generation=self._generation)
         else:
             self._snapshot = self._with_new_views()
         return self._snapshot
+
+    @property
+    def is_shown(self) -> bool:
+        """True while the last snapshot's views show the columns: none has outgrown them."""
+        return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
 
     def _with_new_views(self) -> Snapshot:
         num_nodes, num_resources = len(self._nodes), len(self.resources)
@@ -344,6 +353,11 @@ D = TypeVar("D", bound=np.generic)
 
 def _zeros(*shape: int) -> Int64s:
     return np.zeros(shape, np.int64)
+
+
+def _add(amounts: Int64s, place: int, amount: int) -> None:
+    """Add as Go does: a sum that overflows wraps."""
+    amounts[place] = wrap(int(amounts[place]) + amount)
 
 
 def _grown(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:

@@ -141,7 +141,7 @@ class PodColumns:
 
     objects: list[Pod | None]
     slots: dict[str, int]
-    """UID -> slot."""
+    """UID -> slot, of the pods that have a node."""
     node: Index
     """(P,) place on axis N; -1 for nowhere."""
     position: Int64s
