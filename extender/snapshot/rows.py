@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from extender.objects.int64 import parse_int64
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
@@ -223,9 +224,9 @@ class Rows:
         return self.codes_of_nodes(self.snapshot.nodes.label(key).codes)
 
     def label_number(self, key: str, default: int = 0) -> Int64s:
-        """(R,) the label's value as an integer; `default` where it is missing or no integer."""
+        """(R,) the label's value as an integer; `default` where it is missing or no int64, as Go reads one."""
         column = self.snapshot.nodes.label(key)
-        values = [_integer(value, default) for value in column.values]
+        values = [default if (number := parse_int64(value)) is None else number for value in column.values]
         # Code -1, "no such label", reads the last place.
         numbers: Int64s = np.array([*values, default], np.int64)
         return numbers[self.label(key)]
@@ -307,12 +308,3 @@ def _with_changes(column: Int64s, changes: PodChanges, amount: Int64s) -> Int64s
         for resource, per_change in zip(result, signed, strict=True):
             np.add.at(resource, changes.row, per_change)
     return result.T
-
-
-def _integer(text: str, default: int) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        return default
-
-
