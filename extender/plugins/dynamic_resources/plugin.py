@@ -1,53 +1,269 @@
-"""DynamicResources: claims for devices, and who holds them.
+"""DynamicResources: pods get the devices that their claims ask for.
 
 Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (v1.36.2).
 """
 
-from dataclasses import dataclass
-from typing import Final, final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final, final
+from uuid import UUID
 
 import numpy as np
 
 from extender import framework as fwk
-from extender.objects.pod import Pod
-from extender.snapshot.axes import Int64s
+from extender.config.args_validation import check_args
+from extender.config.plugin_args import DynamicResourcesArgs
+from extender.objects.decoding import replaced
+from extender.objects.devices import AllocationResult, DeviceClass, DeviceRequest, ResourceClaim
+from extender.objects.label_selectors import SelectorError
+from extender.objects.node_selectors import strict_node_selector_of
+from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
+from extender.plugins.dynamic_resources.pod_claims import ClaimError, claims_of, has_failed_binding, identity, is_held_by_others
+from extender.plugins.dynamic_resources.pools import Slices
+from extender.plugins.dynamic_resources.results import NOT_SHARED_YET, score
+from extender.plugins.dynamic_resources.selection import Matches, Selection
+from extender.plugins.dynamic_resources.taken import taken_by
+from extender.snapshot.axes import Int64s, Mask
+from extender.snapshot.matching import node_selector_mask
 
-NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
+NO_CLAIMS: Final = "no new claims to deallocate"
+DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+STILL_NOT: Final = "still not schedulable"
+NOT_HERE: Final = "resourceclaim not available on the node"
+NOT_ENOUGH: Final = "cannot allocate all claims"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ClaimsOfCycle:
-    """What PreFilter found out about the pod's claims."""
+class _ClaimsOfCycle:
+    """The claims of the pod, and what Filter finds out about nodes."""
 
+    claims: tuple[ResourceClaim, ...] = ()
+    unavailable: tuple[tuple[ResourceClaim, Mask], ...] = ()
+    """(allocated claim, (N,) nodes from which it cannot be used)."""
+    allocator: Allocator | None = None
+    """For the claims that are not allocated; None if all are."""
+    found: "dict[str, _Found]" = field(default_factory=dict)
+    """Node -> what the allocator found there; the same whatever pods are on the node, so that one search will do."""
 
-_CLAIMS: Final = fwk.StateKey[ClaimsOfCycle]("DynamicResources")
+    @property
+    def unallocated(self) -> tuple[ResourceClaim, ...]:
+        """The claims that need devices."""
+        return tuple(claim for claim in self.claims if claim.status.allocation is None)
 
 
 @final
-class DynamicResources(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PostFilterPlugin, fwk.ScorePlugin):
-    """Pods without claims pass; they cost nothing."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An allocation for each unallocated claim, or why there is none."""
+
+    allocations: tuple[AllocationResult, ...] = ()
+    refusal: str = ""
+
+
+_CLAIMS: Final = fwk.StateKey[_ClaimsOfCycle]("DynamicResources")
+
+
+@final
+class DynamicResources(
+    fwk.PreEnqueuePlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PostFilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin
+):
+    """Holds pods to nodes where their claims are, or can be, allocated. Pods without claims cost nothing.
+
+    State: the claims that were allocated for pods on their way to a node, until the API server knows of it (writing them there takes an
+    API client, and is not done here yet); and, to save work, the pools as they were put together last, and which devices selectors matched.
+    """
 
     looks_at_pods = False
 
-    def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        args = arguments if arguments is not None else DynamicResourcesArgs()
+        check_args(args)
+        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9
+        self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
+        self._pending: dict[str, ResourceClaim] = {}
+        self._slices = Slices()
+        self._matches = Matches()
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        """Pods wait until their claims are there."""
+        try:
+            claims_of(pod, self.handle.snapshot.objects.resource_claims)
+        except ClaimError as exc:
+            return fwk.unresolvable(str(exc))
+        return fwk.SUCCESS
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without claims; PostFilter wants to know that it was here."""
-        state.write(_CLAIMS, ClaimsOfCycle())
-        return fwk.PreFilterResult(fwk.SKIP)
+        state.write(_CLAIMS, _ClaimsOfCycle())
+        try:
+            claims = claims_of(pod, snapshot.objects.resource_claims)
+        except ClaimError as exc:
+            return fwk.PreFilterResult(fwk.unresolvable(str(exc)))
+        if not claims:
+            return fwk.PreFilterResult(fwk.SKIP)
+        unavailable: list[tuple[ResourceClaim, Mask]] = []
+        for claim in claims:
+            if claim.status.allocation is not None:
+                try:
+                    unavailable.append((claim, self._unavailable(claim, claim.status.allocation, snapshot)))
+                except SelectorError as exc:
+                    return fwk.PreFilterResult(fwk.error(str(exc)))
+                continue
+            if identity(claim) in self._pending:
+                return fwk.PreFilterResult(fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated"))
+            refusal = _refusal_of_requests(claim, snapshot.objects.device_classes)
+            if refusal is not None:
+                return fwk.PreFilterResult(refusal)
+        state.write(_CLAIMS, _ClaimsOfCycle(tuple(claims), tuple(unavailable), self._allocator(claims, snapshot)))
+        return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Without claims every node is as good."""
-        return fwk.accept(len(rows))
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refused for good: removing pods frees no device in this cycle.
 
-    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Nothing was allocated, so nothing can be freed.
+        Raises:
+            AllocationError: a claim, class or slice is wrong.
+            TimeoutError: looking for devices took too long.
+        """
+        cycle = state.read(_CLAIMS)
+        not_here = np.zeros(len(rows), np.bool_)
+        for _, nodes in cycle.unavailable:
+            not_here |= nodes[rows.node]
+        refused_here = fwk.reject(not_here, NOT_HERE, unresolvable=True)
+        if cycle.allocator is None:
+            return refused_here
+        return fwk.first_of([_allocate(cycle, cycle.allocator, rows), refused_here])
+
+    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        """A claim that kept the pod from a node, and that nobody else holds, would be deallocated to try again elsewhere.
 
         Raises:
             NotFoundError: a plugin before this one refused the pod, so that PreFilter was never called.
         """
-        state.read(_CLAIMS)
-        return fwk.PostFilterResult(fwk.unschedulable(NOTHING_TO_DEALLOCATE))
+        cycle = state.read(_CLAIMS)
+        if not cycle.claims:
+            return fwk.PostFilterResult(fwk.unschedulable(NO_CLAIMS))
+        index = self.handle.snapshot.nodes.index
+        kept_away = [
+            index[node]
+            for node, status in statuses.explicit.items()
+            if status.plugin == self.name and NOT_HERE in status.reasons and node in index
+        ]
+        may_go = any(nodes[kept_away].any() and not is_held_by_others(claim, pod) for claim, nodes in cycle.unavailable)
+        return fwk.PostFilterResult(fwk.unschedulable(DEALLOCATED if may_go else STILL_NOT))
 
-    def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) nothing to prefer."""
-        return np.zeros(len(rows), np.int64)
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) more where more preferred alternatives were found; 0 where nothing had to be found."""
+        cycle = state.find(_CLAIMS)
+        if cycle is None or cycle.allocator is None:
+            return np.zeros(len(rows), np.int64)
+        return np.array([_score(cycle, node) for node in rows.names], np.int64)
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        """(R,) as shares of the highest."""
+        return fwk.default_normalize_score(scores)
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Keep what was found on the node, so that no other pod gets it."""
+        cycle = state.read(_CLAIMS)
+        if cycle.allocator is None:
+            return fwk.SUCCESS
+        found = cycle.found.get(node)
+        if found is None or found.refusal:
+            return fwk.error("claim allocation not found for node")
+        for claim, allocation in zip(cycle.unallocated, found.allocations, strict=True):
+            status = replaced(claim.status, allocation=self._with_share_ids(allocation))
+            self._pending[identity(claim)] = replaced(claim, status=status)
+        return fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        """Give back what was kept for the pod's claims."""
+        cycle = state.find(_CLAIMS)
+        for claim in cycle.unallocated if cycle is not None else ():
+            self._pending.pop(identity(claim), None)
+
+    def _with_share_ids(self, allocation: AllocationResult) -> AllocationResult:
+        results = [
+            replaced(result, share_id=str(UUID(int=self.handle.random.getrandbits(128), version=4)))
+            if result.share_id == NOT_SHARED_YET
+            else result
+            for result in allocation.devices.results
+        ]
+        return replaced(allocation, devices=replaced(allocation.devices, results=results))
+
+    def _allocator(self, claims: Sequence[ResourceClaim], snapshot: fwk.Snapshot) -> Allocator | None:
+        unallocated = [claim for claim in claims if claim.status.allocation is None]
+        if not unallocated:
+            return None
+        objects = snapshot.objects
+        taken = taken_by([*objects.resource_claims.values(), *self._pending.values()])
+        slices = list(objects.resource_slices.values())
+        if not self._slices.are(slices):
+            self._slices = Slices(slices)
+            self._matches.forget_the_gone(self._slices.num_devices)
+        selection = Selection(self._slices, self._matches, self._filter_timeout)
+        return Allocator(unallocated, objects.device_classes, self._slices, taken, selection)
+
+    def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
+        """(N,) the nodes from which the claim's devices cannot be used; all of them once the devices failed to get ready."""
+        if has_failed_binding(claim, allocation, self._binding_timeout):
+            return np.ones(len(snapshot.nodes), np.bool_)
+        if allocation.node_selector is None:
+            return np.zeros(len(snapshot.nodes), np.bool_)
+        return ~node_selector_mask(snapshot, strict_node_selector_of(allocation.node_selector))
+
+
+def _refusal_of_requests(claim: ResourceClaim, classes: dict[str, DeviceClass]) -> fwk.Status | None:
+    """What is wrong with the claim's requests before any node is looked at."""
+    for request in claim.spec.devices.requests:
+        asked = _classes_asked_for(request)
+        if not asked:
+            return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        for name, device_class in asked:
+            if not device_class:
+                return fwk.error(f"request {name}: unsupported request type")
+            if device_class not in classes:
+                return fwk.unresolvable(f"request {name}: device class {device_class} does not exist")
+    return None
+
+
+def _classes_asked_for(request: DeviceRequest) -> list[tuple[str, str]]:
+    """(request, device class), one for each alternative."""
+    if request.exactly is not None:
+        return [(request.name, request.exactly.device_class_name)]
+    return [(f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available]
+
+
+def _allocate(cycle: _ClaimsOfCycle, allocator: Allocator, rows: fwk.Rows) -> fwk.Verdicts:
+    """Rows whose node has not enough devices are refused. Looks at one node after the other: devices are no column."""
+    refusals: dict[str, Mask] = {}
+    nodes = rows.snapshot.nodes.objects
+    for row, place in enumerate(rows.node.tolist()):
+        node = nodes[place]
+        found = cycle.found.get(node.name)
+        if found is None:
+            found = cycle.found[node.name] = _found_on(allocator, node)
+        if found.refusal:
+            refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
+    return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
+
+
+def _found_on(allocator: Allocator, node: fwk.Node) -> _Found:
+    try:
+        allocations = allocator.allocate(node)
+    except NodeAllocationError as exc:
+        return _Found(refusal=str(exc))
+    except TimedOutError as exc:
+        raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
+    return _Found(refusal=NOT_ENOUGH) if allocations is None else _Found(tuple(allocations))
+
+
+def _score(cycle: _ClaimsOfCycle, node: str) -> int:
+    found = cycle.found.get(node)
+    if found is None or found.refusal:
+        return 0
+    new = iter(found.allocations)
+    return sum(score(claim, claim.status.allocation or next(new)) for claim in cycle.claims)

@@ -1,0 +1,75 @@
+"""Capacity of devices: what a request consumes of it, and whether that is left.
+
+A device that allows multiple allocations is shared until its capacity is used up; of any other a request can ask that it is large enough.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go (v1.36.2).
+"""
+
+from collections.abc import Mapping
+
+from extender.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, Device, DeviceCapacity
+from extender.objects.quantity import nanos_of
+from extender.plugins.dynamic_resources.taken import Amounts
+
+_NANO = 10**9
+
+
+def consumed_by(requested: Mapping[str, int], device: Device) -> Amounts:
+    """What the request takes of every capacity of the device: as much as asked, rounded up to what the device can give."""
+    return {name: _consumed(requested.get(name), capacity) for name, capacity in device.capacity.items()}
+
+
+def is_left(requested: Mapping[str, int], device: Device, taken: Mapping[str, int]) -> bool:
+    """Whether the device has all that the request takes, after what others have taken, and may give it in such amounts.
+
+    Arguments:
+        requested, taken: name of a capacity -> nanos.
+    """
+    if not requested.keys() <= device.capacity.keys():
+        return False
+    for name, amount in consumed_by(requested, device).items():
+        capacity = device.capacity[name]
+        if capacity.request_policy is not None and not _is_allowed(amount, capacity.request_policy):
+            return False
+        if taken.get(name, 0) + amount > nanos_of(capacity.value):
+            return False
+    return True
+
+
+def _consumed(requested: int | None, capacity: DeviceCapacity) -> int:
+    policy = capacity.request_policy
+    if requested is None:
+        return nanos_of(capacity.value if policy is None or policy.default is None else policy.default)
+    if policy is None:
+        return requested
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _rounded_up(requested, policy.valid_range)
+    return next((value for value in map(nanos_of, policy.valid_values) if requested <= value), requested)
+
+
+def _rounded_up(requested: int, valid: CapacityRequestPolicyRange) -> int:
+    """The least allowed amount that is enough, in whole units if there are steps."""
+    least = nanos_of(valid.min or 0)
+    if requested < least:
+        return least
+    if valid.step is None or not _whole(nanos_of(valid.step)):
+        return requested
+    start, step = _whole(least), _whole(nanos_of(valid.step))
+    return (start - (start - _whole(requested)) // step * step) * _NANO
+
+
+def _is_allowed(amount: int, policy: CapacityRequestPolicy) -> bool:
+    if policy.default is not None and amount == nanos_of(policy.default):
+        return True
+    if policy.valid_range is not None:
+        valid = policy.valid_range
+        if valid.max is not None and amount > nanos_of(valid.max):
+            return False
+        step = _whole(nanos_of(valid.step)) if valid.step is not None else 0
+        return not step or (_whole(amount) - _whole(nanos_of(valid.min or 0))) % step == 0
+    return not policy.valid_values or amount in map(nanos_of, policy.valid_values)
+
+
+def _whole(nanos: int) -> int:
+    """Whole units, rounded up."""
+    return -(-nanos // _NANO)

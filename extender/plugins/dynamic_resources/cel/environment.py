@@ -1,0 +1,99 @@
+"""The two CEL environments: one to check expressions as upstream does, one to run them.
+
+Upstream: dynamic-resource-allocation/cel/compile.go, newCompiler; apiserver/pkg/cel/environment/base.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+from typing import Final
+
+from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
+from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]
+
+from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, Function, Kind, carried, uncarried
+
+DRIVER: Final = "device.driver"
+MULTIPLE_ALLOCATIONS: Final = "device.allowMultipleAllocations"
+ATTRIBUTES: Final = "device.attributes"
+CAPACITY: Final = "device.capacity"
+
+# "device" is not a variable with fields but four variables with dotted names, so that an unknown field is found when compiling.
+
+_BASIC: Final = {Kind.STRING: cel.Type.STRING, Kind.BOOL: cel.Type.BOOL, Kind.INT: cel.Type.INT, Kind.DOUBLE: cel.Type.DOUBLE}
+_DECLARED: Final = {
+    **_BASIC,
+    Kind.QUANTITY: cel.Type.AbstractType("kubernetes.Quantity"),
+    Kind.SEMVER: cel.Type.AbstractType("kubernetes.Semver"),
+}
+_CARRIED: Final = {**_BASIC, Kind.QUANTITY: cel.Type.MAP, Kind.SEMVER: cel.Type.MAP}
+
+
+def checking_environment() -> cel.Env:
+    """Knows quantities and versions as types of their own; what it compiles cannot run."""
+    return _environment(_DECLARED[Kind.QUANTITY], _by_name(FUNCTIONS, _declared_overloads))
+
+
+def running_environment() -> cel.Env:
+    """Knows them as maps; what the other environment has accepted runs here."""
+    return _environment(_CARRIED[Kind.QUANTITY], _by_name(FUNCTIONS, _running_overloads))
+
+
+def _environment(quantity: cel.Type, functions: list[cel.FunctionDecl]) -> cel.Env:
+    by_name, string = cel.Type.Map, cel.Type.STRING
+    return cel.NewEnv(
+        variables={
+            DRIVER: string,
+            MULTIPLE_ALLOCATIONS: cel.Type.BOOL,
+            ATTRIBUTES: by_name(string, by_name(string, cel.Type.DYN)),
+            CAPACITY: by_name(string, by_name(string, quantity)),
+        },
+        functions=functions,
+        extensions=[ext_strings.ExtStrings(), ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_math.ExtMath()],
+    )
+
+
+def _by_name(
+    functions: Iterable[Function], overloads: Callable[[list[Function]], list[cel.Overload]]
+) -> list[cel.FunctionDecl]:
+    ordered = sorted(functions, key=lambda function: function.name)
+    return [cel.FunctionDecl(name, overloads(list(same))) for name, same in groupby(ordered, key=lambda function: function.name)]
+
+
+def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
+    return [
+        cel.Overload(
+            function.id,
+            return_type=_DECLARED[function.gives],
+            parameters=[_DECLARED[kind] for kind in function.takes],
+            is_member=function.is_member,
+        )
+        for function in functions
+    ]
+
+
+def _running_overloads(functions: list[Function]) -> list[cel.Overload]:
+    """One overload for all functions whose arguments are carried alike: the arguments tell which one is meant."""
+    alike: dict[str, list[Function]] = {}
+    for function in functions:
+        alike.setdefault(", ".join(_CARRIED[kind].name() for kind in function.takes), []).append(function)
+    return [
+        cel.Overload(
+            same[0].id,
+            return_type=_CARRIED[same[0].gives],
+            parameters=[_CARRIED[kind] for kind in same[0].takes],
+            is_member=same[0].is_member,
+            impl=_first_that_takes(same),
+        )
+        for same in alike.values()
+    ]
+
+
+def _first_that_takes(functions: list[Function]) -> Callable[..., object]:
+    def call(*arguments: object) -> object:
+        for function in functions:
+            values = [uncarried(kind, argument) for kind, argument in zip(function.takes, arguments, strict=True)]
+            if None not in values:
+                return carried(function.gives, function.call(*values))
+        raise TypeError("no such overload")
+
+    return call

@@ -1,0 +1,151 @@
+"""What Kubernetes adds to CEL for devices: quantities and semantic versions, and the functions on them.
+
+cel-expr-python can check values of types of our own, but not carry them. So every expression is checked against the types that upstream
+declares, and then runs with maps in their place: {"quantity": nanos as text} and {"semver": version as text}, which are equal exactly if
+the values are. A function gets Python values and gives one; `Kind` says how they are carried.
+
+Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2).
+"""
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.objects.int64 import MAX_INT64, MIN_INT64
+from extender.objects.quantity import Quantity, QuantityError
+from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
+
+NANO: Final = 10**9
+_QUANTITY: Final = "quantity"
+_SEMVER: Final = "semver"
+
+Carrier = dict[str, str]
+"""A quantity or a version, as an expression handles it."""
+
+
+class Kind(enum.Enum):
+    """What a function takes or gives: a value of CEL, or a quantity (an int of nanos) or version (Semver) in its carrier."""
+
+    STRING = str
+    BOOL = bool
+    INT = int
+    DOUBLE = float
+    QUANTITY = _QUANTITY
+    SEMVER = _SEMVER
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One overload of a function, under upstream's id."""
+
+    id: str
+    name: str
+    takes: tuple[Kind, ...]
+    gives: Kind
+    call: Callable[..., object]
+    is_member: bool = True
+
+
+def carried_quantity(nanos: int) -> Carrier:
+    """The carrier of a quantity."""
+    return {_QUANTITY: str(nanos)}
+
+
+def carried_semver(version: Semver) -> Carrier:
+    """The carrier of a version."""
+    return {_SEMVER: str(version)}
+
+
+def uncarried(kind: Kind, value: Any) -> object | None:
+    """The Python value behind an argument; None if it is not of the kind."""
+    if kind is Kind.QUANTITY:
+        nanos = value.get(_QUANTITY) if isinstance(value, dict) else None
+        return int(nanos) if isinstance(nanos, str) else None
+    if kind is Kind.SEMVER:
+        text = value.get(_SEMVER) if isinstance(value, dict) else None
+        return Semver.parse(text) if isinstance(text, str) else None
+    return value if type(value) is kind.value else None
+
+
+def carried(kind: Kind, value: Any) -> object:
+    """What an expression goes on with."""
+    if kind is Kind.QUANTITY:
+        return carried_quantity(value)
+    return carried_semver(value) if kind is Kind.SEMVER else value
+
+
+def _quantity(text: str) -> int:
+    return Quantity.parse(text).nanos()
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _is_integer(nanos: int) -> bool:
+    return nanos % NANO == 0 and MIN_INT64 <= nanos // NANO <= MAX_INT64
+
+
+def _as_integer(nanos: int) -> int:
+    if not _is_integer(nanos):
+        raise ValueError("cannot convert value to integer")
+    return nanos // NANO
+
+
+def _as_float(nanos: int) -> float:
+    try:
+        return nanos / NANO
+    except OverflowError:
+        return math.copysign(math.inf, nanos)
+
+
+def _compare(one: int, other: int) -> int:
+    return (one > other) - (one < other)
+
+
+def _semver(text: str, loosely: bool = False) -> Semver:
+    return Semver.parse_loosely(text) if loosely else Semver.parse(text)
+
+
+def _is_semver(text: str, loosely: bool = False) -> bool:
+    try:
+        _semver(text, loosely)
+    except SemverError:
+        return False
+    return True
+
+
+_Q, _V, _S, _B, _I = Kind.QUANTITY, Kind.SEMVER, Kind.STRING, Kind.BOOL, Kind.INT
+
+FUNCTIONS: Final = (
+    Function("string_to_quantity", "quantity", (_S,), _Q, _quantity, is_member=False),
+    Function("is_quantity_string", "isQuantity", (_S,), _B, _is_quantity, is_member=False),
+    Function("quantity_sign", "sign", (_Q,), _I, lambda nanos: _compare(nanos, 0), is_member=False),
+    Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, lambda one, other: one > other),
+    Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, lambda one, other: one < other),
+    Function("quantity_compare_to", "compareTo", (_Q, _Q), _I, _compare),
+    Function("quantity_get_float", "asApproximateFloat", (_Q,), Kind.DOUBLE, _as_float),
+    Function("quantity_get_int", "asInteger", (_Q,), _I, _as_integer),
+    Function("quantity_is_integer", "isInteger", (_Q,), _B, _is_integer),
+    Function("quantity_add", "add", (_Q, _Q), _Q, lambda one, other: one + other),
+    Function("quantity_add_int", "add", (_Q, _I), _Q, lambda one, whole: one + whole * NANO),
+    Function("quantity_sub", "sub", (_Q, _Q), _Q, lambda one, other: one - other),
+    Function("quantity_sub_int", "sub", (_Q, _I), _Q, lambda one, whole: one - whole * NANO),
+    Function("string_to_semver", "semver", (_S,), _V, _semver, is_member=False),
+    Function("string_bool_to_semver", "semver", (_S, _B), _V, _semver, is_member=False),
+    Function("is_semver_string", "isSemver", (_S,), _B, _is_semver, is_member=False),
+    Function("is_semver_string_bool", "isSemver", (_S, _B), _B, _is_semver, is_member=False),
+    Function("semver_is_greater_than", "isGreaterThan", (_V, _V), _B, lambda one, other: one.compare(other) > 0),
+    Function("semver_is_less_than", "isLessThan", (_V, _V), _B, lambda one, other: one.compare(other) < 0),
+    Function("semver_compare_to", "compareTo", (_V, _V), _I, Semver.compare),
+    Function("semver_major", "major", (_V,), _I, lambda version: version.major),
+    Function("semver_minor", "minor", (_V,), _I, lambda version: version.minor),
+    Function("semver_patch", "patch", (_V,), _I, lambda version: version.patch),
+)

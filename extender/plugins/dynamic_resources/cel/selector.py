@@ -1,0 +1,222 @@
+"""A device selector, compiled: does a device match?
+
+Upstream: dynamic-resource-allocation/cel, compile.go, cache.go (v1.36.2).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, final
+
+from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
+
+from extender.objects.devices import Device, DeviceAttribute
+from extender.objects.quantity import QuantityError, quantity_of
+from extender.plugins.dynamic_resources.cel import environment
+from extender.plugins.dynamic_resources.cel.cost import Size, work_of
+from extender.plugins.dynamic_resources.cel.functions import carried_quantity, carried_semver
+from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
+
+CACHE_SIZE: Final = 256
+"""Expressions that stay compiled: more than a cluster has classes."""
+
+MOST_WORK: Final = 10_000_000
+"""Steps and characters an expression may cost; some tenths of a second."""
+MOST_ELEMENTS: Final = 64
+MOST_CHARACTERS: Final = 8192
+"""What a valid device has at most: 32 attributes and capacities with names and values of bounded length."""
+
+COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+
+Variables = dict[str, Any]
+
+_CHECKING: Final = environment.checking_environment()
+_RUNNING: Final = environment.running_environment()
+
+_STATUS_AROUND: Final = re.compile(r"([A-Z_]+): (?P<text>.*?)(?: \[\1\])?", re.DOTALL)
+_MISSING_KEY: Final = re.compile(r'Key not found in map : (?P<quote>"?)(?P<key>.*)(?P=quote)', re.DOTALL)
+_NO_CONVERSION: Final = {
+    "string": ": unsupported native conversion from string to 'bool'",
+    "int": ": unsupported type conversion from 'int' to bool",
+}
+_TYPE_NAME: Final = re.compile(r"\b[A-Z]+\b")
+
+
+class CelError(Exception):
+    """The expression does not compile, or fails for a device. The message is upstream's, up to the words of the interpreter."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What expressions can ask of a device."""
+
+    variables: Variables
+    """By name."""
+    size: int
+    """Characters of all names and values."""
+
+
+@final
+class Selector:
+    """An expression that compiled. It keeps nothing of the devices it has seen."""
+
+    __slots__ = ("_affordable", "_program", "_serialized")
+
+    def __init__(self, program: cel.Expression) -> None:
+        self._program = program
+        self._serialized: bytes = program.serialize()
+        self._affordable: dict[int, bool] = {}
+
+    def matches(self, facts: Facts) -> bool:
+        """Whether the device of these facts (`facts_of`) matches.
+
+        Raises:
+            CelError: the expression fails for it, costs too much, or gives no bool.
+        """
+        if not self._is_affordable(facts.size):
+            raise CelError(COST_EXCEEDED)
+        variables = facts.variables
+        for _ in range(MOST_ELEMENTS):
+            result = self._evaluated(variables)
+            if isinstance(result, bool):
+                return result
+            # Upstream's maps give an empty map for a domain that the device knows nothing of, though it is not "in" them. Here such a
+            # domain is missing at first, and is added when the expression fails for want of it.
+            variables = _with_domain(variables, result)
+        raise CelError(COST_EXCEEDED)
+
+    def _evaluated(self, variables: Variables) -> bool | str:
+        """The answer, or the key that was missed and may be a domain."""
+        try:
+            value = self._program.eval(data=variables)
+        except RuntimeError as exc:
+            raise CelError(_without_status(str(exc))) from exc
+        kind = value.type()
+        if kind == cel.Type.BOOL:
+            return bool(value.value())
+        if kind != cel.Type.ERROR:
+            name = _type_name(kind)
+            raise CelError(f"CEL result of type {name} could not be converted to bool{_NO_CONVERSION.get(name, '')}")
+        text = _without_status(str(value.value()))
+        # A key that a map lacks may be a domain; then it is tried with that domain.
+        missing = _MISSING_KEY.fullmatch(text)
+        if missing is None:
+            raise CelError(_explained(text))
+        key = missing["key"]
+        if key in variables[environment.ATTRIBUTES] and key in variables[environment.CAPACITY]:
+            raise CelError(f"no such key: {key}")
+        return key
+
+    def _is_affordable(self, size: int) -> bool:
+        """Judged by the size of the device, in powers of two, so that ordinary devices are judged once together."""
+        size = max(size, MOST_CHARACTERS)
+        size_class = size.bit_length()
+        known = self._affordable.get(size_class)
+        if known is None:
+            largest = Size(max(MOST_ELEMENTS, size if size > MOST_CHARACTERS else 0), 1 << size_class)
+            sizes = dict.fromkeys((environment.DRIVER, environment.ATTRIBUTES, environment.CAPACITY), largest)
+            known = self._affordable[size_class] = work_of(self._serialized, sizes) <= MOST_WORK
+        return known
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def compiled(expression: str) -> Selector:
+    """The expression, ready to be asked.
+
+    Raises:
+        CelError: it is faulty, or gives something else than a bool.
+    """
+    try:
+        kind = _CHECKING.compile(expression).return_type()
+        if kind not in (cel.Type.BOOL, cel.Type.DYN):
+            raise CelError(f"must evaluate to bool or the unknown type, not {_type_name(kind)}")
+        return Selector(_RUNNING.compile(expression))
+    except RuntimeError as exc:
+        raise CelError(f"compilation failed: {_without_status(str(exc))}") from exc
+    except TypeError as exc:
+        # The library takes no text with half a surrogate pair in it.
+        raise CelError("compilation failed: the expression is no valid Unicode") from exc
+
+
+def facts_of(driver: str, device: Device) -> Facts:
+    """What expressions can ask of a device. Names without a domain are in the driver's.
+
+    Raises:
+        CelError: an attribute or capacity cannot be read.
+    """
+    attributes: dict[str, dict[str, object]] = {}
+    for name, attribute in device.attributes.items():
+        domain, identifier = _qualified(name, driver)
+        attributes.setdefault(domain, {})[identifier] = _attribute_value(name, attribute)
+    capacities: dict[str, dict[str, object]] = {}
+    for name, capacity in device.capacity.items():
+        domain, identifier = _qualified(name, driver)
+        try:
+            capacities.setdefault(domain, {})[identifier] = carried_quantity(quantity_of(capacity.value).nanos())
+        except QuantityError as exc:
+            raise CelError(f"capacity {name}: {exc}") from exc
+    variables: Variables = {
+        environment.DRIVER: driver,
+        environment.MULTIPLE_ALLOCATIONS: bool(device.allow_multiple_allocations),
+        environment.ATTRIBUTES: attributes,
+        environment.CAPACITY: capacities,
+    }
+    return Facts(variables, _size_of(variables))
+
+
+def _attribute_value(name: str, attribute: DeviceAttribute) -> object:
+    """Upstream: compile.go, getAttributeValue."""
+    for value in (attribute.int_value, attribute.bool_value, attribute.string):
+        if value is not None:
+            return value
+    if attribute.version is None:
+        raise CelError(f"attribute {name}: unsupported attribute value")
+    try:
+        return carried_semver(Semver.parse(attribute.version))
+    except SemverError as exc:
+        raise CelError(f"attribute {name}: parse semantic version: {exc}") from exc
+
+
+def _qualified(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
+
+
+def _with_domain(variables: Variables, domain: str) -> Variables:
+    extended = dict(variables)
+    for variable in (environment.ATTRIBUTES, environment.CAPACITY):
+        extended[variable] = {domain: {}, **variables[variable]}
+    return extended
+
+
+def _size_of(variables: Variables) -> int:
+    size = len(variables[environment.DRIVER])
+    for variable in (environment.ATTRIBUTES, environment.CAPACITY):
+        by_domain: Mapping[str, Mapping[str, object]] = variables[variable]
+        for domain, values in by_domain.items():
+            size += len(domain)
+            for name, value in values.items():
+                size += len(name) + (len(value) if isinstance(value, str) else 1)
+    return size
+
+
+def _without_status(text: str) -> str:
+    """The interpreter's message without the code that it puts around it."""
+    around = _STATUS_AROUND.fullmatch(text)
+    return text if around is None else around["text"]
+
+
+def _explained(text: str) -> str:
+    """The message in the words of the interpreter that upstream uses, for what happens most."""
+    if text.startswith("No matching overloads found"):
+        return "no such overload"
+    if text.startswith("Iteration budget exceeded"):
+        return COST_EXCEEDED
+    return "division by zero" if text == "divide by zero" else text
+
+
+def _type_name(kind: cel.Type) -> str:
+    """MAP<STRING, INT> as upstream writes it: map(string, int)."""
+    return _TYPE_NAME.sub(lambda word: word[0].lower(), str(kind.name())).replace("<", "(").replace(">", ")")

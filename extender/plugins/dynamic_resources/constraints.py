@@ -1,0 +1,113 @@
+"""Constraints of a claim: attributes that its devices must have in common, or must not.
+
+A constraint is asked before a device is added, and told when one is given back. Once it has said no, more devices do not change that.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go (v1.36.2).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import final
+
+from extender.objects.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
+from extender.plugins.dynamic_resources.errors import AllocationError
+from extender.plugins.dynamic_resources.pools import Offer
+
+
+class Constraint(ABC):
+    """Watches one attribute over the devices that a claim has so far."""
+
+    __slots__ = ("_attribute", "_requests")
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        self._attribute = attribute
+        self._requests = frozenset(requests)
+
+    def concerns(self, request: str, full_name: str) -> bool:
+        """Whether the request is meant: by its name, or an alternative of it by `request/alternative`; without names, all are."""
+        return not self._requests or request in self._requests or full_name in self._requests
+
+    def add(self, request: str, offer: Offer) -> bool:
+        """Take the device on, if it may be."""
+        attribute = _attribute_of(offer, self._attribute)
+        return attribute is not None and self._add(request, attribute)
+
+    @abstractmethod
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        """Take a device with this attribute on, if it may be."""
+
+    @abstractmethod
+    def remove(self, request: str) -> None:
+        """Forget the device added last for the request."""
+
+
+@final
+class MatchAttribute(Constraint):
+    """All devices have the same value."""
+
+    __slots__ = ("_num_devices", "_value")
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        super().__init__(attribute, requests)
+        self._value = DeviceAttribute()
+        self._num_devices = 0
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        if self._num_devices and (attribute != self._value or attribute == DeviceAttribute()):
+            return False
+        self._value = attribute
+        self._num_devices += 1
+        return True
+
+    def remove(self, request: str) -> None:
+        """One device less; the value is free again with the last one."""
+        self._num_devices -= 1
+
+
+@final
+class DistinctAttribute(Constraint):
+    """All devices have different values. As upstream, of several devices for one request only the last is remembered."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        super().__init__(attribute, requests)
+        self._values: dict[str, DeviceAttribute] = {}
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        taken = self._values.values()
+        if attribute in taken or (taken and attribute == DeviceAttribute()):
+            return False
+        self._values[request] = attribute
+        return True
+
+    def remove(self, request: str) -> None:
+        """The request's value is free again."""
+        self._values.pop(request, None)
+
+
+def constraints_of(claim: ResourceClaim) -> list[Constraint]:
+    """The claim's constraints, with no device yet.
+
+    Raises:
+        AllocationError: a constraint says nothing that is known.
+    """
+    return [_constraint(claim, place, constraint) for place, constraint in enumerate(claim.spec.devices.constraints)]
+
+
+def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) -> Constraint:
+    if constraint.match_attribute is not None:
+        return MatchAttribute(constraint.match_attribute, constraint.requests)
+    if constraint.distinct_attribute is not None:
+        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
+    raise AllocationError(f"claim {claim.key}, constraint #{place}: empty constraint (unsupported constraint type?)")
+
+
+def _attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
+    """The attribute of a fully qualified name; one in the driver's domain may be written without it."""
+    attributes = offer.device.attributes
+    domain, slash, identifier = name.partition("/")
+    attribute = attributes.get(name)
+    if attribute is None and slash and domain == offer.id.driver:
+        attribute = attributes.get(identifier)
+    return attribute

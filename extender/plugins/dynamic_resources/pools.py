@@ -1,0 +1,199 @@
+"""Pools of devices as one node sees them.
+
+A driver publishes a pool as one or more slices of one generation. Slices are for a node, for nodes that a selector matches, or for all
+nodes. While a driver replaces a generation a pool is incomplete for a moment.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v1.36.2).
+"""
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import final
+
+from extender.objects.devices import Device, ResourceSlice
+from extender.objects.label_selectors import SelectorError
+from extender.objects.meta import NodeSelector
+from extender.objects.node import Node
+from extender.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
+from extender.objects.quantity import nanos_of
+from extender.plugins.dynamic_resources.errors import AllocationError
+from extender.plugins.dynamic_resources.identifiers import DeviceId, PoolId
+from extender.plugins.dynamic_resources.taken import Amounts
+
+
+@final
+class Offer:
+    """A device that a node can use."""
+
+    __slots__ = ("device", "id", "pool", "slice")
+
+    def __init__(self, pool: "Pool", resource_slice: ResourceSlice, device: Device) -> None:
+        self.pool = pool
+        self.slice = resource_slice
+        self.device = device
+        self.id = DeviceId(pool.id.driver, pool.id.name, device.name)
+
+
+@final
+class Pool:
+    """A pool, with what of it a node can use. It offers nothing while it is incomplete or invalid."""
+
+    __slots__ = ("counters", "id", "is_incomplete", "is_invalid", "offers", "slices")
+
+    def __init__(
+        self,
+        pool_id: PoolId,
+        usable: Sequence[ResourceSlice] = (),
+        slices: Sequence[ResourceSlice] = (),
+        counters: Mapping[str, Amounts] | None = None,
+        *,
+        is_incomplete: bool = False,
+        is_invalid: bool = False,
+    ) -> None:
+        self.id = pool_id
+        self.slices = tuple(slices)
+        """All slices of the generation, whichever nodes they are for."""
+        self.counters = dict(counters or {})
+        """Counter set -> counter -> what the devices of the pool share."""
+        self.is_incomplete = is_incomplete
+        self.is_invalid = is_invalid
+        self.offers = tuple(Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices)
+        """By slice name, then in the slice's order: allocation takes the first that fits."""
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether a device of it takes time to get ready; such pools come last."""
+        return any(offer.device.binding_conditions for offer in self.offers)
+
+
+@final
+class Slices:
+    """All slices of the cluster, until a driver publishes others. The pools that it puts together for nodes it keeps."""
+
+    __slots__ = ("_all", "_by_pool", "_for_node", "_pools", "_selectors", "_shared", "num_devices")
+
+    def __init__(self, slices: Sequence[ResourceSlice] = ()) -> None:
+        self._all = slices
+        self._for_node: dict[str, list[ResourceSlice]] = {}
+        self._shared: list[ResourceSlice] = []
+        self._by_pool: dict[PoolId, list[ResourceSlice]] = {}
+        self._pools: dict[tuple[int, ...], list[Pool]] = {}
+        self._selectors: dict[int, ParsedNodeSelector] = {}
+        self.num_devices = 0
+        for resource_slice in slices:
+            spec = resource_slice.spec
+            self.num_devices += len(spec.devices)
+            self._by_pool.setdefault(_pool_of(resource_slice), []).append(resource_slice)
+            if spec.node_name and not spec.shared_counters:
+                self._for_node.setdefault(spec.node_name, []).append(resource_slice)
+            else:
+                self._shared.append(resource_slice)
+
+    def are(self, slices: Sequence[ResourceSlice]) -> bool:
+        """Whether these very slices are still all."""
+        return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
+
+    def pools_for(self, node: Node) -> list[Pool]:
+        """The pools with something for the node, in the order in which they are tried.
+
+        Raises:
+            AllocationError: a slice's node selector is faulty.
+        """
+        relevant = [*self._for_node.get(node.name, ()), *(shared for shared in self._shared if self._is_relevant(shared, node))]
+        key = tuple(map(id, relevant))
+        pools = self._pools.get(key)
+        if pools is None:
+            pools = self._pools[key] = self._put_together(relevant)
+        return pools
+
+    def is_for(self, offer: Offer, node: Node) -> bool:
+        """Whether the very device is for the node, where a slice leaves that to its devices."""
+        return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
+
+    def _is_relevant(self, resource_slice: ResourceSlice, node: Node) -> bool:
+        spec = resource_slice.spec
+        if spec.shared_counters:
+            # A pool needs its counters everywhere.
+            return True
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            try:
+                return self._matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
+            except SelectorError as exc:
+                raise AllocationError(
+                    f"gather pool information: failed to perform node selection for slice {resource_slice.metadata.name}: "
+                    f"failed to parse node selector: {exc}"
+                ) from exc
+        if not spec.per_device_node_selection:
+            return False
+        return any(self._device_matches(resource_slice, device, node) for device in spec.devices)
+
+    def _device_matches(self, resource_slice: ResourceSlice, device: Device, node: Node) -> bool:
+        try:
+            return self._matches(node, device.node_name, device.all_nodes, device.node_selector)
+        except SelectorError as exc:
+            raise AllocationError(
+                f"gather pool information: failed to perform node selection for device {device.name} in slice "
+                f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
+            ) from exc
+
+    def _matches(self, node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
+        if node_name:
+            return node.name == node_name
+        if all_nodes or selector is None:
+            return bool(all_nodes)
+        # The selector belongs to a slice, which lives as long as this does: its address is good for a key.
+        parsed = self._selectors.get(id(selector))
+        if parsed is None:
+            parsed = self._selectors[id(selector)] = strict_node_selector_of(selector)
+        return parsed.matches(node)
+
+    def _put_together(self, relevant: Iterable[ResourceSlice]) -> list[Pool]:
+        by_pool: dict[PoolId, list[ResourceSlice]] = {}
+        for resource_slice in relevant:
+            same = by_pool.setdefault(_pool_of(resource_slice), [])
+            generation = resource_slice.spec.pool.generation
+            if same and generation > same[0].spec.pool.generation:
+                same.clear()
+            if not same or generation == same[0].spec.pool.generation:
+                same.append(resource_slice)
+        pools = [pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None]
+        return sorted(pools, key=lambda pool: pool.has_binding_conditions)
+
+    def _pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
+        """The pool; None if a newer generation has nothing for the node, so that this one is on its way out."""
+        described = usable[0].spec.pool
+        slices = usable
+        if len(usable) != described.resource_slice_count:
+            everywhere = self._by_pool[pool_id]
+            if any(other.spec.pool.generation > described.generation for other in everywhere):
+                return None
+            slices = [other for other in everywhere if other.spec.pool.generation == described.generation]
+            if len(slices) != described.resource_slice_count:
+                return Pool(pool_id, is_incomplete=True)
+        with_devices = sorted((one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name)
+        names = [device.name for resource_slice in with_devices for device in resource_slice.spec.devices]
+        counters = _counters(usable)
+        if len(names) != len(set(names)) or counters is None or not _are_known(counters, slices):
+            return Pool(pool_id, is_invalid=True)
+        return Pool(pool_id, with_devices, slices, counters)
+
+
+def _pool_of(resource_slice: ResourceSlice) -> PoolId:
+    return PoolId(resource_slice.spec.driver, resource_slice.spec.pool.name)
+
+
+def _counters(slices: Iterable[ResourceSlice]) -> dict[str, Amounts] | None:
+    """Counter set -> counter -> nanos; None if two sets have one name."""
+    sets = [counter_set for resource_slice in slices for counter_set in resource_slice.spec.shared_counters]
+    counters = {one.name: {name: nanos_of(counter.value) for name, counter in one.counters.items()} for one in sets}
+    return counters if len(counters) == len(sets) else None
+
+
+def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice]) -> bool:
+    """Whether every counter that a device consumes is there."""
+    return all(
+        consumption.counter_set in counters and counters[consumption.counter_set].keys() >= consumption.counters.keys()
+        for resource_slice in slices
+        for device in resource_slice.spec.devices
+        for consumption in device.consumes_counters
+    )

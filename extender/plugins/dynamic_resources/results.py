@@ -1,0 +1,109 @@
+"""What was found, as an API object, and what it is worth.
+
+Opaque configuration for drivers is left out: nothing here reads it.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, createNodeSelector;
+framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.objects.devices import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.objects.node import Node
+from extender.objects.node_selectors import NAME_FIELD
+from extender.plugins.dynamic_resources.errors import AllocationError
+from extender.plugins.dynamic_resources.pools import Offer
+from extender.plugins.dynamic_resources.requests import Wish
+from extender.plugins.dynamic_resources.taken import Amounts
+
+MOST_ALTERNATIVES: Final = 8
+"""Upstream: resourceapi.FirstAvailableDeviceRequestMaxSize."""
+NOT_SHARED_YET: Final = ""
+"""The share id of a device that was found but not reserved."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A device for a wish, and what is taken of a shared one."""
+
+    wish: Wish
+    offer: Offer
+    consumed: Amounts
+
+
+def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -> AllocationResult:
+    """The claim's allocation on the node.
+
+    Raises:
+        AllocationError: a slice's node selector has a form that the API does not allow.
+    """
+    return AllocationResult(
+        devices=DeviceAllocationResult(results=[_result(pick) for pick in picks]),
+        node_selector=_node_selector(claim, [pick.offer for pick in picks], node),
+    )
+
+
+def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
+    """More for every alternative that was found earlier in a request's list."""
+    found = {result.request for result in allocation.devices.results}
+    return sum(
+        MOST_ALTERNATIVES - rank
+        for request in claim.spec.devices.requests
+        if request.exactly is None
+        for rank, alternative in enumerate(request.first_available)
+        if f"{request.name}/{alternative.name}" in found
+    )
+
+
+def _result(pick: Pick) -> DeviceRequestAllocationResult:
+    wish, device = pick.wish, pick.offer.device
+    return DeviceRequestAllocationResult(
+        request=wish.full_name,
+        driver=pick.offer.id.driver,
+        pool=pick.offer.id.pool,
+        device=pick.offer.id.device,
+        admin_access=True if wish.has_admin_access else None,
+        tolerations=list(wish.tolerations),
+        binding_conditions=device.binding_conditions,
+        binding_failure_conditions=device.binding_failure_conditions,
+        share_id=NOT_SHARED_YET if device.allow_multiple_allocations else None,
+        consumed_capacity={name: _quantity(nanos) for name, nanos in pick.consumed.items()},
+    )
+
+
+def _quantity(nanos: int) -> str:
+    whole, rest = divmod(nanos, 10**9)
+    return f"{nanos}n" if rest else str(whole)
+
+
+def _node_selector(claim: ResourceClaim, offers: Iterable[Offer], node: Node) -> NodeSelector | None:
+    """The nodes that can reach all the devices; None for all nodes."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for offer in offers:
+        where = offer.device if offer.slice.spec.per_device_node_selection else offer.slice.spec
+        if where.node_name is not None or offer.device.binds_to_node:
+            by_name = NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=[node.name])
+            return NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[by_name])])
+        terms = where.node_selector.node_selector_terms if where.node_selector is not None else []
+        if len(terms) > 1:
+            raise AllocationError(
+                f"create NodeSelector for claim {claim.metadata.name}: unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
+            )
+        for term in terms:
+            _add_new(fields, term.match_fields)
+            _add_new(expressions, term.match_expressions)
+    if not fields and not expressions:
+        return None
+    return NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=fields, match_expressions=expressions)])
+
+
+def _add_new(to: list[NodeSelectorRequirement], requirements: Iterable[NodeSelectorRequirement]) -> None:
+    for requirement in requirements:
+        same = (requirement.key, requirement.operator, frozenset(requirement.values))
+        if all(same != (other.key, other.operator, frozenset(other.values)) for other in to):
+            to.append(requirement)
