@@ -6,14 +6,13 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from api.http_protocol import limited_protocol
-from api.log import LOGGING
 from api.settings import Settings
 
 _SECONDS_TO_FINISH: Final = 5
 
 
 def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
-    """A server that is not started yet."""
+    """A server that is not started yet. Logging is as it was set up before."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -23,7 +22,7 @@ def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
             http=limited_protocol(settings),
             ws="none",
             lifespan="on",
-            log_config=LOGGING,
+            log_config=None,
             # The access log would hold the raw path of every probe and of every attempt to schedule a pod.
             access_log=False,
             # Nobody stands between kube-scheduler and us whose X-Forwarded-For could be trusted.

@@ -1,5 +1,6 @@
 """`reprieve serve`: the HTTP service."""
 
+import logging.config
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import typer
 
 from api.app import create_app
+from api.log import LOGGING
 from api.server import make_server
 from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError, read_settings
 from api.starting import open_engine
@@ -27,6 +29,7 @@ def serve(
     REPRIEVE_PREFIX.
     """
     settings = read_settings(host=host, port=port, state=state, config=config, prefix=prefix)
+    logging.config.dictConfig(LOGGING)
     # Opened before anything listens, so that what is wrong with the files is said in one line.
     engine = open_engine(settings)
     server = make_server(create_app(settings, lambda _: engine), settings)

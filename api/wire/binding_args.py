@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from msgspec import Raw
 
@@ -10,6 +10,8 @@ from api.json_limits import check_json
 from api.refusals import Refusal
 from api.wire.names import is_name, is_namespace, is_uid
 from api.wire.reading import members, read
+
+MAX_BYTES: Final = 64 * 1024
 
 
 @final
@@ -27,8 +29,10 @@ def read_binding_args(body: bytes) -> AskedBinding:
     """ExtenderBindingArgs. Every member is required: a binding without the UID could hit another pod of the same name.
 
     Raises:
-        Refusal: 400, see the table of bad input in the tests.
+        Refusal: 400 or 413, see the table of bad input in the tests.
     """
+    if len(body) > MAX_BYTES:
+        raise Refusal(413, f"a binding may have {MAX_BYTES} bytes")
     name, namespace, uid, node = members(body, "PodName", "PodNamespace", "PodUID", "Node")
     check_json(body)
     return AskedBinding(

@@ -1,0 +1,64 @@
+"""Engines that fail, wait or are not ready, which the real one does not do on demand."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.verbs import FilterResult, VerbError, Victims
+
+
+class FailingEngine:
+    """Raises such an exception from everything."""
+
+    def __init__(self, exc: Exception, is_ready: bool = True) -> None:
+        self._kind = type(exc)
+        self._text = str(exc)
+        self.is_ready = is_ready
+
+    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+        raise self._kind(self._text)
+
+    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+        raise self._kind(self._text)
+
+    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        raise self._kind(self._text)
+
+    def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        raise self._kind(self._text)
+
+    async def evaluate(self, scenario: Mapping[str, object]) -> dict[str, object]:
+        raise self._kind(self._text)
+
+
+class GateEngine(FailingEngine):
+    """Its evaluations wait until the gate opens; the verbs cannot say anything."""
+
+    def __init__(self) -> None:
+        super().__init__(VerbError("nothing"))
+        self._is_open = threading.Event()
+        self._callers = threading.Semaphore(0)
+
+    @classmethod
+    @contextmanager
+    def closed(cls) -> Iterator["GateEngine"]:
+        engine = cls()
+        try:
+            yield engine
+        finally:
+            engine.open()
+
+    def wait_for_callers(self, count: int) -> None:
+        for _ in range(count):
+            assert self._callers.acquire(timeout=10)
+
+    def open(self) -> None:
+        self._is_open.set()
+
+    async def evaluate(self, scenario: Mapping[str, object]) -> dict[str, object]:
+        self._callers.release()
+        await asyncio.to_thread(self._is_open.wait)
+        return {}

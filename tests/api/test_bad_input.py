@@ -1,0 +1,160 @@
+"""Whatever filter and prioritize are sent has one clear answer. The ids are the rows of the input matrix."""
+
+import json
+
+import pytest
+
+from api.openapi_examples import POD
+from tests.api.asking import asking, pod_with, with_node
+from tests.api.serving import Service, assert_is_refusal
+
+SECRET = "s3cr3t-in-the-request"
+VERBS = ["filter", "prioritize"]
+
+
+def pod_value(text: bytes) -> bytes:
+    """A call with this JSON in a field that the scheduler does not look at."""
+    return b'{"Pod":{"metadata":{"name":"p"},"spec":{"x":' + text + b'}},"Nodes":null,"NodeNames":["node-a1"]}'
+
+
+def nested(levels: int) -> bytes:
+    return b"[" * levels + b"]" * levels
+
+
+MALFORMED = {
+    "I1 not JSON": b"hello " + SECRET.encode(),
+    "I1 truncated": json.dumps(asking()).encode()[:-5],
+    "I1 trailing garbage": json.dumps(asking()).encode() + b" x",
+    "I1 a second value": json.dumps(asking()).encode() * 2,
+    "I1 BOM": b"\xef\xbb\xbf" + json.dumps(asking()).encode(),
+    "I1 UTF-16": json.dumps(asking()).encode("utf-16"),
+    "I1 UTF-32": json.dumps(asking()).encode("utf-32"),
+    "I1 invalid UTF-8": pod_value(b'"\xff\xfe"'),
+    "I1 surrogates in UTF-8": pod_value(b'"\xed\xa0\x80"'),
+    "I1 single quotes": b"{'Pod':1}",
+    "I1 control character": pod_value(b'"\n"'),
+    "I2 empty": b"",
+    "I2 blank": b" \r\n",
+    "I3 null": b"null",
+    "I3 array": b"[]",
+    "I3 string": b'"x"',
+    "I3 number": b"1",
+    "I4 NaN": pod_value(b"NaN"),
+    "I4 Infinity": pod_value(b"Infinity"),
+    "I4 -Infinity": pod_value(b"-Infinity"),
+    "I4 1e400": pod_value(b"1e400"),
+    "I4 -1e400": pod_value(b"-1e400"),
+    "I4 exponent of many digits": pod_value(b"1e99999999"),
+    "I4 5,000 digits": pod_value(b"1" * 5000),
+    "I4 5,000 decimals": pod_value(b"0." + b"1" * 5000),
+    "I4 31 characters": pod_value(b"1" * 31),
+    "I4 5,000 digits in a priority": json.dumps(asking(POD)).encode().replace(b'"priority": 1000', b'"priority": ' + b"9" * 5000),
+    "I4 leading zero": pod_value(b"01"),
+    "I5 depth 65": pod_value(nested(62)),
+    "I5 depth 1,001": pod_value(nested(1001)),
+    "I5 depth 100,000": pod_value(nested(100_000)),
+    "I5 depth 100,000 of objects": pod_value(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    "I5 depth 100,000 unclosed": b"[" * 100_000,
+    "I5 depth 1,001 in an unknown member": b'{"Unknown":' + nested(1001) + b"," + json.dumps(asking()).encode()[1:],
+    "I5 depth 100 in the list of nodes": b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":' + nested(100) + b',"items":[]}}',
+    "I24 lone surrogate": pod_value(b'"\\ud800"'),
+    "I24 lone low surrogate": pod_value(b'"\\udc00"'),
+    "I24 half a pair": pod_value(b'"\\ud800\\u0041"'),
+    "string of more than 2 MiB": pod_value(b'"' + b"x" * (2 * 2**20 + 1) + b'"'),
+}
+
+WRONG = {
+    "I7 no pod": {"Nodes": None, "NodeNames": ["node-a1"]},
+    "I7 null pod": asking(None),
+    "I8 pod is a string": asking(SECRET),
+    "I8 pod is a list": asking([]),
+    "I8 no name": asking({"metadata": {"namespace": "shop"}}),
+    "I8 empty name": asking({"metadata": {"name": ""}}),
+    "I8 no metadata": asking({}),
+    "I8 containers is a string": asking(pod_with(lambda pod: pod["spec"].update(containers=SECRET))),
+    "I8 priority is a string": asking(pod_with(lambda pod: pod["spec"].update(priority=SECRET))),
+    "I8 priority is a fraction": asking(pod_with(lambda pod: pod["spec"].update(priority=1.5))),
+    "I8 labels hold a number": asking(pod_with(lambda pod: pod["metadata"].update(labels={"a": 1}))),
+    "I9 other nodes by name than in full": {**with_node(), "NodeNames": ["node-a1"]},
+    "I12 null": asking(NodeNames=["node-a1", None]),
+    "I12 number": asking(NodeNames=["node-a1", 1]),
+    "I12 empty": asking(NodeNames=["node-a1", ""]),
+    "I12 300 characters": asking(NodeNames=["node-a1", "n" * 300]),
+    "I12 path": asking(NodeNames=["node-a1", "../x"]),
+    "I12 line feed": asking(NodeNames=["node-a1", "a\nb"]),
+    "I12 unicode": asking(NodeNames=["node-a1", "nœud"]),
+    "I12 capitals": asking(NodeNames=["node-a1", "Node"]),
+    "I12 names are an object": asking(NodeNames={}),
+    "I12 names are a string": asking(NodeNames="node-a1"),
+    "I12 in full: no name": with_node(metadata={}),
+    "I12 in full: line feed": with_node(metadata={"name": "a\nb"}),
+    "I12 in full: 300 characters": with_node(metadata={"name": "n" * 300}),
+    "nodes is a list": asking(Nodes=[]),
+    "items is an object": asking(Nodes={"items": {}}),
+    "an item is null": asking(Nodes={"items": [None]}),
+    "an item is a number": asking(Nodes={"items": [1]}),
+    "an item has labels of numbers": with_node(metadata={"name": "n", "labels": {"a": 1}}),
+    "I23 pod name of control characters": asking({"metadata": {"name": "p\r\nx: y"}}),
+    "I23 pod name of escapes": asking({"metadata": {"name": "\x1b[31mred"}}),
+    "I23 pod name of NUL": asking({"metadata": {"name": "a\x00b"}}),
+    "I23 pod name from right to left": asking({"metadata": {"name": "\u202egpj"}}),
+    "I23 namespace of emoji": asking({"metadata": {"name": "p", "namespace": "🙂"}}),
+}
+
+IN_NODES = {
+    "I4 5,000 digits": b"1" * 5000,
+    "I4 1e400": b"1e400",
+    "I5 depth 65": nested(61),
+    "I5 depth 100,000": nested(100_000),
+    "I1 invalid UTF-8": b'"\xff"',
+    "I24 lone surrogate": b'"\\ud800"',
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("body", MALFORMED.values(), ids=MALFORMED)
+def test_what_is_no_json_is_a_bad_request(example: Service, verb: str, body: bytes) -> None:
+    answer = example.call(verb, body)
+
+    assert_is_refusal(answer, 400)
+    assert SECRET not in answer.text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
+def test_what_breaks_the_schema_is_a_bad_request(example: Service, verb: str, body: object) -> None:
+    answer = example.call(verb, body)
+
+    assert_is_refusal(answer, 400)
+    assert SECRET not in answer.text
+
+
+@pytest.mark.parametrize("text", IN_NODES.values(), ids=IN_NODES)
+def test_the_limits_hold_inside_of_nodes_too(example: Service, text: bytes) -> None:
+    node = b'{"metadata":{"name":"fresh-node"},"spec":{"x":' + text + b"}}"
+
+    answer = example.call("filter", b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[' + node + b"]}}")
+
+    assert_is_refusal(answer, 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        pytest.param(WRONG["I12 null"], "[1]", id="null"),
+        pytest.param(WRONG["I12 path"], "NodeNames[1]", id="path"),
+        pytest.param(asking(Nodes={"items": [{"metadata": {"name": "n"}}, 1]}), "Nodes.items[1]", id="in full"),
+    ],
+)
+def test_a_refusal_tells_the_place_of_a_wrong_name(example: Service, body: object, place: str) -> None:
+    assert place in example.call("filter", body).json()["message"]
+
+
+def test_nesting_up_to_the_limit_is_accepted(example: Service) -> None:
+    assert example.call("filter", pod_value(nested(61))).status_code == 200
+
+
+def test_brackets_and_digits_inside_of_strings_do_not_count(example: Service) -> None:
+    text = json.dumps("[{" * 1000 + '\\"' + "9" * 5000 + "1e400 \\\\").encode()
+
+    assert example.call("filter", pod_value(text)).status_code == 200

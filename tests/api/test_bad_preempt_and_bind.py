@@ -1,0 +1,210 @@
+"""Whatever preempt and bind are sent has one clear answer. The ids are the rows of the input matrix."""
+
+import threading
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from api.openapi_examples import BINDING, POD
+from api.settings import EXAMPLE_CLUSTER
+from tests.api.serving import Service, assert_is_refusal
+
+CLUSTER = yaml.safe_load(EXAMPLE_CLUSTER.read_text())["items"]
+PODS = {item["metadata"]["name"]: item for item in CLUSTER if item["kind"] == "Pod"}
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+
+
+def uid(name: str) -> str:
+    return str(PODS[name]["metadata"]["uid"])
+
+
+def victims(*names: str, violations: object = 0) -> dict[str, object]:
+    return {"Pods": [{"UID": uid(name)} for name in names], "NumPDBViolations": violations}
+
+
+def asking(by_uid: object = None, in_full: object = None, pod: object = POD) -> dict[str, object]:
+    return {"Pod": pod, "NodeNameToVictims": in_full, "NodeNameToMetaVictims": by_uid}
+
+
+GOOD = {"node-a2": victims("report-00", "report-01")}
+
+
+def chosen(service: Service, body: object) -> dict[str, Any]:
+    answer = service.call("preempt", body)
+    assert answer.status_code == 200, answer.text
+    by_node: dict[str, Any] = answer.json()["NodeNameToMetaVictims"]
+    return by_node
+
+
+WRONG = {
+    "not JSON": b"{",
+    "null": b"null",
+    "array": b"[]",
+    "I41 different nodes": asking(GOOD, {"node-a3": {"Pods": [PODS["report-02"]]}}),
+    "I44 one pod on two nodes": asking({**GOOD, "node-a3": victims("report-00")}),
+    "I47 negative": asking({"node-a2": victims("report-00", violations=-1)}),
+    "I47 fraction": asking({"node-a2": victims("report-00", violations=1.5)}),
+    "I47 too large": asking({"node-a2": victims("report-00", violations=2**63)}),
+    "I47 string": asking({"node-a2": victims("report-00", violations="3")}),
+    "I47 true": asking({"node-a2": victims("report-00", violations=True)}),
+    "no pod": asking(GOOD, pod=None),
+    "pod without name": asking(GOOD, pod={"metadata": {}}),
+    "node name": asking({"../x": victims("report-00")}),
+    "nodes are a list": asking([]),
+    "victims are a list": asking({"node-a2": []}),
+    "pods are an object": asking({"node-a2": {"Pods": {}}}),
+    "a victim is a string": asking({"node-a2": {"Pods": ["x"]}}),
+    "a UID is a number": asking({"node-a2": {"Pods": [{"UID": 1}]}}),
+    "deep": b'{"Pod":{"metadata":{"name":"p"}},"NodeNameToMetaVictims":{"n":{"x":' + b"[" * 1001 + b"]" * 1001 + b"}}}",
+}
+
+
+@pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
+def test_what_preempt_cannot_read_is_a_bad_request(example: Service, body: object) -> None:
+    assert_is_refusal(example.call("preempt", body), 400)
+
+
+@pytest.mark.parametrize("body", [asking(), {"Pod": POD}, asking({}), asking(in_full={})], ids=["nulls", "absent", "by UID", "in full"])
+def test_i40_without_candidates_there_is_an_empty_map(example: Service, body: object) -> None:
+    assert example.call("preempt", body).content == b'{"NodeNameToMetaVictims":{}}'
+
+
+def test_i41_of_two_forms_for_the_same_nodes_the_uids_count(example: Service) -> None:
+    in_full = {"node-a2": {"Pods": [PODS["report-00"], PODS["report-01"]], "NumPDBViolations": 0}}
+
+    assert chosen(example, asking(GOOD, in_full)) == chosen(example, asking(GOOD))
+
+
+def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
+    in_full = {"node-a2": {"Pods": [PODS["report-00"], PODS["report-01"]], "NumPDBViolations": 0}}
+
+    assert chosen(example, asking(in_full=in_full)) == chosen(example, asking(GOOD))
+    assert chosen(example, asking(GOOD))["node-a2"]["Pods"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(None, id="I42 the node"),
+        pytest.param({"Pods": None, "NumPDBViolations": 0}, id="I42 its pods"),
+        pytest.param({"Pods": [None]}, id="I42 a pod"),
+        pytest.param({"Pods": [{"UID": UNKNOWN}]}, id="I45 unknown UID"),
+        pytest.param({"Pods": [{"UID": None}]}, id="I45 no UID"),
+        pytest.param({"Pods": [{}]}, id="I45 UID absent"),
+        pytest.param(victims("db-0"), id="I46 victim of the same priority"),
+        pytest.param(victims("report-03"), id="victim on another node"),
+    ],
+)
+def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(example: Service, value: object) -> None:
+    answer = chosen(example, asking({"node-a3": value, **GOOD}))
+
+    assert list(answer) == ["node-a2"]
+
+
+def test_i43_a_victim_that_is_named_twice_counts_once(example: Service) -> None:
+    twice = {"node-a2": victims("report-00", "report-01", "report-00")}
+
+    assert chosen(example, asking(twice)) == chosen(example, asking(GOOD))
+
+
+def test_i45_an_unknown_node_is_left_out(example: Service) -> None:
+    assert chosen(example, asking({"new-node": {"Pods": [{"UID": UNKNOWN}]}})) == {}
+
+
+def test_i46_a_pod_that_must_not_preempt_gets_no_victims(example: Service) -> None:
+    pod = deepcopy(POD)
+    pod["spec"]["preemptionPolicy"] = "Never"
+
+    assert chosen(example, asking(GOOD, pod=pod)) == {}
+
+
+def test_i47_the_number_of_violations_is_counted_anew(example: Service) -> None:
+    answer = chosen(example, asking({"node-a2": victims("report-00", "report-01", violations=17)}))
+
+    assert answer["node-a2"]["NumPDBViolations"] == 0
+
+
+def test_i48_added_victims_are_pods_of_lower_priority_on_that_node(example: Service) -> None:
+    answer = chosen(example, asking({"node-a2": {"Pods": [], "NumPDBViolations": 0}}))
+
+    added = {entry["UID"] for entry in answer["node-a2"]["Pods"]}
+    possible = {
+        pod["metadata"]["uid"] for pod in PODS.values() if pod["spec"].get("nodeName") == "node-a2" and pod["spec"]["priority"] < 1000
+    }
+    assert added
+    assert added <= possible
+
+
+def test_i49_a_node_where_nobody_has_to_go_is_left_out(example: Service) -> None:
+    room = {"node-a1": {"Pods": [], "NumPDBViolations": 0}}
+
+    assert chosen(example, asking(room)) == {}
+
+
+def test_members_of_victims_are_known_in_any_case(example: Service) -> None:
+    (node,) = GOOD
+    by_uid = {node: {"pods": [{"uid": uid("report-00")}, {"Uid": uid("report-01")}], "numpdbviolations": 0}}
+
+    assert chosen(example, {"pod": POD, "nodeNameToMetaVictims": by_uid}) == chosen(example, asking(GOOD))
+
+
+BAD_BINDINGS: dict[str, object] = {
+    "not JSON": b"{",
+    "null": b"null",
+    "I50 no UID": {key: value for key, value in BINDING.items() if key != "PodUID"},
+    "I50 null UID": BINDING | {"PodUID": None},
+    "I50 empty UID": BINDING | {"PodUID": ""},
+    "I50 no name": BINDING | {"PodName": None},
+    "I50 no namespace": BINDING | {"PodNamespace": ""},
+    "I50 no node": BINDING | {"Node": ""},
+    "I50 UID is a number": BINDING | {"PodUID": 7},
+    "I51 name climbs": BINDING | {"PodName": "../secrets"},
+    "I51 name with query": BINDING | {"PodName": "p?x"},
+    "I51 name with fragment": BINDING | {"PodName": "p#x"},
+    "I51 escaped slash": BINDING | {"PodName": "p%2fx"},
+    "I51 line feed": BINDING | {"PodName": "p\nx"},
+    "I51 name of 254 characters": BINDING | {"PodName": "p" * 254},
+    "I51 namespace climbs": BINDING | {"PodNamespace": "../x"},
+    "I51 namespace with dot": BINDING | {"PodNamespace": "a.b"},
+    "I51 namespace of 64 characters": BINDING | {"PodNamespace": "n" * 64},
+    "I51 node climbs": BINDING | {"Node": "../x"},
+    "I51 UID with slash": BINDING | {"PodUID": "a/b"},
+    "I51 UID of 129 characters": BINDING | {"PodUID": "a" * 129},
+}
+
+
+@pytest.mark.parametrize("body", BAD_BINDINGS.values(), ids=BAD_BINDINGS)
+def test_what_bind_cannot_read_is_a_bad_request(example: Service, body: object) -> None:
+    assert_is_refusal(example.call("bind", body), 400)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({}, id="I52 the pod is unknown"),
+        pytest.param({"PodName": "web-6", "PodUID": UNKNOWN}, id="I53 another UID"),
+        pytest.param({"PodName": "web-0", "PodUID": uid("web-0"), "Node": "node-b1"}, id="I55 bound elsewhere"),
+        pytest.param({"PodName": "web-6", "PodUID": uid("web-6"), "Node": "new-node"}, id="I56 the node is unknown"),
+    ],
+)
+def test_a_binding_that_does_not_happen_says_so_in_words(example: Service, change: dict[str, str]) -> None:
+    answer = example.call("bind", BINDING | change)
+
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["Error"]
+    assert len(answer.json()["Error"]) > 20
+
+
+def test_i58_two_same_bindings_at_once_get_the_same_answer(example: Service) -> None:
+    answers: list[bytes] = []
+    threads = [threading.Thread(target=lambda: answers.append(example.call("bind", BINDING).content)) for _ in range(2)]
+    run: Callable[[threading.Thread], None]
+    for run in (threading.Thread.start, threading.Thread.join):
+        for thread in threads:
+            run(thread)
+
+    assert len(answers) == 2
+    assert answers[0] == answers[1]

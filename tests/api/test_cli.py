@@ -1,0 +1,183 @@
+"""The `reprieve` command, run as people run it."""
+
+import gzip
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from api.openapi_examples import BY_NAME, SCENARIO
+from extender import __version__
+from extender.config import Configuration, load, written
+from tests.parity.cases import FOLDER
+from tests.parity.compare import differences
+
+ROOT = Path(__file__).parents[2]
+
+
+def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "api.cli", *arguments]
+    return subprocess.run(command, check=False, input=given, capture_output=True, cwd=ROOT, env={"PATH": "", **environment}, timeout=120)
+
+
+def lines_of(*scenarios: object) -> bytes:
+    return b"".join(json.dumps(scenario).encode() + b"\n" for scenario in scenarios)
+
+
+def test_version() -> None:
+    assert reprieve("--version").stdout.decode() == f"reprieve {__version__}\n"
+
+
+def test_print_config_spells_out_every_default() -> None:
+    printed = reprieve("print-config").stdout
+
+    assert yaml.safe_load(printed) == written(Configuration.default())
+    assert load(printed) == Configuration.default()
+
+
+def test_print_config_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: gpu}]\n")
+
+    assert yaml.safe_load(reprieve("print-config", "--config", str(path)).stdout)["profiles"][0]["schedulerName"] == "gpu"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "why"),
+    [
+        pytest.param(["serve", "--state", "FILE"], None, "no such file", id="no state"),
+        pytest.param(["serve", "--state", "FILE"], "kind: [", "state file", id="bad state"),
+        pytest.param(["serve", "--config", "FILE"], None, "no such file", id="no configuration"),
+        pytest.param(["serve", "--config", "FILE"], "a: 1", "'Kind' is missing", id="no configuration at all"),
+        pytest.param(
+            ["serve", "--config", "FILE"],
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n",
+            "parallelism: Invalid value: 0",
+            id="bad value",
+        ),
+        pytest.param(
+            ["serve", "--config", "FILE"],
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+            "profiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]\n",
+            "Nope",
+            id="unknown plugin",
+        ),
+        pytest.param(["serve", "--port", "99999"], None, "--port", id="bad port"),
+        pytest.param(["serve", "--host", "192.0.2.1"], None, "cannot listen on 192.0.2.1:", id="not our address"),
+        pytest.param(["print-config", "--config", "FILE"], "a: 1", "'Kind' is missing", id="print-config"),
+        pytest.param(["evaluate", "FILE"], None, "no such file", id="no scenarios"),
+        pytest.param(["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing", id="evaluate with bad configuration"),
+    ],
+)
+def test_what_keeps_a_command_from_starting_is_said_in_one_line(tmp_path: Path, arguments: list[str], text: str | None, why: str) -> None:
+    path = tmp_path / "file"
+    if text is not None:
+        path.write_text(text)
+
+    done = reprieve(*(str(path) if argument == "FILE" else argument for argument in arguments))
+
+    assert done.returncode == 1
+    error = done.stderr.decode()
+    assert error.startswith("reprieve: ")
+    assert why in error
+    assert error.count("\n") == 1
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["scenario", "object with a scenario"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
+def test_evaluate_reads_scenarios_from_files(tmp_path: Path, wrapped: bool, packed: bool) -> None:
+    path = tmp_path / "scenarios"
+    data = lines_of({"scenario": SCENARIO} if wrapped else SCENARIO)
+    path.write_bytes(gzip.compress(data) if packed else data)
+
+    done = reprieve("evaluate", str(path))
+
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert answer["id"] == SCENARIO["id"]
+    assert answer["filter"]["node-a2"] == {"code": "Success"}
+    assert answer["filter"]["node-a9"]["reasons"] == ["Insufficient cpu", "Insufficient memory"]
+
+
+def test_evaluate_goes_on_after_a_bad_line() -> None:
+    bad = [b"{", b"[]", b'{"scenario":1}', b'{"id":"x"}', b'{"pod":{"metadata":{"name":"p"}},"objects":{"cows":[]}}', b'{"pod":{"spec":7}}']
+    data = b"\n".join([lines_of(SCENARIO).strip(), b"", *bad, lines_of({**SCENARIO, "id": "last"}).strip()])
+
+    done = reprieve("evaluate", "-", given=data)
+
+    assert done.returncode == 1
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [SCENARIO["id"], "last"]
+    reported = [int(re.match(r"line (\d+): ..", line)[1]) for line in done.stderr.decode().splitlines()]  # type: ignore[index]
+    assert reported == [3, 4, 5, 6, 7, 8]
+
+
+def test_evaluate_takes_the_configuration_for_scenarios_that_bring_none(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]\n"
+    )
+
+    done = reprieve("evaluate", "-", "--config", str(path), given=lines_of(SCENARIO))
+
+    assert json.loads(done.stdout)["filter"]["node-a9"] == {"code": "Success"}
+
+
+def test_evaluate_answers_recorded_scenarios_as_the_real_scheduler_did() -> None:
+    done = reprieve("evaluate", str(FOLDER / "unschedulable.jsonl.gz"))
+
+    answers: dict[str, Any] = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    with gzip.open(FOLDER / "unschedulable.jsonl.gz") as lines:
+        expected = [json.loads(line)["expected"] for line in lines]
+    assert done.returncode == 0
+    assert len(answers) == len(expected)
+    for one in expected:
+        assert differences(one, answers[one["id"]])["filter"] == []
+
+
+def test_evaluate_ends_quietly_when_nobody_reads_on() -> None:
+    command = f"{sys.executable} -m api.cli evaluate {FOLDER}/resources.jsonl.gz | /usr/bin/head -c 1"
+
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, cwd=ROOT, timeout=120)
+
+    assert (done.stdout, done.stderr) == (b"{", b"")
+
+
+def test_serve_answers_until_it_is_told_to_stop() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--prefix", "/sched"], stderr=subprocess.PIPE, cwd=ROOT, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            first = process.stderr.readline()
+            address = re.search(r"reprieve answers for the example cluster on (http://\S+/sched)\n", first)
+            assert address, first
+            answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=20)
+
+    assert answer.json()["NodeNames"] == ["node-a1"]
+    assert process.returncode in (0, -signal.SIGTERM)
+    assert "Application shutdown complete" in log
+    assert "Traceback" not in log
+
+
+def test_serve_says_when_its_port_is_taken(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = reprieve("serve", "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == 1
+    error = done.stderr.decode()
+    assert re.fullmatch(r"reprieve: cannot listen on 127.0.0.1:\d+: address already in use; choose another --host or --port\n", error)

@@ -1,0 +1,35 @@
+"""The health paths answer as those of Kubernetes' own components do."""
+
+import pytest
+
+from tests.api.serving import Service, assert_is_refusal
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/healthz/ping", "/readyz/engine", "/livez?exclude=ping"])
+def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
+    answer = example.client.get(path)
+
+    assert (answer.status_code, answer.text) == (200, "ok")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        pytest.param("verbose", "[+]ping ok\n[+]engine ok\nreadyz check passed\n", id="verbose"),
+        pytest.param("verbose&exclude=engine", "[+]ping ok\n[+]engine excluded: ok\nreadyz check passed\n", id="excluded"),
+        pytest.param(
+            "verbose&exclude=b&exclude=a",
+            '[+]ping ok\n[+]engine ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
+            id="unknown excluded",
+        ),
+    ],
+)
+def test_every_check_is_listed_on_request(example: Service, query: str, text: str) -> None:
+    assert example.client.get(f"/readyz?{query}").text == text
+
+
+@pytest.mark.parametrize("path", ["/healthz/nope", "/livez/engine", "/healthz/", "/readyz/ping/x"])
+def test_an_unknown_check_is_not_found(example: Service, path: str) -> None:
+    assert_is_refusal(example.client.get(path), 404)

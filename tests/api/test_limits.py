@@ -1,0 +1,142 @@
+"""Size, type, time and number of requests are bounded, and every refusal is told before the connection closes."""
+
+import json
+import logging
+import threading
+
+import pytest
+
+from api.openapi_examples import BY_NAME
+from tests.api.fake_engines import GateEngine
+from tests.api.raw_http import assert_refused, connected, head, post
+from tests.api.serving import JSON, Service, assert_is_refusal, serving
+
+FILTER = "/extender/filter"
+CALL = json.dumps(BY_NAME).encode()
+
+
+def test_i26_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(example: Service) -> None:
+    with connected(example.port) as connection:
+        connection.send(head(FILTER, Content_Length=10**12))
+        answer = connection.answer()
+
+        assert_refused(answer, 413)
+        assert answer.headers["connection"] == "close"
+        assert connection.is_closed()
+
+
+def test_i26_a_body_that_turns_out_too_large_is_refused_while_it_is_read(tight: Service) -> None:
+    with connected(tight.port) as connection:
+        connection.send(head(FILTER, Transfer_Encoding="chunked"))
+        for _ in range(11):
+            connection.send(b"3e8\r\n" + b" " * 1000 + b"\r\n")
+        answer = connection.answer()
+
+    assert_refused(answer, 413)
+    assert answer.headers["connection"] == "close"
+
+
+def test_i26_after_100_megabytes_the_next_call_is_answered(example: Service) -> None:
+    refused = example.call("filter", b" " * 10**8 + b"x")
+    unreadable = example.call("filter", b'{"Pod":' + b"[" * 10**8)
+
+    assert_is_refusal(refused, 400)
+    assert_is_refusal(unreadable, 400)
+    assert example.call("filter", BY_NAME).status_code == 200
+
+
+def test_i26_a_hundred_megabytes_of_tiny_values_are_refused(example: Service) -> None:
+    body = b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"items":[' + b"1," * (5 * 10**7) + b"1]}}"
+
+    assert_is_refusal(example.call("filter", body), 413)
+
+
+def test_i26_a_client_that_sends_on_gets_the_refusal_too(tight: Service) -> None:
+    assert_is_refusal(tight.call("filter", b" " * 3_000_000), 413)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate, gzip"])
+def test_i28_an_encoded_body_is_refused(example: Service, encoding: str) -> None:
+    assert_refused(post(example.port, FILTER, b"\x1f\x8b" + bytes(100), Content_Encoding=encoding), 415)
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", None])
+def test_i29_another_content_type_is_refused(example: Service, content_type: str | None) -> None:
+    assert_refused(post(example.port, FILTER, CALL, Content_Type=content_type), 415)
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON ;x=y"])
+def test_json_is_accepted_however_it_is_spelt(example: Service, content_type: str) -> None:
+    assert post(example.port, FILTER, CALL, Content_Type=content_type).status == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
+def test_i30_another_method_is_refused(example: Service, method: str, verb: str) -> None:
+    answer = example.client.request(method, f"/extender/{verb}")
+
+    assert_is_refusal(answer, 405)
+    assert answer.headers["allow"] == "POST"
+
+
+def test_i30_head_is_refused_without_a_body(example: Service) -> None:
+    answer = example.client.head(FILTER)
+
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (405, "POST", b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/filter", "/extender", "/extender/", "/extender/filter/", "//extender/filter", "/extender//filter", "/extender/%2e%2e/filter",
+     "/extender/../filter", "/extender/Filter", "/extender/filter%00", "/extender/filter%2f", "/docs", "/nope"],
+)  # fmt: skip
+def test_i31_another_path_is_not_found_and_never_redirected(example: Service, path: str) -> None:
+    assert_refused(post(example.port, path, CALL), 404)
+
+
+def test_a_refusal_before_the_body_closes_the_connection(example: Service) -> None:
+    with connected(example.port) as connection:
+        connection.send(head(FILTER, method="PUT", Content_Length=1000))
+        answer = connection.answer()
+
+        assert (answer.status, answer.headers["connection"]) == (405, "close")
+        assert connection.is_closed()
+
+
+def test_i33_large_bodies_can_be_switched_off_and_the_log_tells_how_to_do_without(tight: Service, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "api"):
+        assert_is_refusal(tight.call("filter", CALL + b" " * 10_000), 413)
+
+    assert "set nodeCacheCapable: true" in caplog.text
+
+
+def test_all_bodies_together_are_bounded(tight: Service) -> None:
+    with connected(tight.port) as first, connected(tight.port) as second:
+        first.send(head(FILTER, Content_Length=9000) + b" " * 8999)
+        second.send(head(FILTER, Content_Length=9000) + b" " * 8999)
+        codes = {first.answer().status, second.answer().status}
+
+    assert codes == {408, 503}
+    assert tight.call("filter", CALL).status_code == 200
+
+
+def test_more_requests_than_can_be_answered_are_sent_away_at_once_but_health_is_told() -> None:
+    with GateEngine.closed() as engine, serving(lambda _: engine, max_in_flight=1) as service:
+        waiting = threading.Thread(target=service.post, args=("/v1/evaluate", b"{}"))
+        waiting.start()
+        engine.wait_for_callers(1)
+        answer = service.call("filter", CALL)
+        health = service.client.get("/readyz")
+        engine.open()
+        waiting.join()
+
+        assert_is_refusal(answer, 503)
+        assert answer.headers["retry-after"] == "1"
+        assert health.status_code == 200
+
+
+def test_answers_tell_nothing_about_the_server(example: Service) -> None:
+    answer = example.client.post(FILTER, content=CALL, headers=JSON)
+
+    assert "server" not in answer.headers
+    assert "transfer-encoding" not in answer.headers

@@ -1,0 +1,142 @@
+"""A node whose bytes did not change is the very same object, and is never decoded again."""
+
+import threading
+
+import pytest
+from msgspec import Raw
+
+from api.node_bodies import NodeBodies
+from api.refusals import Refusal
+
+
+def body(name: str, version: int = 0) -> Raw:
+    return Raw(f'{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}}}}'.encode())
+
+
+def test_unchanged_bytes_are_the_same_node() -> None:
+    known = NodeBodies()
+    first = known.nodes_of([body("a"), body("b")])
+
+    again = known.nodes_of([body("b"), body("a")])
+
+    assert again[0] is first[1]
+    assert again[1] is first[0]
+
+
+def test_changed_bytes_are_another_node_and_only_that_one() -> None:
+    known = NodeBodies()
+    first = known.nodes_of([body("a"), body("b")])
+
+    again = known.nodes_of([body("a", 1), body("b")])
+
+    assert again[0].metadata.resource_version == "1"
+    assert again[1] is first[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"a"}}', id="type first"),
+        pytest.param(b'{"metadata":{"labels":{},"name":"a"}}', id="name later"),
+        pytest.param(b' { "metadata" : { "name" : "a" } }', id="blanks"),
+        pytest.param(b'{"metadata":{"name":"\\u0061"}}', id="escaped"),
+        pytest.param(b'{"metadata":{"name":"b","name":"a"}}', id="name twice"),
+        pytest.param(b'{"metadata":{"name":"a"},"spec":{"taints":null},"status":{"images":null}}', id="nulls"),
+    ],
+)
+def test_however_it_is_written_it_is_recognised(text: bytes) -> None:
+    known = NodeBodies()
+    (first,) = known.nodes_of([Raw(text)])
+
+    (again,) = known.nodes_of([Raw(text)])
+
+    assert first.name == "a"
+    assert again is first
+
+
+def test_a_node_is_what_its_last_name_says() -> None:
+    known = NodeBodies()
+    known.nodes_of([body("b")])
+
+    (node,) = known.nodes_of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')])
+
+    assert node.name == "a"
+
+
+def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> None:
+    known = NodeBodies(max_nodes=3)
+    (a,) = known.nodes_of([body("a")])
+    (b,) = known.nodes_of([body("b")])
+    known.nodes_of([body("a")])
+    known.nodes_of([body("c"), body("d")])
+
+    assert len(known) == 3
+    assert known.nodes_of([body("a")])[0] is a
+    assert known.nodes_of([body("b")])[0] is not b
+
+
+def test_the_bytes_of_remembered_nodes_are_bounded() -> None:
+    known = NodeBodies(max_bytes=10 * len(body("n-00")))
+
+    known.nodes_of([body(f"n-{number:02d}") for number in range(50)])
+
+    assert len(known) == 10
+
+
+def test_a_changed_node_replaces_the_old_one() -> None:
+    known = NodeBodies(max_bytes=2 * len(body("a")))
+
+    for version in range(10):
+        known.nodes_of([body("a", version), body("b", version)])
+
+    assert len(known) == 2
+
+
+def test_the_bytes_of_the_call_are_not_kept() -> None:
+    known = NodeBodies()
+    text = bytearray(b'{"metadata":{"name":"a"}}')
+    (first,) = known.nodes_of([Raw(text)])
+    text[:] = b" " * len(text)
+
+    assert known.nodes_of([Raw(b'{"metadata":{"name":"a"}}')])[0] is first
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"null", 400),
+        (b"[]", 400),
+        (b"{}", 400),
+        (b'{"metadata":{"name":"A"}}', 400),
+        (b'{"metadata":{"name":1}}', 400),
+        (b'{"metadata":{"name":"a"},"x":' + b"[" * 70 + b"]" * 70 + b"}", 400),
+        (b'{"metadata":{"name":"a"},"x":"' + b"x" * 5 * 2**20 + b'"}', 413),
+    ],
+)
+def test_what_is_no_node_is_refused_with_its_place(text: bytes, code: int) -> None:
+    with pytest.raises(Refusal, match=r"items\[1\]|nested") as refused:
+        NodeBodies().nodes_of([body("a"), Raw(text)])
+
+    assert refused.value.code == code
+
+
+def test_several_threads_may_use_it() -> None:
+    known = NodeBodies(max_nodes=20)
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for step in range(200):
+                names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
+                assert [node.name for node in known.nodes_of([body(name, step % 3) for name in names])] == names
+        except BaseException as exc:
+            failures.append(exc)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not failures
+    assert len(known) <= 20

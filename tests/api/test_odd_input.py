@@ -1,0 +1,219 @@
+"""What filter and prioritize can read has an answer with 200, however odd it is. The ids are the rows of the input matrix."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from api.openapi_examples import POD
+from tests.api.asking import asking, pod_with, pod_with_requests, with_node
+from tests.api.serving import Service
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"Pod":{"metadata":{"name":"p"}},"NodeNames":["node-b1"],"NodeNames":["node-a1"]}', id="top"),
+        pytest.param(b'{"Pod":{"metadata":{"name":"?"},"metadata":{"name":"p"}},"NodeNames":["node-a1"]}', id="inside"),
+    ],
+)
+def test_i6_of_duplicate_keys_the_last_one_counts(example: Service, body: bytes) -> None:
+    assert example.call("filter", body).json()["NodeNames"] == ["node-a1"]
+
+
+def test_i8_a_pod_without_uid_is_accepted(example: Service) -> None:
+    answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].pop("uid"))))
+
+    assert (answer.status_code, answer.json()["Error"]) == (200, "")
+
+
+def test_i9_both_forms_of_the_same_nodes_are_answered_in_both_forms(example: Service) -> None:
+    body = with_node()
+    answer = example.call("filter", {**body, "NodeNames": ["fresh-node"]}).json()
+
+    assert answer["NodeNames"] == ["fresh-node"]
+    assert answer["Nodes"] == {"metadata": {}, "items": body["Nodes"]["items"]}  # type: ignore[index]
+
+
+@pytest.mark.parametrize("body", [{"Pod": POD}, {"Pod": POD, "Nodes": None, "NodeNames": None}], ids=["absent", "null"])
+def test_i10_without_nodes_there_is_an_error_in_words(example: Service, body: object) -> None:
+    answer = example.call("filter", body)
+
+    assert (answer.status_code, answer.json()["Error"]) == (200, "neither nodes nor nodeNames given")
+    assert example.call("prioritize", body).json() == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "names", "kept"),
+    [
+        pytest.param(None, [], {"Nodes": None, "NodeNames": []}, id="by name"),
+        pytest.param({"items": []}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}, id="in full"),
+        pytest.param({"metadata": {}, "items": None}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}, id="Go's none"),
+    ],
+)
+def test_i11_no_nodes_are_answered_by_empty_lists(example: Service, nodes: object, names: object, kept: dict[str, object]) -> None:
+    answer = example.call("filter", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json()
+
+    assert answer == {**kept, "FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
+    assert example.call("prioritize", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json() == []
+
+
+def test_i13_a_node_that_is_named_twice_counts_once(example: Service) -> None:
+    names = ["node-c3", "node-a1", "node-c3", "node-a1", "node-b1"]
+
+    assert example.call("filter", asking(NodeNames=names)).json()["NodeNames"] == ["node-c3", "node-a1", "node-b1"]
+    assert [entry["Host"] for entry in example.call("prioritize", asking(NodeNames=names)).json()] == ["node-c3", "node-a1", "node-b1"]
+
+
+def test_i13_a_node_that_is_sent_twice_counts_once(example: Service) -> None:
+    body = with_node()
+    (node,) = body["Nodes"]["items"]  # type: ignore[index]
+    other = {**node, "metadata": {"name": "other-node"}}
+    again = {**node, "spec": {"unschedulable": True}}
+
+    answer = example.call("filter", {**body, "Nodes": {"items": [node, other, again]}}).json()
+
+    assert answer["Nodes"]["items"] == [node, other]
+
+
+def test_i14_an_unknown_node_fails_in_a_way_that_preemption_could_change(example: Service) -> None:
+    answer = example.call("filter", asking(NodeNames=["node-a1", "new-node"])).json()
+
+    assert answer["NodeNames"] == ["node-a1"]
+    assert answer["FailedNodes"] == {"new-node": "node not known to the extender yet"}
+    assert example.call("prioritize", asking(NodeNames=["new-node", "node-a1"])).json()[0] == {"Host": "new-node", "Score": 0}
+
+
+def test_i15_so_do_all_nodes_when_none_is_known(example: Service) -> None:
+    answer = example.call("filter", asking(NodeNames=["x", "y"])).json()
+
+    assert (answer["NodeNames"], set(answer["FailedNodes"]), answer["Error"]) == ([], {"x", "y"}, "")
+
+
+@pytest.mark.parametrize("cpu", ["10 GB", "1e", "−1", "1E+1000000", "1" * 5000, "", "NaN"])
+def test_i16_a_node_whose_capacity_cannot_be_read_fails_alone(example: Service, cpu: str) -> None:
+    body = with_node(status={"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}})
+    body["Nodes"]["items"].append(with_node()["Nodes"]["items"][0] | {"metadata": {"name": "good-node"}})  # type: ignore[index]
+
+    answer = example.call("filter", body).json()
+
+    assert [node["metadata"]["name"] for node in answer["Nodes"]["items"]] == ["good-node"]
+    assert set(answer["FailedNodes"]) == {"fresh-node"}
+
+
+@pytest.mark.parametrize(
+    "cpu",
+    [
+        pytest.param("10 GB", id="I17 no quantity"),
+        pytest.param("1E+1000000", id="I17 out of all bounds"),
+        pytest.param("-1", id="I18 negative"),
+    ],
+)
+def test_a_request_that_is_no_quantity_is_an_error_that_names_the_field(example: Service, cpu: str) -> None:
+    body = asking(pod_with_requests(cpu=cpu))
+
+    answer = example.call("filter", body)
+
+    assert answer.status_code == 200
+    assert "spec.containers[0].resources.requests[cpu]" in answer.json()["Error"]
+    assert answer.json()["NodeNames"] is None
+    assert example.call("prioritize", body).json() == [{"Host": "node-a1", "Score": 0}]
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        pytest.param({"key": "disk", "operator": "Near", "values": ["ssd"]}, id="operator"),
+        pytest.param({"key": "disk", "operator": "Gt", "values": ["many"]}, id="value of Gt"),
+    ],
+)
+def test_i19_a_node_affinity_term_that_cannot_be_read_matches_nothing(example: Service, requirement: object) -> None:
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+    pod = pod_with(lambda pod: pod["spec"].update(affinity={"nodeAffinity": affinity}))
+
+    answer = example.call("filter", asking(pod))
+
+    assert answer.status_code == 200
+    assert answer.json()["FailedAndUnresolvableNodes"] == {"node-a1": "node(s) didn't match Pod's node affinity/selector"}
+
+
+def test_i20_a_pod_affinity_selector_that_cannot_be_read_fails_all_nodes(example: Service) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["web"]}]}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+    pod = pod_with(lambda pod: pod["spec"].update(affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}))
+
+    answer = example.call("filter", asking(pod, NodeNames=["node-a1", "node-b1"])).json()
+
+    assert set(answer["FailedAndUnresolvableNodes"]) == {"node-a1", "node-b1"}
+
+
+def test_i21_a_spread_selector_that_cannot_be_read_is_an_error(example: Service) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["web"]}]}
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    pod = pod_with(lambda pod: pod["spec"].update(topologySpreadConstraints=[constraint]))
+
+    answer = example.call("filter", asking(pod))
+
+    assert answer.status_code == 200
+    assert answer.json()["Error"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"labels": {"a": "v" * 64}}, id="I22 label value of 64 characters"),
+        pytest.param({"labels": {"a": "v" * 10**6}}, id="I22 label value of a megabyte"),
+        pytest.param({"labels": {f"l{n}": "v" for n in range(10_000)}}, id="I22 10,000 labels"),
+        pytest.param({"annotations": {"a": "v" * 300_000}}, id="I22 annotations of 300 KB"),
+        pytest.param({"labels": {"a": "\u202e🙂\x00\r\n\x1b[31m"}}, id="I23 label value of all sorts"),
+    ],
+)
+def test_what_the_api_server_would_check_is_accepted(example: Service, metadata: dict[str, object]) -> None:
+    answer = example.call("filter", asking(pod_with(lambda pod: pod["metadata"].update(metadata))))
+
+    assert (answer.status_code, answer.json()["NodeNames"]) == (200, ["node-a1"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda pod: pod["metadata"].update(deletionTimestamp="2026-03-01T00:00:00Z"), id="being deleted"),
+        pytest.param(lambda pod: pod["spec"].update(nodeName="node-a1"), id="bound"),
+        pytest.param(lambda pod: pod["spec"].update(schedulingGates=[{"name": "example.com/wait"}]), id="gated"),
+        pytest.param(lambda pod: pod["spec"].update(schedulerName="other-scheduler"), id="other scheduler"),
+        pytest.param(lambda pod: pod.update(status={"phase": "Running"}), id="running"),
+    ],
+)
+def test_i25_a_pod_that_needs_no_node_is_answered_all_the_same(example: Service, change: Callable[[dict[str, Any]], object]) -> None:
+    answer = example.call("filter", asking(pod_with(change)))
+
+    assert (answer.status_code, answer.json()["Error"], answer.json()["NodeNames"]) == (200, "", ["node-a1"])
+
+
+def test_i32_15_000_names_and_a_large_pod_are_answered(example: Service) -> None:
+    names = [f"node-{number:05d}" for number in range(15_000)]
+    pod = pod_with(lambda pod: pod["metadata"].update(annotations={"a": "v" * 1_500_000}))
+
+    answer = example.call("filter", asking(pod, NodeNames=names))
+
+    assert (answer.status_code, len(answer.json()["FailedNodes"])) == (200, 15_000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"pod": POD, "nodenames": ["node-a1"]}, id="small"),
+        pytest.param({"POD": POD, "NODES": None, "nodeNames": ["node-a1"]}, id="mixed"),
+        pytest.param({"Pod": POD, "NodeNames": ["node-a1"], "FromANewerScheduler": {"x": [1]}}, id="unknown members"),
+    ],
+)
+def test_members_are_known_in_any_case_and_others_ignored(example: Service, body: object) -> None:
+    assert example.call("filter", body).json()["NodeNames"] == ["node-a1"]
+
+
+def test_nodes_in_full_are_known_in_any_case(example: Service) -> None:
+    (node,) = with_node()["Nodes"]["items"]  # type: ignore[index]
+
+    answer = example.call("filter", {"pod": POD, "nodes": {"Items": [node]}}).json()
+
+    assert answer["Nodes"]["items"] == [node]

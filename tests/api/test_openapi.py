@@ -1,0 +1,75 @@
+"""openapi.json is current, complete, and its examples can be sent as they are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.app import create_app
+from api.openapi import as_text, describe
+from api.settings import Settings
+from tests.api.serving import Service
+
+FILE = Path(__file__).parents[2] / "openapi.json"
+DOCUMENT: dict[str, Any] = json.loads(FILE.read_text())
+EXAMPLES = [
+    pytest.param(path, example["value"], id=f"{path} {name}")
+    for path, methods in DOCUMENT["paths"].items()
+    for operation in methods.values()
+    for name, example in operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {}).items()
+]
+
+
+def test_the_file_is_current() -> None:
+    assert as_text(describe(create_app(Settings()))) == FILE.read_text(), "run `make openapi`"
+
+
+def test_the_service_tells_the_same(example: Service) -> None:
+    assert example.client.get("/openapi.json").json() == DOCUMENT
+
+
+def test_every_reference_leads_somewhere() -> None:
+    text = FILE.read_text()
+    schemas = DOCUMENT["components"]["schemas"]
+
+    referred = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
+
+    assert referred <= set(schemas)
+    assert {"ExtenderArgs", "ExtenderFilterResult", "HostPriority", "ExtenderPreemptionArgs", "ExtenderBindingArgs"} <= referred
+    assert {"Pod", "Node"} <= referred
+
+
+@pytest.mark.parametrize(
+    ("schema", "members"),
+    [
+        ("ExtenderArgs", {"Pod", "Nodes", "NodeNames"}),
+        ("ExtenderFilterResult", {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}),
+        ("HostPriority", {"Host", "Score"}),
+        ("ExtenderPreemptionArgs", {"Pod", "NodeNameToVictims", "NodeNameToMetaVictims"}),
+        ("ExtenderPreemptionResult", {"NodeNameToMetaVictims"}),
+        ("MetaVictims", {"Pods", "NumPDBViolations"}),
+        ("MetaPod", {"UID"}),
+        ("ExtenderBindingArgs", {"PodName", "PodNamespace", "PodUID", "Node"}),
+        ("ExtenderBindingResult", {"Error"}),
+        ("NodeList", {"metadata", "items"}),
+    ],
+)
+def test_members_have_the_names_that_go_gives_them(schema: str, members: set[str]) -> None:
+    assert set(DOCUMENT["components"]["schemas"][schema]["properties"]) == members
+
+
+@pytest.mark.parametrize(("path", "body"), EXAMPLES)
+def test_examples_can_be_sent_as_they_are(example: Service, path: str, body: object) -> None:
+    answer = example.post(path, body)
+
+    assert answer.status_code == 200
+    if path.endswith("preempt"):
+        assert answer.json()["NodeNameToMetaVictims"]["node-a2"]["Pods"]
+
+
+def test_there_are_examples_for_every_body() -> None:
+    with_body = {path for path, methods in DOCUMENT["paths"].items() if "post" in methods}
+
+    assert with_body == {"/extender/filter", "/extender/prioritize", "/extender/preempt", "/extender/bind", "/v1/evaluate"}
+    assert {example.values[0] for example in EXAMPLES} == with_body

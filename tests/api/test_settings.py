@@ -1,0 +1,44 @@
+"""Settings come from the environment, flags win, and what cannot be is said by its name."""
+
+from pathlib import Path
+
+import pytest
+
+from api.settings import EXAMPLE_CLUSTER, StartUpError, read_settings
+
+
+def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:
+    settings = read_settings({})
+
+    assert (settings.host, settings.prefix, settings.state, settings.config) == ("127.0.0.1", "/extender", EXAMPLE_CLUSTER, None)
+
+
+def test_the_environment_sets_and_flags_win() -> None:
+    environment = {"REPRIEVE_PORT": "1234", "REPRIEVE_STATE": "/a", "REPRIEVE_FULL_NODES": "false", "REPRIEVE_HOST": "", "OTHER": "x"}
+
+    settings = read_settings(environment, port=None, state=Path("/b"))
+
+    assert (settings.port, settings.state, settings.full_nodes, settings.host) == (1234, Path("/b"), False, "127.0.0.1")
+    assert settings.body_limit == settings.max_body
+
+
+@pytest.mark.parametrize(("prefix", "path"), [("", ""), ("/", ""), ("x", "/x"), ("/a/b/", "/a/b")])
+def test_a_prefix_has_one_slash_in_front(prefix: str, path: str) -> None:
+    assert read_settings({}, prefix=prefix).prefix == path
+
+
+@pytest.mark.parametrize(
+    ("environment", "flags", "why"),
+    [
+        ({"REPRIEVE_PORT": "http"}, {}, "REPRIEVE_PORT: "),
+        ({"REPRIEVE_BODY_SECONDS": "0"}, {}, "REPRIEVE_BODY_SECONDS: "),
+        ({"REPRIEVE_PORT": "1"}, {"port": 70_000}, "--port: "),
+        ({}, {"prefix": "/a b"}, "--prefix: "),
+        ({}, {"prefix": "/{x}"}, "--prefix: "),
+    ],
+)
+def test_what_cannot_be_is_said_by_its_name(environment: dict[str, str], flags: dict[str, object], why: str) -> None:
+    with pytest.raises(StartUpError) as refused:
+        read_settings(environment, **flags)
+
+    assert str(refused.value).startswith(why)
