@@ -8,9 +8,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api.documentation import describe
 from api.face import AnswersVerbs, Face
 from api.limits import Limits
-from api.openapi import describe
 from api.refusals import status_body
 from api.routes import extender, health, v1
 from api.settings import Settings

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar, final
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from api.node_bodies import NodeBodies
+from api.wire.node_bodies import NodeBodies
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.verbs import FilterResult, Victims

@@ -1,162 +1,24 @@
-"""What openapi.json says beyond what FastAPI finds out by itself: the bodies, which the routes take and give as bytes.
+"""Writes openapi.json.
 
-    python -m api.openapi [FILE]      writes it, by default to openapi.json
+    python -m api.openapi [FILE]
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
 
-import msgspec
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
-
-from api import openapi_examples as examples
-from api.refusals import Status
-from api.wire.types import (
-    ExtenderArgs,
-    ExtenderBindingArgs,
-    ExtenderBindingResult,
-    ExtenderFilterResult,
-    ExtenderPreemptionArgs,
-    ExtenderPreemptionResult,
-    HostPriority,
-)
-from extender.objects.node import Node
-
-_REFERENCE: Final = "#/components/schemas/{name}"
-
-# One schema for each of the generic types, under the name it has in Kubernetes.
-_NAMES: Final = {"ExtenderArgs_Node_": "ExtenderArgs", "ExtenderFilterResult_Node_": "ExtenderFilterResult", "NodeList_Node_": "NodeList"}
-
-_TYPES: Final = (
-    ExtenderArgs[Node],
-    ExtenderFilterResult[Node],
-    HostPriority,
-    ExtenderPreemptionArgs,
-    ExtenderPreemptionResult,
-    ExtenderBindingArgs,
-    ExtenderBindingResult,
-    Status,
-)
-
-_SCENARIO: Final = {
-    "type": "object",
-    "required": ["pod"],
-    "properties": {
-        "id": {"type": "string"},
-        "config": {"type": "object", "description": "A KubeSchedulerConfiguration; without one the service's own holds."},
-        "objects": {
-            "type": "object",
-            "description": "Lists of Kubernetes objects: nodes, pods, pdbs, pvcs, storageClasses, ...",
-            "additionalProperties": {"type": "array", "items": {"type": "object"}},
-        },
-        "pod": {"$ref": "#/components/schemas/Pod"},
-        "nominated": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["pod", "nodeName"],
-                "properties": {"pod": {"$ref": "#/components/schemas/Pod"}, "nodeName": {"type": "string"}},
-            },
-        },
-    },
-}
+from api.app import create_app
+from api.settings import Settings
 
 
-def _answers(schema: dict[str, Any] | None, what: str, *further: int, example: object = None) -> dict[int | str, dict[str, Any]]:
-    """200 with the schema, and a Status for everything that the limits or the reader refuse."""
-    meanings = {
-        400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
-        408: "The body took too long to arrive.",
-        413: "The body is too large.",
-        415: "The body is not application/json, or has a content encoding.",
-        422: "The body is understood, and something in it is wrong.",
-        500: "Internal error; the message has the id under which it is found in the log.",
-        503: "Not ready, or too much to do.",
-    }
-    content: dict[str, Any] = {"schema": schema}
-    if example is not None:
-        content["example"] = example
-    answers: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": {"application/json": content}}}
-    refusal = {"application/json": {"schema": _schema("Status")}}
-    for code in (400, 408, 413, 415, *further, 500, 503):
-        answers[code] = {"description": meanings[code], "content": refusal}
-    return answers
-
-
-def _body(schema: dict[str, Any], examples_by_name: dict[str, object]) -> dict[str, Any]:
-    named = {name: {"value": value} for name, value in examples_by_name.items()}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}
-
-
-def _schema(name: str) -> dict[str, Any]:
-    return {"$ref": _REFERENCE.format(name=name)}
-
-
-_BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": examples.BY_NAME, "in full": examples.IN_FULL})
-
-FILTER: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."),
-    "openapi_extra": _BY_NAME_OR_IN_FULL,
-}
-PRIORITIZE: Final[dict[str, Any]] = {
-    "responses": _answers({"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=examples.SCORES),
-    "openapi_extra": _BY_NAME_OR_IN_FULL,
-}
-PREEMPT: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderPreemptionResult"), "The victims that have to go, where that helps."),
-    "openapi_extra": _body(_schema("ExtenderPreemptionArgs"), {"by UID": examples.VICTIMS_BY_UID}),
-}
-BIND: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderBindingResult"), "Bound, or the error."),
-    "openapi_extra": _body(_schema("ExtenderBindingArgs"), {"a pod": examples.BINDING}),
-}
-EVALUATE: Final[dict[str, Any]] = {
-    "responses": _answers({"type": "object"}, "Verdicts, scores, the message and what preemption would do.", 422),
-    "openapi_extra": _body(_SCENARIO, {"one pod, two nodes": examples.SCENARIO}),
-}
-
-
-def health(summary: str) -> dict[str, Any]:
-    """What a health path says about itself."""
-    text = {"text/plain": {"schema": {"type": "string"}}}
-    return {
-        "summary": summary,
-        "responses": {
-            200: {"description": "All is well.", "content": text},
-            500: {"description": "A check failed; all are listed.", "content": text},
-            "default": {"description": "Not found, or not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
-        },
-    }
-
-
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the application, with the schemas of the extender protocol in it."""
-    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-    _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REFERENCE)
-    text = json.dumps(document | {"components": {"schemas": schemas}}, sort_keys=True)
-    for generated, name in _NAMES.items():
-        text = text.replace(f'"{generated}"', f'"{name}"').replace(_REFERENCE.format(name=generated), _REFERENCE.format(name=name))
-    complete: dict[str, Any] = json.loads(text)
-    for schema in complete["components"]["schemas"].values():
-        schema.pop("title", None)
-    return complete
-
-
-def as_text(document: dict[str, Any]) -> str:
-    """The document as it is kept in the file."""
-    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+def document_text() -> str:
+    """The OpenAPI document with default settings, as it is kept in the file."""
+    return json.dumps(create_app(Settings()).openapi(), indent=2, sort_keys=True) + "\n"
 
 
 def main() -> None:
-    """Write the file."""
-    from api.app import create_app  # noqa: PLC0415 - the application is made of routes that import this module
-    from api.settings import Settings  # noqa: PLC0415
-
-    path = Path(sys.argv[1] if len(sys.argv) > 1 else "openapi.json")
-    path.write_text(as_text(describe(create_app(Settings()))), encoding="utf-8")
+    """Write the file, by default openapi.json in the current folder."""
+    Path(sys.argv[1] if len(sys.argv) > 1 else "openapi.json").write_text(document_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.log import escaped, report
-from api.openapi import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.refusals import RETRY_SOON, Refusal
 from api.wire.answers import bind_answer, filter_answer, filter_error, preempt_answer, prioritize_answer
 from api.wire.binding_args import read_binding_args

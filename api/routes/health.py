@@ -11,8 +11,8 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
+from api.documentation import health
 from api.face import Face, face_of
-from api.openapi import health
 from api.refusals import Refusal
 
 router: Final = APIRouter(tags=["health"])

@@ -5,9 +5,9 @@ from typing import Any, Final
 import msgspec
 from fastapi import APIRouter, Request, Response
 
+from api.documentation import EVALUATE
 from api.face import decoded, face_of, json_response
 from api.json_limits import check_json, check_number_of_values
-from api.openapi import EVALUATE
 from api.refusals import RETRY_SOON, Refusal
 from api.wire.reading import read
 from extender.config.errors import ConfigErrors

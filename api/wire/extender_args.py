@@ -8,9 +8,9 @@ import numpy as np
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from api.json_limits import check_json, check_number_of_values
-from api.node_bodies import NodeBodies
 from api.refusals import Refusal
 from api.wire.names import check_names, is_name
+from api.wire.node_bodies import NodeBodies
 from api.wire.reading import is_null, members, read, read_object
 from extender.objects.node import Node
 from extender.objects.pod import Pod

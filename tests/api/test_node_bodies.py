@@ -5,8 +5,8 @@ import threading
 import pytest
 from msgspec import Raw
 
-from api.node_bodies import NodeBodies
 from api.refusals import Refusal
+from api.wire.node_bodies import NodeBodies
 
 
 def body(name: str, version: int = 0) -> Raw:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 
 
-from api.node_bodies import NodeBodies
+from api.wire.node_bodies import NodeBodies
 from api.openapi_examples import POD
 from api.wire.answers import filter_answer
 from api.wire.extender_args import read_extender_args
