@@ -1,0 +1,402 @@
+"""The cache by example. That it adds up after any steps, `test_cache_properties.py` says; that it agrees with upstream, `tests/parity`."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from extender.cache import Cache, CacheError
+from extender.cache.dump import dump_snapshot
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.snapshot import Attribute, Rows, Snapshot
+from extender.snapshot.pod_attributes import LabelClass
+from extender.testing import PodBuilder, make_cache, make_node, make_pod
+from tests.extender.cache.seen import on_node, seen
+
+NODE = make_node("n").capacity(cpu=4)
+
+
+def names_on(cache: Cache, node: str) -> list[str]:
+    return [pod.name for pod in on_node(cache.update_snapshot(), node)]
+
+
+def used_cpu(snapshot: Snapshot, node: str) -> int:
+    return int(snapshot.nodes.requested[snapshot.nodes.index[node], 0])
+
+
+# Ghosts.
+
+
+def test_pods_that_are_seen_before_their_node_are_on_it_once_it_is_there() -> None:
+    """
+    Watches of pods and nodes are not in step.
+    """
+    cache = make_cache(pods=[make_pod("early").req(cpu=1).node("n")])
+    before = cache.update_snapshot()
+    nodes_before = list(before.nodes.index)
+    cache.add_node(NODE.obj())
+    after = cache.update_snapshot()
+
+    assert nodes_before == []
+    assert used_cpu(after, "n") == 1000
+
+
+def test_a_node_that_is_gone_while_its_pods_are_not_stays_as_a_ghost_that_no_snapshot_shows() -> None:
+    cache = make_cache(NODE, pods=[make_pod("late").node("n")])
+    cache.remove_node(NODE.obj())
+    as_ghost = cache.dump()
+    shown = list(cache.update_snapshot().nodes.index)
+    cache.remove_pod(make_pod("late").node("n").obj())
+
+    assert as_ghost["n"].has_node is False
+    assert as_ghost["n"].pods == ("default/late",)
+    assert shown == []
+    assert cache.dump() == {}
+
+
+def test_a_node_that_comes_back_has_the_pods_that_stayed() -> None:
+    cache = make_cache(NODE, pods=[make_pod("late").req(cpu=1).node("n")])
+    cache.remove_node(NODE.obj())
+    cache.update_snapshot()
+    cache.add_node(NODE.obj())
+
+    assert used_cpu(cache.update_snapshot(), "n") == 1000
+
+
+# Assumptions.
+
+
+def test_an_assumed_pod_counts() -> None:
+    cache = make_cache(NODE)
+    pod = make_pod("p").req(cpu=1).node("n").obj()
+    cache.assume_pod(pod)
+
+    assert cache.is_assumed(pod)
+    assert used_cpu(cache.update_snapshot(), "n") == 1000
+
+
+def test_an_assumed_pod_is_confirmed_elsewhere() -> None:
+    """
+    What the API server says goes before what we believed.
+    """
+    cache = make_cache(NODE, make_node("other"))
+    cache.assume_pod(make_pod("p").req(cpu=1).node("n").obj())
+    cache.update_snapshot()
+    confirmed = make_pod("p").req(cpu=1).node("other").obj()
+    cache.add_pod(confirmed)
+    snapshot = cache.update_snapshot()
+
+    assert not cache.is_assumed(confirmed)
+    assert (used_cpu(snapshot, "n"), used_cpu(snapshot, "other")) == (0, 1000)
+
+
+def test_a_forgotten_assumption_leaves_no_trace() -> None:
+    cache = make_cache(NODE)
+    before = seen(cache.update_snapshot())
+    pod = make_pod("p").req(cpu=1).label(app="web").host_port(80).node("n").obj()
+    cache.assume_pod(pod)
+    cache.update_snapshot()
+    cache.forget_pod(pod)
+
+    assert seen(cache.update_snapshot()) == before
+    assert not cache.is_assumed(pod)
+
+
+def test_a_pod_that_was_only_assumed_may_be_gone() -> None:
+    cache = make_cache(NODE)
+    pod = make_pod("p").node("n").obj()
+    cache.assume_pod(pod)
+    cache.remove_pod(pod)
+
+    assert (names_on(cache, "n"), cache.assumed_pods) == ([], frozenset())
+
+
+# Refusals. The sentences are upstream's.
+
+POD = make_pod("p").uid("1").node("n")
+ADDED = make_cache(NODE, pods=[POD])
+ASSUMED = make_cache(NODE)
+ASSUMED.assume_pod(POD.obj())
+
+
+@pytest.mark.parametrize(
+    ("cache", "act", "pod", "error"),
+    [
+        pytest.param(ADDED, Cache.add_pod, POD, "pod 1(default/p) was already in added state", id="added twice"),
+        pytest.param(ADDED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed although there"),
+        pytest.param(ASSUMED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed twice"),
+        pytest.param(ADDED, Cache.forget_pod, POD, "pod 1(default/p) wasn't assumed so cannot be forgotten", id="forgotten although there"),
+        pytest.param(
+            ASSUMED, Cache.forget_pod, POD.node("m"), "pod 1(default/p) was assumed on m but assigned to n", id="forgotten elsewhere"
+        ),
+        pytest.param(
+            ADDED,
+            Cache.remove_pod,
+            POD.node("m"),
+            "pod 1(default/p) was added to a different node than it was assumed to be on",
+            id="removed elsewhere",
+        ),
+        pytest.param(
+            ADDED,
+            Cache.remove_pod,
+            POD.uid("2"),
+            "pod 2(default/p) is not found in scheduler cache, so cannot be removed from it",
+            id="removed, unknown",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str) -> None:
+    with pytest.raises(CacheError) as caught:
+        act(cache, pod.obj())
+
+    assert str(caught.value) == error
+
+
+@pytest.mark.parametrize(
+    ("cache", "new", "error"),
+    [
+        pytest.param(ASSUMED, POD, "assumed pod 1(default/p) should not be updated", id="still assumed"),
+        pytest.param(ADDED, POD.node("m"), "pod 1(default/p) updated on a different node than previously added to", id="moved"),
+        pytest.param(make_cache(NODE), POD, "pod 1(default/p) is not added to scheduler cache, so cannot be updated", id="unknown"),
+        pytest.param(ADDED, POD.uid("2"), "pod 1(default/p) cannot be updated to 2(default/p), which is another pod", id="another pod"),
+    ],
+)
+def test_updates_that_do_not_go_together_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
+    """
+    A pod that is deleted and made anew under its name is another pod: it has another UID.
+    """
+    with pytest.raises(CacheError) as caught:
+        cache.update_pod(POD.obj(), new.obj())
+
+    assert str(caught.value) == error
+
+
+def test_an_update_that_cannot_be_read_leaves_the_pod_where_it_was() -> None:
+    """
+    Also its place among the pods of its node, and its ports.
+    """
+    pods = [make_pod(name).node("n").host_port(port) for name, port in (("a", 80), ("b", 81), ("c", 82))]
+    cache = make_cache(NODE, pods=pods)
+    before = seen(cache.update_snapshot())
+
+    with pytest.raises(QuantityError, match="cpu"):
+        cache.update_pod(pods[0].obj(), pods[0].req(cpu="much").obj())
+
+    assert seen(cache.update_snapshot()) == before
+
+
+def test_a_pod_without_a_uid_is_refused() -> None:
+    with pytest.raises(CacheError, match="cannot get cache key for pod with empty UID"):
+        Cache().add_pod(Pod())
+
+
+# The order of a node's pods.
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"),
+    [
+        pytest.param("d", ["a", "b", "c"], id="the last"),
+        pytest.param("b", ["a", "d", "c"], id="the last one takes the place"),
+        pytest.param("ab", ["d", "c"], id="and the next last one the next"),
+    ],
+)
+def test_the_last_pod_moves_into_the_hole(gone: str, left: list[str]) -> None:
+    """
+    As in upstream's NodeInfo: among equal pods the order decides who is preempted.
+    """
+    cache = make_cache(NODE, pods=[make_pod(name).node("n") for name in "abcd"])
+    for name in gone:
+        cache.remove_pod(make_pod(name).node("n").obj())
+
+    assert names_on(cache, "n") == left
+
+
+def test_an_updated_pod_goes_to_the_end() -> None:
+    cache = make_cache(NODE, pods=[make_pod(name).node("n") for name in "abc"])
+    cache.update_pod(make_pod("a").node("n").obj(), make_pod("a").label(app="web").node("n").obj())
+
+    assert names_on(cache, "n") == ["c", "b", "a"]
+
+
+# What a node offers.
+
+
+def test_an_image_counts_on_how_many_nodes_it_was_when_the_node_last_changed() -> None:
+    """
+    As in upstream's NodeInfo, which learns of other nodes' images when it is copied into a snapshot.
+    """
+    with_image = make_node("a").image("img", size=10).obj()
+    cache = make_cache(with_image)
+    alone = dump_snapshot(cache.update_snapshot())["a"].images
+    cache.add_node(make_node("b").image("img", size=10).obj())
+    both = {name: node.images for name, node in dump_snapshot(cache.update_snapshot()).items()}
+    cache.update_node(with_image, with_image)
+    touched = {name: node.images for name, node in dump_snapshot(cache.update_snapshot()).items()}
+
+    assert alone == {"img": (10, 1)}
+    assert both == {"a": {"img": (10, 1)}, "b": {"img": (10, 2)}}
+    assert touched == {"a": {"img": (10, 2)}, "b": {"img": (10, 2)}}
+
+
+def test_an_image_is_as_large_as_the_first_node_that_has_it_says() -> None:
+    cache = make_cache(make_node("a").image("img", size=10), make_node("b").image("img", size=20))
+
+    assert {name: node.images["img"][0] for name, node in cache.dump().items()} == {"a": 10, "b": 10}
+
+
+def test_a_port_that_two_pods_hold_is_free_when_one_of_them_leaves() -> None:
+    """
+    So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed them.)
+    """
+    cache = make_cache(NODE, pods=[make_pod(name).host_port(80).node("n") for name in "ab"])
+    cache.remove_pod(make_pod("a").node("n").obj())
+
+    assert cache.dump()["n"].used_ports == frozenset()
+
+
+def test_a_node_whose_allocatable_cannot_be_read_gives_nothing_and_says_why() -> None:
+    cache = make_cache(make_node("n").capacity(cpu="four", memory="8Gi"))
+    snapshot = cache.update_snapshot()
+
+    assert snapshot.nodes.allocatable.tolist() == [[0, 0, 0]]
+    assert snapshot.nodes.allowed_pods.tolist() == [0]
+    assert "status.allocatable[cpu]" in snapshot.nodes.invalid[0]
+    assert cache.dump()["n"].allocatable == {}
+
+
+def test_a_node_that_can_be_read_again_is_as_good_as_any() -> None:
+    broken, mended = make_node("n").capacity(cpu="four").obj(), make_node("n").capacity(cpu=4).obj()
+    cache = make_cache(broken)
+    cache.update_snapshot()
+    cache.update_node(broken, mended)
+    snapshot = cache.update_snapshot()
+
+    assert snapshot.nodes.allocatable[0, 0] == 4000
+    assert snapshot.nodes.invalid == {}
+
+
+def test_sums_wrap_as_int64_do() -> None:
+    """
+    Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that is wrong as upstream is.
+    """
+    huge = [make_pod(name).req(memory="8Ei").node("n").obj() for name in "ab"]
+    one_by_one, at_once = make_cache(NODE), make_cache(NODE, pods=huge)
+    one_by_one.update_snapshot()
+    for pod in huge:
+        one_by_one.add_pod(pod)
+
+    assert one_by_one.update_snapshot().nodes.requested[0, 1] == at_once.update_snapshot().nodes.requested[0, 1] == -2
+
+
+# Nominated pods.
+
+
+def test_a_nominated_pod_has_a_slot_and_no_node() -> None:
+    cache = make_cache(NODE)
+    slot = cache.nominate(make_pod("p").req(cpu=1).label(app="web").obj())
+    snapshot = cache.update_snapshot()
+
+    assert (snapshot.pod_at(slot).name, snapshot.pods.node[slot]) == ("p", -1)
+    assert snapshot.pods.requests[slot, 0] == 1000
+    assert snapshot.nodes.pod_count.tolist() == [0]
+
+
+def test_a_pod_nominated_between_two_snapshots_is_in_the_second() -> None:
+    """
+    Also when it is the first to ask for some resource, and when there was no room for another slot.
+    """
+    cache = make_cache(NODE)
+    cache.update_snapshot()
+    slots = [cache.nominate(make_pod(f"p{number}").req({"example.com/gpu": 2}).obj()) for number in range(300)]
+    snapshot = cache.update_snapshot()
+
+    gpu = snapshot.resources.code_of("example.com/gpu")
+    assert snapshot.pods.requests[slots, gpu].tolist() == [2] * 300
+
+
+def test_the_slot_of_a_pod_that_is_nominated_no_more_is_used_again() -> None:
+    cache = make_cache(NODE)
+    first = cache.nominate(make_pod("p").obj())
+    cache.denominate(make_pod("p").obj().uid)
+    cache.update_snapshot()
+
+    assert cache.nominate(make_pod("q").obj()) == first
+
+
+def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
+    """
+    Its promise ends after the pod was assumed, as in a scheduling cycle.
+    """
+    cache = make_cache(NODE)
+    cache.nominate(make_pod("p").obj())
+    cache.assume_pod(make_pod("p").node("n").obj())
+    cache.denominate(make_pod("p").obj().uid)
+    snapshot = cache.update_snapshot()
+
+    (slot,) = snapshot.pods.on_node[0]
+    assert snapshot.pods.slots == {"default/p": slot}
+
+
+# Snapshots.
+
+
+def test_nodes_that_are_in_doubt_are_sorted_out_the_second_time() -> None:
+    """
+    Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices and recovers, too.
+    """
+    there = make_node("n").label({"topology.kubernetes.io/zone": "z1"}).obj()
+    cache = make_cache(there, make_node("m"))
+    cache.update_snapshot()
+    with pytest.raises(CacheError, match="was not found"):
+        cache.remove_node(make_node("n").obj())
+    cache.add_node(make_node("n").obj())
+    with pytest.raises(CacheError, match="snapshot state is not consistent"):
+        cache.update_snapshot()
+
+    assert sorted(cache.update_snapshot().nodes.index) == ["m", "n"]
+
+
+def test_columns_that_were_asked_for_are_kept_up_to_date() -> None:
+    """
+    Labels, images and ports are read once per key; after that a change costs the nodes that changed.
+    """
+    old, new = make_node("n").label(disk="hdd").obj(), make_node("n").label(disk="ssd").image("img", size=5).obj()
+    cache = make_cache(old)
+    nodes = cache.update_snapshot().nodes
+    disk, image, port = nodes.label("disk"), nodes.image("img"), nodes.uses_port(("0.0.0.0", "TCP", 80))
+    cache.update_node(old, new)
+    cache.add_pod(make_pod("p").host_port(80).node("n").obj())
+    nodes = cache.update_snapshot().nodes
+
+    assert (nodes.label("disk"), nodes.image("img"), nodes.uses_port(("0.0.0.0", "TCP", 80))) == (disk, image, port)
+    assert (disk.values[disk.codes[0]], image.size[0], port[0]) == ("ssd", 5, True)
+
+
+def test_a_snapshot_cannot_be_written_to() -> None:
+    snapshot = make_cache(NODE, pods=[make_pod("p").node("n")]).update_snapshot()
+
+    for column in (snapshot.nodes.requested, snapshot.nodes.allocatable, snapshot.pods.priority, Rows.of(snapshot).requested):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_columns_grow() -> None:
+    """
+    More nodes, pods and resources than the columns had room for at first.
+    """
+    cache = make_cache()
+    for number in range(300):
+        cache.add_node(make_node(f"n{number}").capacity({f"example.com/r{number % 20}": number}, cpu=number).obj())
+        cache.add_pod(make_pod(f"p{number}").req(cpu=number).label(app="web").node(f"n{number}").obj())
+        if number % 100 == 0:
+            cache.update_snapshot()
+    snapshot = cache.update_snapshot()
+
+    places = [snapshot.nodes.index[f"n{number}"] for number in range(300)]
+    assert snapshot.nodes.allocatable[places, 0].tolist() == snapshot.nodes.requested[places, 0].tolist() == list(range(0, 300_000, 1000))
+    gpu = snapshot.resources.code_of("example.com/r7")
+    assert snapshot.nodes.allocatable[:, gpu].sum() == sum(range(7, 300, 20))
+    tally = snapshot.tally(Attribute.LABELS, "all", lambda symbol: int(isinstance(symbol, LabelClass)))
+    assert np.array_equal(tally.per_node, np.ones(300, np.int64))

@@ -1,0 +1,277 @@
+"""The cache, changed step by step, equals one that is filled at once with what is left; whatever the steps, and whenever it was looked at.
+
+The machine below is a second, naive cache: dicts of nodes and pods. After any steps a snapshot must show what a new cache shows that is
+filled from those dicts.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from extender.cache import Cache, CacheError
+from extender.objects.node import ZONE_LABEL, Node
+from extender.objects.pod import Pod
+from extender.snapshot.pod_attributes import HostPort
+from extender.testing import make_node, make_pod
+from tests.extender.cache.seen import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
+
+NODES = ("n0", "n1", "n2", "n3")
+NEVER_ADDED = "elsewhere"
+PODS = tuple(f"p{number}" for number in range(6))
+PORTS: tuple[HostPort, ...] = tuple(("0.0.0.0", "TCP", 8000 + number) for number in range(len(PODS)))
+"""One a pod, so that no port is held twice."""
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Node:
+    """A node under one of a few names; one in a while has an allocatable that cannot be read."""
+    node = make_node(draw(st.sampled_from(NODES))).capacity(cpu=draw(st.sampled_from(("1", "4", "4", "x"))), memory="1Gi")
+    if draw(st.booleans()):
+        node = node.label({ZONE_LABEL: draw(st.sampled_from(("z1", "z2")))})
+    if draw(st.booleans()):
+        node = node.label(disk=draw(st.sampled_from(("ssd", "hdd"))))
+    if draw(st.booleans()):
+        node = node.taint("dedicated", draw(st.sampled_from("ab")))
+    if draw(st.booleans()):
+        node = node.capacity({f"example.com/{draw(st.sampled_from(('gpu', 'fpga')))}": 2})
+    for name, size in (("img-a", 100), ("img-b", 7)):
+        if draw(st.booleans()):
+            node = node.image(name, size=size)
+    return (node.unschedulable() if draw(st.booleans()) else node).obj()
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Pod:
+    """A pod under one of a few names, on one of the nodes or on one that never comes."""
+    number = draw(st.integers(0, len(PODS) - 1))
+    pod = make_pod(PODS[number]).node(draw(st.sampled_from((*NODES, NEVER_ADDED)))).req(cpu=draw(st.sampled_from(("0", "500m", "2"))))
+    if draw(st.booleans()):
+        pod = pod.req({f"example.com/{draw(st.sampled_from(('gpu', 'fpga', 'tpu')))}": 1})
+    if draw(st.booleans()):
+        pod = pod.label(app=draw(st.sampled_from(("web", "db"))))
+    if draw(st.booleans()):
+        pod = pod.host_port(PORTS[number][2])
+    if draw(st.booleans()):
+        pod = pod.priority(draw(st.integers(-1, 1))).start_time("2026-01-01T00:00:00Z")
+    if draw(st.booleans()):
+        pod = pod.pod_anti_affinity("zone", app="web").claim("data")
+    return (pod.terminating() if draw(st.booleans()) else pod).obj()
+
+
+unreadable_pods = pods().map(lambda pod: make_pod(pod.name).node(pod.spec.node_name).req({"example.com/odd": 1}).req(cpu="x").obj())
+
+
+class CacheMachine(RuleBasedStateMachine):
+    """The naive cache, and the real one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Cache()
+        self.nodes: dict[str, Node] = {}
+        self.on_node: dict[str, list[str]] = {}
+        """Node -> UIDs, in the order of upstream's NodeInfo."""
+        self.pods: dict[str, Pod] = {}
+        self.assumed: set[str] = set()
+        self.nominated: dict[str, Pod] = {}
+        self.snapshot = self.cache.update_snapshot()
+        self.last_seen: dict[str, NodeSeen] = {}
+
+    # The naive cache.
+
+    def put(self, pod: Pod) -> None:
+        self.pods[pod.uid] = pod
+        self.on_node.setdefault(pod.spec.node_name, []).append(pod.uid)
+
+    def take(self, uid: str) -> None:
+        uids = self.on_node[self.pods.pop(uid).spec.node_name]
+        hole, last = uids.index(uid), uids.pop()
+        if last != uid:
+            uids[hole] = last
+        self.assumed.discard(uid)
+
+    def rebuilt(self) -> Cache:
+        cache = Cache()
+        for node in self.nodes.values():
+            cache.add_node(node)
+        for uids in self.on_node.values():
+            for uid in uids:
+                cache.add_pod(self.pods[uid])
+        return cache
+
+    def refused(self, act: Callable[[], Any], error: type[Exception] | tuple[type[Exception], ...] = CacheError) -> None:
+        """
+        What does not go with what the cache holds is refused, and changes nothing.
+        """
+        before = (self.cache.dump(), self.cache.pods, self.cache.assumed_pods)
+
+        with pytest.raises(error):
+            act()
+
+        assert (self.cache.dump(), self.cache.pods, self.cache.assumed_pods) == before
+
+    # Nodes.
+
+    @rule(node=nodes())
+    def node_is_seen(self, node: Node) -> None:
+        old = self.nodes.get(node.name)
+        if old is None:
+            self.cache.add_node(node)
+        else:
+            self.cache.update_node(old, node)
+        self.nodes[node.name] = node
+
+    @rule(name=st.sampled_from(NODES))
+    def node_is_gone(self, name: str) -> None:
+        if name in self.nodes:
+            self.cache.remove_node(self.nodes.pop(name))
+        elif not self.on_node.get(name):
+            self.refused(lambda: self.cache.remove_node(make_node(name).obj()))
+
+    # Pods.
+
+    @rule(pod=pods())
+    def pod_is_seen(self, pod: Pod) -> None:
+        if pod.uid in self.pods and pod.uid not in self.assumed:
+            self.refused(lambda: self.cache.add_pod(pod))
+            return
+        self.cache.add_pod(pod)
+        if pod.uid in self.pods:
+            self.take(pod.uid)
+        self.put(pod)
+
+    @rule(pod=pods())
+    def pod_changes(self, pod: Pod) -> None:
+        known = self.pods.get(pod.uid)
+        if known is None or pod.uid in self.assumed or known.spec.node_name != pod.spec.node_name:
+            self.refused(lambda: self.cache.update_pod(known or pod, pod))
+            return
+        self.cache.update_pod(known, pod)
+        self.take(pod.uid)
+        self.put(pod)
+
+    @rule(pod=pods())
+    def pod_is_gone(self, pod: Pod) -> None:
+        known = self.pods.get(pod.uid)
+        if known is None or known.spec.node_name != pod.spec.node_name:
+            self.refused(lambda: self.cache.remove_pod(pod))
+            return
+        self.cache.remove_pod(pod)
+        self.take(pod.uid)
+
+    @rule(pod=pods())
+    def pod_is_assumed(self, pod: Pod) -> None:
+        if pod.uid in self.pods:
+            self.refused(lambda: self.cache.assume_pod(pod))
+            return
+        self.cache.assume_pod(pod)
+        self.put(pod)
+        self.assumed.add(pod.uid)
+
+    @rule(pod=pods())
+    def pod_is_forgotten(self, pod: Pod) -> None:
+        known = self.pods.get(pod.uid)
+        if known is None:
+            self.cache.forget_pod(pod)
+        elif pod.uid not in self.assumed or known.spec.node_name != pod.spec.node_name:
+            self.refused(lambda: self.cache.forget_pod(pod))
+        else:
+            self.cache.forget_pod(pod)
+            self.take(pod.uid)
+
+    @rule(pod=unreadable_pods, act=st.sampled_from(("add_pod", "assume_pod", "update_pod", "nominate")))
+    def pod_cannot_be_read(self, pod: Pod, act: str) -> None:
+        if act == "update_pod":
+            self.refused(lambda: self.cache.update_pod(self.pods.get(pod.uid, pod), pod), (ValueError, CacheError))
+        elif act != "nominate" or pod.uid not in self.nominated:
+            self.refused(lambda: getattr(self.cache, act)(pod), (ValueError, CacheError))
+
+    # Pods that were promised a node.
+
+    @rule(pod=pods())
+    def pod_is_nominated(self, pod: Pod) -> None:
+        slot = self.cache.nominate(pod)
+        self.nominated.setdefault(pod.uid, pod)
+
+        assert self.cache.nominate(pod) == slot
+
+    @rule(name=st.sampled_from(PODS))
+    def nomination_ends(self, name: str) -> None:
+        uid = make_pod(name).obj().uid
+        self.cache.denominate(uid)
+        self.nominated.pop(uid, None)
+
+    # Looking.
+
+    @rule()
+    def last_snapshot_still_holds(self) -> None:
+        """
+        Until the next one is taken, a snapshot shows what it showed.
+        """
+        assert seen(self.snapshot, PORTS) == self.last_seen
+        slots_agree(self.snapshot)
+
+    @rule()
+    def snapshot_is_taken(self) -> None:
+        before, known = self.snapshot.generation, self.last_seen
+        self.snapshot = self.cache.update_snapshot()
+        self.last_seen = seen(self.snapshot, PORTS)
+
+        assert self.cache.update_snapshot() is self.snapshot
+        assert without_image_counts(self.last_seen) == without_image_counts(seen(self.rebuilt().update_snapshot(), PORTS))
+        assert slots_agree(self.snapshot) == {uid for uid, pod in self.pods.items() if pod.spec.node_name in self.nodes}
+        assert self.cache.assumed_pods == self.assumed
+        self.check_changes(before, known)
+        for uid, pod in self.nominated.items():
+            slot = self.cache.nominate(pod)
+            assert self.snapshot.pods.node[slot] == -1
+            assert pod_seen(self.snapshot, slot)["pod"].uid == uid
+            assert pod_seen(self.snapshot, slot) == pod_seen_alone(pod)
+
+    def check_changes(self, generation: int, known: dict[str, NodeSeen]) -> None:
+        """
+        Whoever remembers the last snapshot is told of every node that is another now.
+        """
+        changed = self.snapshot.changes.since(generation)
+        if changed is None:
+            return
+        assert list(self.last_seen) == list(known)
+        told = {self.snapshot.nodes.objects[place].name for place in changed}
+        assert {name for name in known if known[name] != self.last_seen[name]} <= told
+
+    @rule()
+    def copy_is_alike(self) -> None:
+        """
+        A copy shows the same nodes in the same order, and goes its own way from then on.
+        """
+        copy = self.cache.copy()
+        copied = seen(copy.update_snapshot(), PORTS)
+        for pod in copy.pods:
+            copy.remove_pod(pod)
+        copy.update_snapshot()
+        self.snapshot_is_taken()
+
+        assert without_image_counts(copied) == without_image_counts(self.last_seen)
+
+    def teardown(self) -> None:
+        """
+        In the end all nodes are touched once, so that the counts of their images are those of this moment.
+        """
+        for node in self.nodes.values():
+            self.cache.update_node(node, node)
+        self.snapshot_is_taken()
+
+        assert self.last_seen == seen(self.rebuilt().update_snapshot(), PORTS)
+
+
+def pod_seen_alone(pod: Pod) -> dict[str, Any]:
+    cache = Cache()
+    slot = cache.nominate(pod)
+    return pod_seen(cache.update_snapshot(), slot)
+
+
+TestCache = CacheMachine.TestCase
+TestCache.settings = settings(deadline=None, max_examples=150, stateful_step_count=30, report_multiple_bugs=False)
