@@ -87,16 +87,15 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
     """
     spec = pod.spec
-    found: list[HostPort] = []
-    for container in spec.containers:
-        for port in container.ports:
-            if port.host_port > 0:
-                found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
-    for container in spec.init_containers:
-        if container.is_sidecar:
-            for port in container.ports:
-                if port.host_port > 0:
-                    found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
+    if not any(container.ports for container in spec.containers) and not spec.init_containers:
+        return ()
+    sidecars = [container for container in spec.init_containers if container.is_sidecar]
+    found = [
+        (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
+        for container in (*spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port > 0
+    ]
     return tuple(found)
 
 

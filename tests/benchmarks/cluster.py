@@ -17,11 +17,22 @@ def make_node(number: int, cpu: str = "16", memory: str = "64Gi") -> Node:
     return convert(Node, {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels}, "status": {"allocatable": allocatable}})
 
 
-def make_pod(name: str, *, app: int = 0, cpu: str = "100m", memory: str = "500Mi", node: str = "", priority: int = 0, spec: dict[str, object] | None = None) -> Pod:
+def make_pod(
+    name: str,
+    *,
+    app: int = 0,
+    cpu: str = "100m",
+    memory: str = "500Mi",
+    node: str = "",
+    priority: int = 0,
+    spec: dict[str, object] | None = None,
+) -> Pod:
     """A pod of one of twenty apps."""
     container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     written = {"containers": [container], "nodeName": node, "priority": priority, **(spec or {})}
-    return convert(Pod, {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": f"app-{app}"}}, "spec": written})
+    return convert(
+        Pod, {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": f"app-{app}"}}, "spec": written}
+    )
 
 
 def make_cache(num_nodes: int, pods_a_node: int = 10) -> Cache:
@@ -45,6 +56,8 @@ def make_full_cache(num_nodes: int, pods_a_node: int = 30) -> Cache:
         cache.add_node(node)
         for place in range(pods_a_node):
             priority = (number * 7 + place * 13) % 100
-            pod = make_pod(f"{node.name}-{place}", app=place % NUM_APPS, node=node.name, cpu=f"{milli[place]}m", memory="1000Mi", priority=priority)
+            pod = make_pod(
+                f"{node.name}-{place}", app=place % NUM_APPS, node=node.name, cpu=f"{milli[place]}m", memory="1000Mi", priority=priority
+            )
             cache.add_pod(pod)
     return cache

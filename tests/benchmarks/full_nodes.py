@@ -8,12 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 
-
-
-from api.wire.node_bodies import NodeBodies
 from api.openapi_examples import POD
 from api.wire.answers import filter_answer
 from api.wire.extender_args import read_extender_args
+from api.wire.node_bodies import NodeBodies
 from extender.verbs import FilterResult
 
 

@@ -36,12 +36,16 @@ def _measure(connection: http.client.HTTPConnection, nodes: list[dict[str, objec
     by_name = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
     print(f"filter verb over a socket, {len(nodes):,} nodes, one keep-alive client")
     took = [_call(connection, by_name) for _ in range(50)]
-    print(f"  names      {len(by_name) / 1e3:8.0f} KB  p50 {statistics.median(took):7.2f} ms   (Go extender that decides nothing: {GO_TRIVIAL_EXTENDER['names']} ms)")
+    print(
+        f"  names      {len(by_name) / 1e3:8.0f} KB  p50 {statistics.median(took):7.2f} ms   (Go extender that decides nothing: {GO_TRIVIAL_EXTENDER['names']} ms)"
+    )
     in_full = body_of(nodes)
     cold = _call(connection, in_full)
     took = [_call(connection, in_full) for _ in range(9)]
     echo = _transfer(in_full)
-    print(f"  full nodes {len(in_full) / 1e6:8.1f} MB  cold {cold:6.1f} ms, warm p50 {statistics.median(took):6.1f} ms   (Go: {GO_TRIVIAL_EXTENDER['full nodes']} ms)")
+    print(
+        f"  full nodes {len(in_full) / 1e6:8.1f} MB  cold {cold:6.1f} ms, warm p50 {statistics.median(took):6.1f} ms   (Go: {GO_TRIVIAL_EXTENDER['full nodes']} ms)"
+    )
     print(f"  the same bytes there and back over a bare socket: {echo:.1f} ms")
 
 
@@ -58,7 +62,19 @@ def _call(connection: http.client.HTTPConnection, body: bytes) -> float:
 
 def _transfer(body: bytes, rounds: int = 5) -> float:
     """Milliseconds to send the bytes through a local socket and read them back from another process."""
-    program = "import socket,sys\ns=socket.create_server(('127.0.0.1',0));print(s.getsockname()[1],flush=True)\nc,_=s.accept()\nn=int(sys.argv[1])\nwhile True:\n b=bytearray()\n while len(b)<n:\n  d=c.recv(1<<20)\n  if not d: sys.exit()\n  b+=d\n c.sendall(b)\n"
+    program = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+peer, size = server.accept()[0], int(sys.argv[1])
+while True:
+    body = bytearray()
+    while len(body) < size:
+        if not (part := peer.recv(1 << 20)):
+            sys.exit()
+        body += part
+    peer.sendall(body)
+"""
     with subprocess.Popen([sys.executable, "-c", program, str(len(body))], stdout=subprocess.PIPE, text=True) as process:
         if process.stdout is None:
             raise SystemExit("no echo process")
