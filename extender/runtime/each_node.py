@@ -21,8 +21,8 @@ class EachNodeFilter(fwk.FilterPlugin):
         """The plugin's answers, row by row."""
         codes = np.zeros(len(rows), np.int8)
         reasons: dict[str, Mask] = {}
-        for row in range(len(rows)):
-            status = self._plugin.filter(state, pod, rows.node_info(row))
+        for row, node in enumerate(rows.node_infos()):
+            status = self._plugin.filter(state, pod, node)
             if not isinstance(status, fwk.Status):
                 raise TypeError(f"filter returned {type(status).__name__}, not a Status")
             codes[row] = status.code
@@ -42,8 +42,8 @@ class EachNodeScore(fwk.ScorePlugin):
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) the plugin's scores, row by row."""
         scores = np.empty(len(rows), np.int64)
-        for row in range(len(rows)):
-            score = self._plugin.score(state, pod, rows.node_info(row))
+        for row, node in enumerate(rows.node_infos()):
+            score = self._plugin.score(state, pod, node)
             if not isinstance(score, int | np.integer) or isinstance(score, bool):
                 raise TypeError(f"score returned {type(score).__name__}, not an integer")
             scores[row] = score

@@ -5,7 +5,7 @@ every possible victim and a +1 for each that is reprieved. Upstream copies NodeI
 AddPod/RemovePod; here it is the same arrays with the changes already in them, so a Filter cannot tell the difference.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -243,36 +243,50 @@ class Rows:
 
     def node_info(self, row: int) -> NodeInfo:
         """The row as a node with its pods: those of the node in order, without the ones that left, then the ones that came."""
+        (slots,) = self._slots_on([row])
+        return self._spelled_out(row, slots)
+
+    def node_infos(self) -> Iterator[NodeInfo]:
+        """Every row as `node_info` has it."""
+        return map(self._spelled_out, range(len(self)), self._slots_on(range(len(self))))
+
+    def codes_on(self, asked: Sequence[int], attribute: Attribute) -> list[set[int]]:
+        """For each of these rows the codes of the symbols that its pods have of an attribute."""
+        codes = self.snapshot.pods.codes[attribute]
+        return [set(codes[np.array(slots, np.intp)].tolist()) - {ABSENT} for slots in self._slots_on(asked)]
+
+    def _spelled_out(self, row: int, slots: Sequence[int]) -> NodeInfo:
         snapshot = self.snapshot
-        pods = tuple(snapshot.pod_at(slot) for slot in self._slots_on(row))
-        return NodeInfo(snapshot.nodes.objects[int(self.node[row])], pods, row)
+        return NodeInfo(snapshot.nodes.objects[int(self.node[row])], tuple(snapshot.pod_at(slot) for slot in slots), row)
 
-    def codes_on(self, row: int, attribute: Attribute) -> set[int]:
-        """The codes of the symbols that the row's pods have of an attribute."""
-        codes = self.snapshot.pods.codes[attribute, np.array(self._slots_on(row), np.intp)]
-        return set(codes[codes != ABSENT].tolist())
-
-    def _slots_on(self, row: int) -> list[int]:
-        slots = list(self.snapshot.pods.on_node[int(self.node[row])])
-        for pod, sign in self._changes_of(row):
+    def _slots_on(self, asked: Sequence[int]) -> list[list[int]]:
+        """The pods of each of these rows, in order."""
+        on_node = self.snapshot.pods.on_node
+        slots = [list(on_node[place]) for place in self.node[np.array(asked, np.intp)].tolist()]
+        for at, pod, sign in self._changes_of(asked):
             if sign < 0:
-                slots.remove(pod)
+                slots[at].remove(pod)
             else:
-                slots.append(pod)
+                slots[at].append(pod)
         return slots
 
-    def _changes_of(self, row: int) -> list[tuple[int, int]]:
-        steps: list[list[tuple[int, int]]] = []
+    def _changes_of(self, asked: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """(place in `asked`, pod slot, sign) of all changes to these rows, in the order in which they were supposed."""
+        steps: list[tuple[Index, PodChanges]] = []
         rows: Rows | None = self
+        index = np.array(asked, np.intp)
         while rows is not None:
-            changes = rows._changes
-            if changes is not None:
-                hits = np.flatnonzero(changes.row == row)
-                steps.append(list(zip(changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)))
+            if rows._changes is not None:
+                # -1 for rows that nobody asks about.
+                asked_at = np.full(len(rows), -1, np.intp)
+                asked_at[index] = np.arange(len(index))
+                steps.append((asked_at[rows._changes.row], rows._changes))
             if rows._index is not None:
-                row = int(rows._index[row])
+                index = rows._index[index]
             rows = rows._base
-        return [change for step in reversed(steps) for change in step]
+        for at, changes in reversed(steps):
+            hits = np.flatnonzero(at >= 0)
+            yield from zip(at[hits].tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
     def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:
         """A column over rows: the nodes' values, and on top what the changes of this and all earlier steps do to them."""
