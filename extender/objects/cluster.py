@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from extender.objects.claims import VolumeGroup, volume_group
+from extender.objects.csi_nodes import AttachProfile, attach_profile
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.storage import (
@@ -26,6 +27,10 @@ def _volumes() -> GroupedTable[str, PersistentVolume, VolumeGroup]:
     return GroupedTable(volume_group)
 
 
+def _csi_nodes() -> GroupedTable[str, CSINode, AttachProfile]:
+    return GroupedTable(attach_profile)
+
+
 def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
     return GroupedTable(lambda attachment: attachment.spec.node_name)
 
@@ -41,7 +46,8 @@ class ClusterObjects:
     pvs: GroupedTable[str, PersistentVolume, VolumeGroup] = field(default_factory=_volumes)
     """Grouped by StorageClass and claim."""
     storage_classes: dict[str, StorageClass] = field(default_factory=dict)
-    csi_nodes: dict[str, CSINode] = field(default_factory=dict)
+    csi_nodes: GroupedTable[str, CSINode, AttachProfile] = field(default_factory=_csi_nodes)
+    """Grouped by what they say of attaching volumes."""
     csi_drivers: dict[str, CSIDriver] = field(default_factory=dict)
     csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
     volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)

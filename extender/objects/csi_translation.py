@@ -17,10 +17,7 @@ from extender.objects.decoding import replaced
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from extender.objects.pod import AWSElasticBlockStore, AzureDisk, CinderVolume, GCEPersistentDisk, PortworxVolume, Volume
-from extender.objects.storage import CSINode, CSIPersistentVolumeSource, PersistentVolume, VolumeNodeAffinity
-
-MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""On a CSINode: the in-tree plugins, with commas between them, whose volumes this node serves through CSI drivers."""
+from extender.objects.storage import CSIPersistentVolumeSource, PersistentVolume, VolumeNodeAffinity
 
 MULTI_ZONE_DELIMITER: Final = "__"
 _UNSPECIFIED: Final = "UNSPECIFIED"
@@ -42,7 +39,7 @@ class InTreePlugin:
         source: the field of a volume's source, on pods and on PersistentVolumes.
         driver: the CSI driver.
         is_migrated: whether upstream's scheduler takes the driver's part.
-        needs_annotation: counting attached volumes, whether the node must say so in MIGRATED_PLUGINS_ANNOTATION as well.
+        needs_annotation: counting attached volumes, whether the node must say so as well.
         topology_key: the driver's label for the zone; "" if node affinity stays as it is.
     """
 
@@ -79,12 +76,6 @@ def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
     """
     holder = volume.spec if isinstance(volume, PersistentVolume) else volume
     return next((plugin for plugin in _PLUGINS if getattr(holder, plugin.source) is not None), None)
-
-
-def migrated_plugins(node: CSINode) -> frozenset[str]:
-    """The in-tree plugins whose volumes the node says it serves through CSI drivers."""
-    listed = node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION)
-    return frozenset(listed.split(",")) if listed else frozenset()
 
 
 def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping
 from types import MappingProxyType
-from typing import Final, Generic, TypeVar, final
+from typing import Final, Generic, TypeVar, final, overload
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 G = TypeVar("G", bound=Hashable)
+D = TypeVar("D")
 
 _NOBODY: Final[Mapping[object, object]] = MappingProxyType({})
 
@@ -30,8 +31,20 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         members = self._groups.get(group)
         return members if members is not None else _NOBODY  # type: ignore[return-value]
 
+    def groups(self) -> Mapping[G, Mapping[K, V]]:
+        """Every group with its objects; a view."""
+        return self._groups
+
     def __getitem__(self, key: K) -> V:
         return self._items[key]
+
+    @overload
+    def get(self, key: K, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V | D, /) -> V | D: ...
+    def get(self, key: K, default: V | D | None = None, /) -> V | D | None:
+        """The object, or `default`. The inherited way is correct, too, but five times as long."""
+        return self._items.get(key, default)
 
     def __setitem__(self, key: K, value: V) -> None:
         old = self._items.get(key)

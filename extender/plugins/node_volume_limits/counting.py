@@ -4,14 +4,14 @@ Upstream: framework/plugins/nodevolumelimits/csi.go, Filter (v1.36.2).
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.objects.cluster import ClusterObjects
-from extender.objects.storage import CSINode
+from extender.objects.csi_nodes import AttachProfile, attach_profile
 from extender.plugins.node_volume_limits.csi_volumes import CannotCountError, CsiVolume, CsiVolumeFinder, CsiVolumes, Migration
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
@@ -38,35 +38,47 @@ def volumes_named(pods: PodSymbol) -> int:
 
 @final
 class Counting:
-    """What one cycle needs to know of the pod and of the nodes."""
+    """What one cycle needs to know of the pod and of the nodes. Claims, volumes and attachments must not change meanwhile."""
 
     def __init__(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> None:
-        objects = self._objects = snapshot.objects
-        self._finder = CsiVolumeFinder(objects)
+        self._objects = snapshot.objects
+        self._finder = CsiVolumeFinder(self._objects)
+        self._attachments: dict[str, CsiVolumes] = {}
         self._wanted = {migration: self._wanted_by(pod, migration) for migration in Migration}
         self.room: Int64s = self._room(snapshot)
         """(N,) how many volumes the node's pods may name so that this pod's surely fit; less than 0 where that is not to be had."""
 
-    def status_of(self, rows: fwk.Rows, row: int) -> fwk.Status:
-        """The row's answer by looking at every volume there."""
-        snapshot = rows.snapshot
-        name = snapshot.nodes.objects[int(rows.node[row])].name
+    def statuses_of(self, rows: fwk.Rows, asked: Sequence[int]) -> list[fwk.Status]:
+        """The answers for these rows, by looking at every volume there."""
+        symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
+        names = (rows.snapshot.nodes.objects[place].name for place in rows.node[asked].tolist())
+        return [
+            self._status(name, [(code, symbols[code]) for code in codes])
+            for name, codes in zip(names, rows.codes_on(asked, fwk.Attribute.VOLUMES), strict=True)
+        ]
+
+    def _status(self, name: str, classes: Sequence[tuple[int, PodSymbol]]) -> fwk.Status:
+        """The answer for a node with pods of these classes."""
         node = self._objects.csi_nodes.get(name)
-        migration = Migration.NONE if node is None else Migration.on(node)
+        profile = None if node is None else attach_profile(node)
+        migration = Migration.on(profile)
         wanted = self._wanted[migration]
         if isinstance(wanted, fwk.Status):
             return wanted
-        limits = {} if node is None else _limits(node)
-        if not limits:
+        limits = {} if profile is None else dict(profile.limits)
+        if not wanted or not limits:
             return fwk.SUCCESS
         try:
-            attached = self._attached(rows, row, migration)
+            attached = self._attached_by(classes, migration)
         except CannotCountError as exc:
             return exc.status
         fresh = Counter(volume.driver for volume in wanted - attached)
-        present = Counter(volume.driver for volume in attached.union(_attachments(self._objects, name)))
-        too_many = any(driver in limits and present[driver] + count > limits[driver] for driver, count in fresh.items())
-        return fwk.unschedulable(REASON) if too_many else fwk.SUCCESS
+        present = attached | self._attachments_to(name)
+        for driver, count in fresh.items():
+            limit = limits.get(driver)
+            if limit is not None and sum(volume.driver == driver for volume in present) + count > limit:
+                return fwk.unschedulable(REASON)
+        return fwk.SUCCESS
 
     def _wanted_by(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes | fwk.Status:
         try:
@@ -74,48 +86,38 @@ class Counting:
         except CannotCountError as exc:
             return exc.status
 
-    def _room(self, snapshot: fwk.Snapshot) -> Int64s:
-        objects = snapshot.objects
-        without_csi_node = self._wanted[Migration.NONE]
-        room = np.full(len(snapshot.nodes), _NO_ROOM if isinstance(without_csi_node, fwk.Status) else _UNLIMITED, np.int64)
-        fresh = {
-            migration: Counter(volume.driver for volume in wanted)
-            for migration, wanted in self._wanted.items()
-            if not isinstance(wanted, fwk.Status)
-        }
-        places = snapshot.nodes.index
-        for name, node in objects.csi_nodes.items():
-            place = places.get(name)
-            if place is not None:
-                by_driver = fresh.get(Migration.on(node))
-                attachments = objects.volume_attachments.group(name)
-                room[place] = _NO_ROOM if by_driver is None else _room_on(node, by_driver, len(attachments))
-        return room
-
-    def _attached(self, rows: fwk.Rows, row: int, migration: Migration) -> CsiVolumes:
-        """The volumes that the row's pods use."""
-        symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
-        classes = ((code, symbols[code]) for code in rows.codes_on(row, fwk.Attribute.VOLUMES))
+    def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
+        """The volumes that pods of these classes use, each once."""
         found = [self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)]
         return frozenset().union(*found)
 
+    def _attachments_to(self, node: str) -> CsiVolumes:
+        """The volumes that are attached to the node, or about to be, whether a pod uses them or not."""
+        attachments = self._attachments.get(node)
+        if attachments is None:
+            attachments = self._attachments[node] = frozenset(_attachments(self._objects, node))
+        return attachments
 
-def _room_on(node: CSINode, fresh: Counter[str], num_attachments: int) -> int:
-    """How many volumes the node's pods may name so that the fresh ones, by driver, surely fit besides them."""
-    limits = _limits(node)
-    if not fresh or not limits:
-        return _UNLIMITED
-    room = min((limits[driver] - count for driver, count in fresh.items() if driver in limits), default=_NOT_LIMITED_BY_OURS)
-    return room - num_attachments
+    def _room(self, snapshot: fwk.Snapshot) -> Int64s:
+        objects, places = snapshot.objects, snapshot.nodes.index
+        room = np.full(len(snapshot.nodes), self._room_with(None), np.int64)
+        for profile, nodes in objects.csi_nodes.groups().items():
+            room[[places[name] for name in nodes if name in places]] = self._room_with(profile)
+        attached = [(places[name], len(there)) for name, there in objects.volume_attachments.groups().items() if name in places]
+        if attached:
+            at, counts = zip(*attached, strict=True)
+            room[list(at)] -= np.array(counts, np.int64)
+        return room
 
-
-def _limits(node: CSINode) -> dict[str, int]:
-    """Driver -> how many of its volumes can be attached. Upstream: csi.go, getVolumeLimits."""
-    return {
-        driver.name: driver.allocatable.count
-        for driver in node.spec.drivers
-        if driver.allocatable is not None and driver.allocatable.count is not None
-    }
+    def _room_with(self, profile: AttachProfile | None) -> int:
+        """How many volumes may be attached to nodes of this profile so that the pod's fit besides them."""
+        wanted = self._wanted[Migration.on(profile)]
+        if isinstance(wanted, fwk.Status):
+            return _NO_ROOM
+        if profile is None or not profile.limits or not wanted:
+            return _UNLIMITED
+        fresh = Counter(volume.driver for volume in wanted)
+        return min((limit - fresh[driver] for driver, limit in profile.limits if driver in fresh), default=_NOT_LIMITED_BY_OURS)
 
 
 def _attachments(objects: ClusterObjects, node: str) -> Iterator[CsiVolume]:

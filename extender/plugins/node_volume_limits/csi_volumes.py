@@ -4,12 +4,13 @@ Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; ut
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, final
 
 from extender import framework as fwk
 from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, why_not_owned
 from extender.objects.cluster import ClusterObjects
+from extender.objects.csi_nodes import AttachProfile
 from extender.objects.csi_translation import (
     PLUGIN_BY_NAME,
     PORTWORX,
@@ -17,11 +18,10 @@ from extender.objects.csi_translation import (
     TranslationError,
     in_tree_plugin,
     inline_handle,
-    migrated_plugins,
     translated,
 )
 from extender.objects.pod import Volume
-from extender.objects.storage import CSINode, PersistentVolumeClaim
+from extender.objects.storage import PersistentVolumeClaim
 from extender.snapshot.pod_attributes import VolumeClass
 
 NO_CLAIM_NAME: Final = "PersistentVolumeClaim had no name"
@@ -50,9 +50,11 @@ class Migration(enum.IntEnum):
     """Those of Portworx as well: the CSINode says so."""
 
     @staticmethod
-    def on(node: CSINode) -> "Migration":
-        """That of the node."""
-        return Migration.WITH_PORTWORX if PORTWORX.name in migrated_plugins(node) else Migration.USUAL
+    def on(profile: AttachProfile | None) -> "Migration":
+        """That of nodes of this profile; None for nodes without a CSINode."""
+        if profile is None:
+            return Migration.NONE
+        return Migration.WITH_PORTWORX if PORTWORX.name in profile.migrated_plugins else Migration.USUAL
 
     def covers(self, plugin: InTreePlugin) -> bool:
         """Whether the plugin's volumes are counted as CSI volumes."""
@@ -83,7 +85,7 @@ class CsiVolumeFinder:
         Raises:
             CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the first.
         """
-        return frozenset(self._volumes_of_pod(pod, migration))
+        return _found(self._volumes_of_pod(pod, migration))
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
         """What each pod of a class has attached. Claims that do not exist any more count for nothing.
@@ -96,85 +98,87 @@ class CsiVolumeFinder:
         """
         volumes = self._known.get((code, migration))
         if volumes is None:
-            volumes = self._known[code, migration] = frozenset(self._volumes_of_class(pods, migration))
+            volumes = self._known[code, migration] = _found(self._volumes_of_class(pods, migration))
         return volumes
 
-    def _volumes_of_pod(self, pod: fwk.Pod, migration: Migration) -> Iterator[CsiVolume]:
+    def _volumes_of_pod(self, pod: fwk.Pod, migration: Migration) -> Iterator[CsiVolume | None]:
         for volume in pod.spec.volumes:
             name = claim_name(pod, volume)
             if name is None:
-                yield from self._of_disk(volume, migration)
+                yield _of_disk(volume, migration)
                 continue
             claim = self._claim(pod.namespace, name)
             if claim is None:
                 raise CannotCountError(fwk.unresolvable(f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}"))
             if volume.persistent_volume_claim is None:
                 _refuse_foreign(claim, pod.name, pod.uid)
-            yield from self._of_claim(claim, migration)
+            yield self._of_claim(claim, migration)
 
-    def _volumes_of_class(self, pods: VolumeClass, migration: Migration) -> Iterator[CsiVolume]:
+    def _volumes_of_class(self, pods: VolumeClass, migration: Migration) -> Iterator[CsiVolume | None]:
         for name in pods.claims:
             claim = self._claim(pods.namespace, name)
             if claim is not None:
-                yield from self._of_claim(claim, migration)
+                yield self._of_claim(claim, migration)
         for name in pods.ephemeral_claims:
             claim = self._claim(pods.namespace, name)
             if claim is not None:
                 _refuse_foreign(claim, *pods.owner)
-                yield from self._of_claim(claim, migration)
+                yield self._of_claim(claim, migration)
         for disk in pods.disks():
-            yield from self._of_disk(disk, migration)
+            yield _of_disk(disk, migration)
 
     def _claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         if not name:
             raise CannotCountError(fwk.error(NO_CLAIM_NAME))
         return self._objects.pvcs.get((namespace, name))
 
-    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> Iterator[CsiVolume]:
+    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
         """The volume behind a claim, unless it is of no CSI driver. Upstream: csi.go, getCSIDriverInfo."""
         volume = self._objects.pvs.get(claim.spec.volume_name)
         if volume is None:
-            yield from self._to_be_provisioned(claim, migration)
-            return
+            return self._to_be_provisioned(claim, migration)
         csi = volume.spec.csi
         if csi is None:
             plugin = in_tree_plugin(volume)
             if plugin is None or not migration.covers(plugin):
-                return
+                return None
             try:
                 csi = translated(volume, plugin).spec.csi
             except TranslationError:
                 # Upstream counts such a volume for nothing.
-                return
-        if csi is not None and csi.driver and csi.volume_handle:
-            yield CsiVolume(csi.driver, csi.volume_handle)
+                return None
+        return CsiVolume(csi.driver, csi.volume_handle) if csi is not None and csi.driver and csi.volume_handle else None
 
-    def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> Iterator[CsiVolume]:
+    def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
         """Upstream: csi.go, getCSIDriverInfoFromSC."""
         storage_class = self._objects.storage_classes.get(claim_class(claim))
         if storage_class is None:
-            return
+            return None
         driver = storage_class.provisioner
         plugin = PLUGIN_BY_NAME.get(driver)
         if plugin is not None:
             if not migration.covers(plugin):
-                return
+                return None
             driver = plugin.driver
-        if driver:
-            yield CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}")
+        return CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}") if driver else None
 
-    def _of_disk(self, volume: Volume, migration: Migration) -> Iterator[CsiVolume]:
-        """Upstream: csi.go, checkAttachableInlineVolume."""
-        plugin = in_tree_plugin(volume)
-        if plugin is None or not migration.covers(plugin):
-            return
-        try:
-            yield CsiVolume(plugin.driver, inline_handle(volume, plugin))
-        except TranslationError as exc:
-            raise CannotCountError(fwk.error(f"converting volume({volume.name}) from inline to csi: {exc}")) from exc
+
+def _of_disk(volume: Volume, migration: Migration) -> CsiVolume | None:
+    """A disk that stands in a pod's spec, as its driver knows it. Upstream: csi.go, checkAttachableInlineVolume."""
+    plugin = in_tree_plugin(volume)
+    if plugin is None or not migration.covers(plugin):
+        return None
+    try:
+        return CsiVolume(plugin.driver, inline_handle(volume, plugin))
+    except TranslationError as exc:
+        raise CannotCountError(fwk.error(f"converting volume({volume.name}) from inline to csi: {exc}")) from exc
 
 
 def _refuse_foreign(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> None:
     refusal = why_not_owned(claim, pod_name, pod_uid)
     if refusal is not None:
         raise CannotCountError(fwk.error(refusal))
+
+
+def _found(volumes: Iterable[CsiVolume | None]) -> CsiVolumes:
+    return frozenset(volume for volume in volumes if volume is not None)

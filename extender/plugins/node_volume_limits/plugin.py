@@ -37,8 +37,8 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin):
         if counting is None:
             counting = Counting(pod, rows.snapshot)
         named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
-        statuses = {int(row): counting.status_of(rows, int(row)) for row in np.flatnonzero(named > counting.room[rows.node])}
-        return _verdicts(statuses, len(rows))
+        unsure = np.flatnonzero(named > counting.room[rows.node]).tolist()
+        return _verdicts(dict(zip(unsure, counting.statuses_of(rows, unsure), strict=True)), len(rows))
 
 
 def _verdicts(statuses: dict[int, fwk.Status], num_rows: int) -> fwk.Verdicts:

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from extender.objects.claims import requested_storage
-from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, migrated_plugins, translated
+from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
 from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
 from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of
 from extender.objects.quantity import value_of
@@ -124,8 +124,9 @@ def _fits(size: int, capacity: CSIStorageCapacity) -> bool:
 
 def _migrated(snapshot: Snapshot, plugin: InTreePlugin) -> Mask:
     """(N,) the nodes that say they serve the plugin's volumes through its CSI driver."""
-    nodes, csi_nodes = snapshot.nodes, snapshot.objects.csi_nodes
-    places = [nodes.index[name] for name, node in csi_nodes.items() if name in nodes.index and plugin.name in migrated_plugins(node)]
-    migrated = np.zeros(len(nodes), np.bool_)
-    migrated[places] = True
+    migrated = np.zeros(len(snapshot.nodes), np.bool_)
+    places = snapshot.nodes.index
+    for profile, nodes in snapshot.objects.csi_nodes.groups().items():
+        if plugin.name in profile.migrated_plugins:
+            migrated[[places[name] for name in nodes if name in places]] = True
     return migrated
