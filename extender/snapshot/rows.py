@@ -272,21 +272,17 @@ class Rows:
 
     def _changes_of(self, asked: Sequence[int]) -> Iterator[tuple[int, int, int]]:
         """(place in `asked`, pod slot, sign) of all changes to these rows, in the order in which they were supposed."""
-        steps: list[tuple[Index, PodChanges]] = []
+        steps: list[tuple[Index, Index, PodChanges]] = []
         rows: Rows | None = self
         index = np.array(asked, np.intp)
         while rows is not None:
             if rows._changes is not None:
-                # -1 for rows that nobody asks about.
-                asked_at = np.full(len(rows), -1, np.intp)
-                asked_at[index] = np.arange(len(index))
-                steps.append((asked_at[rows._changes.row], rows._changes))
+                steps.append((*_matches(rows._changes.row, index), rows._changes))
             if rows._index is not None:
                 index = rows._index[index]
             rows = rows._base
-        for at, changes in reversed(steps):
-            hits = np.flatnonzero(at >= 0)
-            yield from zip(at[hits].tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
+        for hits, places, changes in reversed(steps):
+            yield from zip(places.tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
     def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:
         """A column over rows: the nodes' values, and on top what the changes of this and all earlier steps do to them."""
@@ -303,6 +299,17 @@ class Rows:
                 column = changed(column, self._changes)
         self._columns[key] = column
         return column
+
+
+def _matches(needles: Index, values: Index) -> tuple[Index, Index]:
+    """Every pair of a place in `needles` and a place in `values` with equal entries, in the order of the needles."""
+    order = np.argsort(values, kind="stable")
+    in_order = values[order]
+    first = np.searchsorted(in_order, needles, "left")
+    counts = np.searchsorted(in_order, needles, "right") - first
+    needle = np.repeat(np.arange(len(needles)), counts)
+    nth = np.arange(len(needle)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return needle, order[first[needle] + nth]
 
 
 def _adding(of_pods: Callable[[Index], Int64s]) -> Changed:
