@@ -18,6 +18,9 @@ T = TypeVar("T")
 DECODED_IN_THREAD: Final = 2**20
 """Bodies of more bytes are decoded in a thread, so that other callers are heard meanwhile."""
 
+MAX_EVALUATIONS: Final = 8
+"""At one time, counting those that wait."""
+
 
 class AnswersVerbs(Protocol):
     """What the faces ask of an `extender.engine.Engine`."""
@@ -54,11 +57,13 @@ class Face:
     """The engine behind the routes, and the node bodies of its callers.
 
     Attributes:
-        evaluating: an evaluation takes a processor for a while, and the verbs need one too.
+        admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
+        evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
 
     engine: AnswersVerbs
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
+    admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
 

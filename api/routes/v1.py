@@ -25,10 +25,13 @@ async def evaluate(request: Request) -> Response:
     face = face_of(request)
     if face is None:
         raise Refusal(503, "the service is starting", RETRY_SOON)
-    scenario = await decoded(_read_scenario, await request.body())
+    if face.admitted.locked():
+        raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
     try:
-        async with face.evaluating:
-            answer = await face.engine.evaluate(scenario)
+        async with face.admitted:
+            scenario = await decoded(_read_scenario, await request.body())
+            async with face.evaluating:
+                answer = await face.engine.evaluate(scenario)
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
     return json_response(msgspec.json.encode(answer))

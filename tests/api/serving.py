@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 
 from api.app import create_app
 from api.face import AnswersVerbs
@@ -26,10 +27,15 @@ JSON = {"Content-Type": "application/json"}
 class Service:
     port: int
     client: httpx.Client
+    server: uvicorn.Server
 
     def call(self, verb: str, body: object) -> httpx.Response:
         """POST to one of the four verbs; what is no bytes is sent as JSON."""
         return self.post(f"/extender/{verb}", body)
+
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self.server.server_state.connections)
 
     def post(self, path: str, body: object) -> httpx.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -49,7 +55,7 @@ def serving(open_with: Callable[[Settings], AnswersVerbs] = open_engine, **setti
             thread.join(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
-            yield Service(port, client)
+            yield Service(port, client, server)
     finally:
         server.should_exit = True
         thread.join()

@@ -3,9 +3,12 @@
 import json
 import logging
 import threading
+import time
+from queue import Queue
 
 import pytest
 
+from api.face import MAX_EVALUATIONS
 from api.openapi_examples import BY_NAME
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
@@ -140,3 +143,46 @@ def test_answers_tell_nothing_about_the_server(example: Service) -> None:
 
     assert "server" not in answer.headers
     assert "transfer-encoding" not in answer.headers
+
+
+def test_evaluations_leave_room_for_the_verbs() -> None:
+    codes: Queue[int] = Queue()
+    with GateEngine.closed() as engine, serving(lambda _: engine) as service:
+        callers = [
+            threading.Thread(target=lambda: codes.put(service.post("/v1/evaluate", b"{}").status_code)) for _ in range(MAX_EVALUATIONS + 3)
+        ]
+        for caller in callers:
+            caller.start()
+        refused = [codes.get(timeout=10) for _ in range(3)]
+        filtered = service.call("filter", CALL)
+        engine.open()
+        for caller in callers:
+            caller.join()
+
+    assert refused == [503] * 3
+    assert filtered.status_code == 200
+    assert [codes.get() for _ in range(MAX_EVALUATIONS)] == [200] * MAX_EVALUATIONS
+
+
+def test_a_caller_that_goes_away_leaves_nothing_behind(tight: Service, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(5):
+        with connected(tight.port) as connection:
+            connection.send(head(FILTER, Content_Length=9000) + b" " * 8000)
+
+    answers = [tight.call("filter", CALL).status_code for _ in range(5)]
+
+    assert answers == [200] * 5
+    assert "internal error" not in caplog.text
+
+
+def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
+    nodes = [{"metadata": {"name": f"node-{number}", "annotations": {"a": "x" * 100_000}}} for number in range(200)]
+    body = json.dumps({"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": nodes}})
+    with serving(keep_alive_seconds=1) as service, connected(service.port) as connection:
+        connection.send(head(FILTER, Content_Length=len(body)) + body.encode())
+        while service.connections() == 0:  # not accepted yet
+            time.sleep(0.01)
+        while service.connections() > 0:
+            time.sleep(0.01)
+
+        assert service.call("filter", CALL).status_code == 200

@@ -1,0 +1,60 @@
+"""POST /v1/evaluate answers as the corpus of recorded decisions does, and says in words what is wrong with a scenario."""
+
+from typing import Any
+
+import pytest
+
+from api.openapi_examples import POD, SCENARIO
+from api.routes.v1 import MAX_SCENARIO
+from tests.api.serving import Service, assert_is_refusal
+from tests.parity.cases import decision_cases
+from tests.parity.compare import differences
+
+CASES = decision_cases("nodename")[:10]
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["scenario"]["id"] for case in CASES])
+def test_answers_are_the_recorded_ones(example: Service, case: dict[str, Any]) -> None:
+    answer = example.post("/v1/evaluate", case["scenario"])
+
+    assert answer.status_code == 200
+    assert answer.json()["id"] == case["scenario"]["id"]
+    assert differences(case["expected"], answer.json())["filter"] == []
+
+
+def test_the_service_s_own_cluster_has_nothing_to_do_with_it(example: Service) -> None:
+    answer = example.post("/v1/evaluate", {"pod": POD}).json()
+
+    assert answer["error"] == "no nodes available to schedule pods"
+    assert "id" not in answer
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b'{"pod":NaN}', b'{"pod":' + b"[" * 100 + b"]" * 100 + b"}"])
+def test_what_cannot_be_read_is_a_bad_request(example: Service, body: bytes) -> None:
+    assert_is_refusal(example.post("/v1/evaluate", body), 400)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        pytest.param({"pod": None}, "pod", id="no pod"),
+        pytest.param({"pod": 7}, "pod", id="pod is a number"),
+        pytest.param({"objects": {"cows": []}}, "cows", id="unknown kind"),
+        pytest.param({"objects": {"nodes": {}}}, "objects.nodes", id="nodes are an object"),
+        pytest.param({"objects": {"nodes": [{"spec": {"taints": 1}}]}}, "objects.nodes[0]", id="a field of the wrong type"),
+        pytest.param({"config": {}}, "apiVersion and kind", id="empty configuration"),
+        pytest.param({"config": CONFIG | {"parallelism": 0}}, "parallelism", id="wrong value"),
+        pytest.param({"config": CONFIG | {"colour": "red"}}, "colour", id="unknown field"),
+        pytest.param({"nominated": [{"pod": POD}]}, "nominated[0]", id="nomination without node"),
+    ],
+)
+def test_what_is_wrong_with_a_scenario_is_said_in_words(example: Service, change: dict[str, object], why: str) -> None:
+    answer = example.post("/v1/evaluate", SCENARIO | change)
+
+    assert_is_refusal(answer, 422)
+    assert why in answer.json()["message"]
+
+
+def test_a_scenario_has_its_own_limit(example: Service) -> None:
+    assert_is_refusal(example.post("/v1/evaluate", b" " * (MAX_SCENARIO + 1)), 413)
