@@ -290,7 +290,7 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
         hypothesis.summed(lambda pod: len(host_ports(pod)))
     )
     labels = snapshot.tallies.symbols[Attribute.LABELS]
-    assert [{labels[code] for code in rows.codes_on(row, Attribute.LABELS)} for row in range(len(rows))] == [
+    assert [{labels[code] for code in codes} for codes in rows.codes_on(range(len(rows)), Attribute.LABELS)] == [
         {label_class(pod) for pod in hypothesis.pods(row)} for row in range(len(rows))
     ]
     assert rows.names == [snapshot.nodes.objects[place].name for place in rows.node.tolist()]
