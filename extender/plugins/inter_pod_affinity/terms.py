@@ -17,7 +17,7 @@ from extender.snapshot.pod_attributes import AffinityClass, preferred_terms, req
 T = TypeVar("T")
 W = TypeVar("W")
 
-_COMPILED_KEPT: Final = 8192
+_COMPILED_KEPT: Final = 1024
 _NAMESPACE_SELECTORS_KEPT: Final = 1024
 
 

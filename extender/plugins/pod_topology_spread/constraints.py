@@ -25,7 +25,7 @@ SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 
 _HONOR: Final = "Honor"
 _PLUGIN: Final = "PodTopologySpread"
-_COMPILED_KEPT: Final = 2048
+_COMPILED_KEPT: Final = 1024
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _WRITTEN: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
