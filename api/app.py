@@ -12,7 +12,7 @@ from api.documentation import describe
 from api.face import AnswersVerbs, Face
 from api.limits import Limits
 from api.refusals import status_body
-from api.routes import extender, health, v1
+from api.routes import docs, extender, health, v1
 from api.settings import Settings
 from api.starting import open_engine
 from extender import __version__
@@ -35,7 +35,7 @@ def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerb
         version=__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
-        # A redirect would make Go send the whole body again, and the pages of documentation load scripts from elsewhere.
+        # A redirect would make Go send the whole body again. FastAPI's own pages load scripts from elsewhere; /docs is ours.
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
@@ -46,6 +46,7 @@ def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerb
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(v1.router)
     app.include_router(health.router)
+    app.include_router(docs.router)
     return app
 
 

@@ -71,3 +71,14 @@ def test_there_are_examples_for_every_body() -> None:
 
     assert with_body == {"/extender/filter", "/extender/prioritize", "/extender/preempt", "/extender/bind", "/v1/evaluate"}
     assert {example.values[0] for example in EXAMPLES} == with_body
+
+
+def test_the_page_for_people_shows_every_path_and_loads_nothing(example: Service) -> None:
+    page = example.client.get("/docs")
+
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert all(f"<code>{path}</code>" in page.text for path in DOCUMENT["paths"])
+    assert page.text.count("curl -s") == len(EXAMPLES)
+    assert "src=" not in page.text
+    assert "<script" not in page.text

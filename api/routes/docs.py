@@ -1,0 +1,53 @@
+"""GET /docs: openapi.json as a page for people. It loads nothing, from here or elsewhere."""
+
+import json
+from html import escape
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+router: Final = APIRouter()
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+_STYLE: Final = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
+code, pre { font: 14px/1.45 ui-monospace, monospace } pre { background: #f3f4f6; padding: .8rem; overflow-x: auto; border-radius: 6px }
+h2 { border-top: 1px solid #d0d4da; padding-top: 1rem }
+b { font-size: .8em; background: #1f4e8c; color: #fff; padding: .15em .5em; border-radius: 4px }
+table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertical-align: top }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #16181c } pre { background: #22262d } h2 { border-color: #3a404a } a { color: #8ab4f8 }
+}
+"""
+
+
+@router.get("/docs", include_in_schema=False)
+async def page(request: Request) -> HTMLResponse:
+    """What every path takes and answers, with examples to paste into a shell."""
+    document = request.app.openapi()
+    base = str(request.base_url).rstrip("/")
+    sections = [
+        _section(base, path, method, operation) for path, methods in document["paths"].items() for method, operation in methods.items()
+    ]
+    title = f"{document['info']['title']} {document['info']['version']}"
+    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>
+<p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>.</p>
+{"".join(sections)}</body></html>"""
+    return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"})
+
+
+def _section(base: str, path: str, method: str, operation: dict[str, Any]) -> str:
+    answers = "".join(
+        f"<tr><td><code>{escape(code)}</code></td><td>{escape(answer['description'])}</td></tr>"
+        for code, answer in operation["responses"].items()
+    )
+    examples = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
+    shown = "".join(f"<p>{escape(name)}</p><pre>{escape(_curl(base + path, example['value']))}</pre>" for name, example in examples.items())
+    words = escape(operation.get("description") or operation.get("summary", ""))
+    return f"<h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2><p>{words}</p>{shown}<table>{answers}</table>"
+
+
+def _curl(url: str, body: object) -> str:
+    return f"curl -s -H 'Content-Type: application/json' {url} -d '{json.dumps(body, indent=1)}'"
