@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -116,9 +116,7 @@ class Framework:
         refused: fwk.Status | None = None
         try:
             for plugin in self.plugins.pre_filter:
-                result = _run(plugin.name, f'running PreFilter plugin "{plugin.name}"', plugin.pre_filter, state, pod, self.snapshot)
-                if not isinstance(result, fwk.PreFilterResult):
-                    raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": it returned no PreFilterResult')
+                result = _run(plugin.name, f'running PreFilter plugin "{plugin.name}"', _pre_filtered, plugin, state, pod, self.snapshot)
                 status = result.status
                 if status.is_skip:
                     skipped.add(plugin.name)
@@ -129,6 +127,7 @@ class Framework:
                     if status.code is not fwk.Code.UNSCHEDULABLE:
                         raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": {status.message}')
                     refused = status.by(plugin.name)
+                    continue
                 if result.node_names is not None:
                     names = result.node_names if names is None else names & result.node_names
                     narrowed_by.add(plugin.name)
@@ -136,7 +135,7 @@ class Framework:
                         return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         finally:
             state.skip_filter_plugins = frozenset(skipped)
-        return PreFilterOutcome(refused or fwk.SUCCESS, names, tuple(sorted(narrowed_by)))
+        return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     def run_filter_plugins(
         self,
@@ -201,9 +200,7 @@ class Framework:
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
         """One Filter's verdicts on these rows, checked."""
-        verdicts = _run(name, f'running "{name}" filter plugin', plugin.filter, state, pod, rows)
-        if not isinstance(verdicts, fwk.Verdicts) or verdicts.codes.shape != (len(rows),):
-            raise PluginError(name, f'running "{name}" filter plugin: it returned no verdicts on the {len(rows)} rows it was given')
+        verdicts = _run(name, f'running "{name}" filter plugin', _filtered, plugin, state, pod, rows)
         if not verdicts.all_ok:
             _refuse_unknown_codes(name, verdicts)
         return verdicts
@@ -252,22 +249,26 @@ class Framework:
         for plugin in self.plugins.post_filter:
             try:
                 answer = await plugin.post_filter(state, pod, statuses)
+                _check_kind(answer, fwk.PostFilterResult)
+                status = answer.status
             except fwk.NotFoundError as exc:
                 return fwk.PostFilterResult(fwk.error(str(exc)).by(plugin.name))
             except PluginError:
                 raise
             except Exception as exc:
                 raise PluginError(plugin.name, f'running PostFilter plugin "{plugin.name}": {exc}') from exc
-            if answer.status.is_success:
+            if status.is_success:
                 return answer
-            if answer.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not answer.status.is_rejected:
-                return fwk.PostFilterResult(answer.status.by(plugin.name), answer.nominated_node)
+            if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return fwk.PostFilterResult(status.by(plugin.name), answer.nominated_node)
+            if not status.is_rejected:
+                return fwk.PostFilterResult(fwk.Status(fwk.Code.ERROR, status.reasons, plugin.name))
             if answer.nominated_node is not None:
                 result = answer
-            reasons += answer.status.reasons
+            reasons += status.reasons
             refuser = refuser or plugin.name
-        status = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
-        return fwk.PostFilterResult(status, result.nominated_node if result is not None else None)
+        refused = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
+        return fwk.PostFilterResult(refused, result.nominated_node if result is not None else None)
 
     # Scoring.
 
@@ -279,9 +280,7 @@ class Framework:
         """
         skipped: set[str] = set()
         for plugin in self.plugins.pre_score:
-            status = _run(plugin.name, f'running PreScore plugin "{plugin.name}"', plugin.pre_score, state, pod, rows)
-            if not isinstance(status, fwk.Status):
-                raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": it returned no Status')
+            status = _run(plugin.name, f'running PreScore plugin "{plugin.name}"', _pre_scored, plugin, state, pod, rows)
             if status.is_skip:
                 skipped.add(plugin.name)
             elif not status.is_success:
@@ -314,7 +313,7 @@ class Framework:
         return run_score_plugins(self.plugins.score, state, pod, rows)
 
 
-def _run(name: str, saying: str, method: Callable[..., Any], *arguments: object) -> Any:
+def _run(name: str, saying: str, method: Callable[..., T], *arguments: object) -> T:
     """Call a plugin; whatever it raises is that plugin's failure. Upstream's own errors pass through."""
     try:
         return method(*arguments)
@@ -322,6 +321,44 @@ def _run(name: str, saying: str, method: Callable[..., Any], *arguments: object)
         raise
     except Exception as exc:
         raise PluginError(name, f"{saying}: {exc}") from exc
+
+
+# What plugins answer, looked at before it is used: a stranger's plugin was not checked by mypy.
+
+
+def _pre_filtered(plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
+    result = plugin.pre_filter(state, pod, snapshot)
+    _check_kind(result, fwk.PreFilterResult)
+    _check_kind(result.status, fwk.Status)
+    if result.node_names is not None:
+        _check_kind(result.node_names, frozenset)
+    return result
+
+
+def _filtered(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
+    verdicts = plugin.filter(state, pod, rows)
+    _check_kind(verdicts, fwk.Verdicts)
+    _check_array(verdicts.codes, len(rows), "integers")
+    for _, mask in verdicts.reasons:
+        _check_array(mask, len(rows), "booleans")
+    return verdicts
+
+
+def _pre_scored(plugin: fwk.PreScorePlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Status:
+    status = plugin.pre_score(state, pod, rows)
+    _check_kind(status, fwk.Status)
+    return status
+
+
+def _check_kind(answer: object, kind: type) -> None:
+    if not isinstance(answer, kind):
+        raise TypeError(f"it returned {type(answer).__name__}, not {kind.__name__}")
+
+
+def _check_array(answer: object, num_rows: int, of: str) -> None:
+    wanted = {"integers": "iu", "booleans": "b"}[of]
+    if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in wanted:
+        raise TypeError(f"it returned no array of {num_rows} {of}, one a row")
 
 
 def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:

@@ -45,9 +45,11 @@ class RememberedScores:
 class Remembered:
     """What is known for one kind of pod."""
 
-    __slots__ = ("_changed", "asked", "at", "fits", "raw", "summed")
+    __slots__ = ("_changed", "_changes", "asked", "at", "fits", "raw", "summed")
 
-    def __init__(self, num_nodes: int) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
+        num_nodes = len(snapshot.nodes)
+        self._changes = snapshot.changes
         self.at = NEVER
         """The generation that `fits` holds for."""
         self.asked: tuple[str, ...] = ()
@@ -59,6 +61,10 @@ class Remembered:
         self.raw: dict[str, RememberedScores] = {}
         """By Score plugin: its scores before normalising, which looks at all feasible nodes together."""
         self._changed: tuple[int, int, Rows] | None = None
+
+    def is_about(self, snapshot: Snapshot) -> bool:
+        """Whether this is known of the same cache's nodes, and of as many. Another cache counts other generations."""
+        return self._changes is snapshot.changes and len(self.fits) == len(snapshot.nodes)
 
     def changed_since(self, generation: int, snapshot: Snapshot) -> Rows:
         """The nodes that changed after a generation; all of them when that is not known (any more)."""
@@ -85,8 +91,8 @@ class Memory:
         """What is remembered for such pods; blank for a new kind, and when the nodes were numbered anew."""
         signature = signature_of(pod)
         known = self._kept.get(signature)
-        if known is None or len(known.fits) != len(snapshot.nodes):
-            known = self._kept[signature] = Remembered(len(snapshot.nodes))
+        if known is None or not known.is_about(snapshot):
+            known = self._kept[signature] = Remembered(snapshot)
             if len(self._kept) > KEPT_SIGNATURES:
                 self._kept.popitem(last=False)
         else:

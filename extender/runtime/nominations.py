@@ -25,15 +25,16 @@ class Nominations:
         """
         if not self.by_node:
             return None
-        index = rows.snapshot.nodes.index
-        row_at = np.full(len(rows.snapshot.nodes), -1)
-        row_at[rows.node] = np.arange(len(rows))
-        added: list[tuple[int, int]] = []
+        nodes = rows.snapshot.nodes
+        slots_at: dict[int, list[int]] = {}
         for name, nominated in self.by_node.items():
-            place = index.get(name)
-            if place is None or row_at[place] < 0:
-                continue
-            added += [(int(row_at[place]), slot) for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+            place = nodes.index.get(name)
+            if place is not None:
+                slots_at[place] = [slot for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+        is_promised = np.zeros(len(nodes), np.bool_)
+        is_promised[[place for place, slots in slots_at.items() if slots]] = True
+        promised = np.flatnonzero(is_promised[rows.node])
+        added = [(row, slot) for row in promised.tolist() for slot in slots_at[int(rows.node[row])]]
         if not added:
             return None
         changes = np.array(added, np.intp)

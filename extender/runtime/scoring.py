@@ -72,8 +72,11 @@ def raw_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fw
 
 def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
     """(R,) one plugin's scores on the scale 0..100, checked."""
+    # Raw scores are shown as they were given, and remembered: normalising makes new ones.
+    given = scores.view()
+    given.flags.writeable = False
     try:
-        normalized = _checked(scorer.plugin.normalize_score(state, pod, scores), len(scores))
+        normalized = _checked(scorer.plugin.normalize_score(state, pod, given), len(scores))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
     if len(normalized) and (normalized.min() < 0 or normalized.max() > fwk.MAX_NODE_SCORE):
