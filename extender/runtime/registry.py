@@ -14,7 +14,7 @@ from extender import framework as fwk
 from extender.config.completion import complete
 from extender.config.configuration import Configuration, Profile
 from extender.config.default_plugins import IN_TREE_POINTS
-from extender.config.errors import ConfigErrors
+from extender.config.errors import ConfigErrors, FieldError
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
 from extender.runtime.profiles import ResolvedProfile, resolve_all
@@ -52,7 +52,7 @@ class Registry:
             strangers: entry points to load; None for those of the installed distributions.
 
         Raises:
-            ConfigErrors: a plugin cannot be loaded, is no plugin, or has a name that is taken.
+            ConfigErrors: a plugin cannot be loaded, is no plugin, has a name that is taken, or a second name.
         """
         self._in_tree = frozenset(in_tree)
         self._classes: dict[str, type[fwk.Plugin]] = dict(in_tree)
@@ -68,6 +68,8 @@ class Registry:
                 errors.append((path, f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
                 continue
             wrong = why_no_plugin(loaded)
+            if wrong is None and loaded in self._classes.values():
+                wrong = "is registered under another name already; derive a class of its own from it"
             if wrong is not None:
                 errors.append((path, f"{entry.value} {wrong}"))
                 continue
@@ -92,27 +94,35 @@ class Registry:
         """
         configuration = complete(configuration)
         resolved = resolve_all(configuration, self.points_of)
-        errors: list[tuple[str, str]] = []
+        errors: list[FieldError] = []
         frameworks: dict[str, Framework] = {}
         for profile in configuration.profiles:
             plan = resolved[profile.scheduler_name]
 
             def make_plugins(handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan) -> PluginsByPoint:
-                return self._plugins(profile, plan, handle, errors)
+                return self._plugins(profile, plan, handle)
 
-            frameworks[profile.scheduler_name] = Framework(
-                profile.scheduler_name,
-                make_plugins,
-                rng,
-                percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
-                extenders=extenders,
-            )
+            try:
+                frameworks[profile.scheduler_name] = Framework(
+                    profile.scheduler_name,
+                    make_plugins,
+                    rng,
+                    percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+                    extenders=extenders,
+                )
+            except ConfigErrors as exc:
+                errors += exc.errors
         if errors:
             raise ConfigErrors(errors, "create")
         return frameworks
 
-    def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle, errors: list[tuple[str, str]]) -> PluginsByPoint:
-        """The profile's plugins, each made once; what they refuse is added to `errors`."""
+    def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle) -> PluginsByPoint:
+        """The profile's plugins, each made once.
+
+        Raises:
+            ConfigErrors: what they say to their arguments.
+        """
+        errors: list[tuple[str, str]] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
@@ -122,6 +132,9 @@ class Registry:
                 made[name] = self._classes[name](arguments.get(name), handle)
             except Exception as exc:
                 errors.append(("", f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}'))
+
+        if errors:
+            raise ConfigErrors(errors, "create")
 
         def at(point: str, kind: type[P]) -> tuple[P, ...]:
             plugins = (made.get(name) for name in plan.plugins.get(point, ()))

@@ -3,17 +3,21 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
+import logging
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """A share of the nodes is only taken of clusters that have more. Upstream: minFeasibleNodesToFind."""
@@ -56,8 +60,8 @@ class SchedulingAlgorithm:
         """Choose the best node; among equals, by chance.
 
         Arguments:
-            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it. 0 looks at all nodes:
-                arrays make sampling needless.
+            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it, unless the profile says
+                so itself. 0 looks at all nodes: arrays make sampling needless.
 
         Raises:
             NoNodesAvailableError: the cluster is empty.
@@ -77,7 +81,8 @@ class SchedulingAlgorithm:
         rows = framework.feasible_rows(state, pod, within)
         if not len(rows):
             raise FitError(len(snapshot.nodes), _diagnosis(framework, state, pod, within, outcome))
-        share = framework.percentage_of_nodes_to_score or percentage_of_nodes_to_score
+        own_share = framework.percentage_of_nodes_to_score
+        share = percentage_of_nodes_to_score if own_share is None else own_share
         if share:
             rows = self._sampled(rows, num_feasible_nodes_to_find(len(snapshot.nodes) if within is None else len(within), share))
         if len(rows) == 1:
@@ -87,12 +92,19 @@ class SchedulingAlgorithm:
         return ScheduleResult(snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows))
 
     def _nominated_node(self, framework: Framework, snapshot: Snapshot, state: fwk.CycleState, pod: Pod) -> str | None:
-        """The node the pod is nominated to, if it still fits: no other is looked at then."""
+        """The node the pod is nominated to, if it still fits: no other is looked at then.
+
+        A plugin that fails here is logged, as upstream does: the search over all nodes has the last word.
+        """
         name = pod.status.nominated_node_name
         place = snapshot.nodes.index.get(name) if name else None
         if place is None:
             return None
-        verdicts = framework.run_filters_with_nominated_pods(state, pod, Rows.of(snapshot, np.array([place])))
+        try:
+            verdicts = framework.run_filters_with_nominated_pods(state, pod, Rows.of(snapshot, np.array([place])))
+        except PluginError:
+            _LOGGER.exception("pod %s: its nominated node %s was not evaluated", pod.key, name)
+            return None
         return name if verdicts.all_ok else None
 
     def _sampled(self, rows: Rows, enough: int) -> Rows:
