@@ -49,6 +49,7 @@ class Allocator:
             NodeAllocationError: a pool of the node is wrong, and the others have not enough devices.
             TimedOutError: the time is up.
         """
+        self._selection.check_time()
         pools = self._slices.pools_for(node)
         demands = self._demands(node, pools)
         constraints = [constraints_of(claim) for claim in self._claims]

@@ -1,0 +1,89 @@
+"""Builders for dynamic resources: devices, slices, classes and claims in one line each. Field names are those of manifests.
+
+    make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1")
+    make_claim("c", exactly(2, **selecting('device.attributes["gpu.example.com"].model == "a100"')))
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from extender.objects.decoding import convert
+from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+
+DRIVER = "gpu.example.com"
+
+Manifest = Mapping[str, Any]
+"""A part of an object, as a manifest has it."""
+
+_ATTRIBUTE_KINDS = {str: "string", int: "int", bool: "bool"}
+
+
+def make_device(name: str, /, attributes: Mapping[str, str | int | bool] | None = None, **more: Any) -> Manifest:
+    """A device in a slice; its attributes by value."""
+    typed = {key: {_ATTRIBUTE_KINDS[type(value)]: value} for key, value in (attributes or {}).items()}
+    return {"name": name, "attributes": typed, **more}
+
+
+def make_slice(
+    *devices: Manifest | str, name: str = "slice", pool: str = "pool", generation: int = 1, of: int = 1, **where: Any
+) -> ResourceSlice:
+    """One of `of` slices of a pool, for the node `n` unless `where` says otherwise; a bare name is a device without attributes."""
+    spec = {
+        "driver": DRIVER,
+        "pool": {"name": pool, "generation": generation, "resourceSliceCount": of},
+        "devices": [make_device(device) if isinstance(device, str) else device for device in devices],
+        **(where or {"nodeName": "n"}),
+    }
+    return convert(ResourceSlice, {"metadata": {"name": name}, "spec": spec})
+
+
+def make_device_class(name: str, *expressions: str) -> DeviceClass:
+    """A class of the devices that all the expressions match."""
+    return convert(DeviceClass, {"metadata": {"name": name}, "spec": selecting(*expressions)})
+
+
+def selecting(*expressions: str) -> dict[str, Any]:
+    """CEL selectors, as classes and requests have them."""
+    return {"selectors": [{"cel": {"expression": expression}} for expression in expressions]}
+
+
+def exactly(count: int = 1, /, name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
+    """A request for so many devices of a class."""
+    return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more}}
+
+
+def everything(name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
+    """A request for all devices of a class."""
+    return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "All", **more}}
+
+
+def first_of(*alternatives: Manifest, name: str = "r") -> Manifest:
+    """A request for the first of these that can be had."""
+    return {"name": name, "firstAvailable": [{"name": one["name"], **one["exactly"]} for one in alternatives]}
+
+
+def make_claim(
+    name: str, *requests: Manifest, constraints: Sequence[Manifest] = (), metadata: Manifest | None = None, **status: Any
+) -> ResourceClaim:
+    """A claim in namespace `default`; its UID is its name."""
+    return convert(
+        ResourceClaim,
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": name, **(metadata or {})},
+            "spec": {"devices": {"requests": list(requests), "constraints": list(constraints)}},
+            "status": status,
+        },
+    )
+
+
+def allocation_of(*devices: Manifest | str, node_selector: Manifest | None = None, **more: Any) -> Manifest:
+    """An allocation for status.allocation; a bare name is a device of the pool `pool`."""
+    full = [{"device": device} if isinstance(device, str) else device for device in devices]
+    results = [{"request": "r", "driver": DRIVER, "pool": "pool", **device} for device in full]
+    where = {} if node_selector is None else {"nodeSelector": node_selector}
+    return {"devices": {"results": results}, **where, **more}
+
+
+def label_selector(key: str, *values: str) -> Manifest:
+    """A node selector: one of these values of a label."""
+    return {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]}

@@ -1,0 +1,41 @@
+"""Claims allocated on a node, for tests that read like tables."""
+
+from collections.abc import Sequence
+
+from extender.objects.devices import ResourceClaim, ResourceSlice
+from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.pools import Slices
+from extender.plugins.dynamic_resources.selection import Matches, Selection
+from extender.plugins.dynamic_resources.taken import taken_by
+from extender.testing import make_node
+from extender.testing.devices import Manifest, allocation_of, make_claim, make_device_class
+
+NODE = make_node("n").label(zone="a").obj()
+
+CLASSES = {
+    "any": make_device_class("any"),
+    "big": make_device_class("big", 'device.attributes["gpu.example.com"].size > 1'),
+}
+
+
+def holding(*devices: Manifest | str) -> ResourceClaim:
+    """A claim that has devices of the pool."""
+    return make_claim("holding", allocation=allocation_of(*devices))
+
+
+def allocator(
+    claims: Sequence[ResourceClaim], slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = (), timeout: float = 0
+) -> Allocator:
+    """An allocator for the claims in a cluster with these slices, where some claims hold devices."""
+    all_slices = Slices(slices)
+    return Allocator(claims, CLASSES, all_slices, taken_by(held), Selection(all_slices, Matches(), timeout))
+
+
+def allocated(
+    *claims: ResourceClaim, slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()
+) -> list[list[str]] | None:
+    """`request=device` of every claim; None if the node has not enough devices."""
+    allocations = allocator(claims, slices, held).allocate(NODE)
+    if allocations is None:
+        return None
+    return [[f"{result.request}={result.device}" for result in allocation.devices.results] for allocation in allocations]
