@@ -8,7 +8,7 @@ from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_
 from extender.testing.frameworks import make_framework
 from extender.testing.laws import check_filter
 from extender.testing.outcomes import filter_nodes, refusals, score_nodes
-from extender.testing.random_clusters import RandomCluster, random_cluster
+from extender.testing.random_clusters import RandomCluster, random_cluster, random_cluster_with_volumes
 
 __all__ = [
     "NodeBuilder",
@@ -24,6 +24,7 @@ __all__ = [
     "make_snapshot",
     "name_term",
     "random_cluster",
+    "random_cluster_with_volumes",
     "refusals",
     "score_nodes",
 ]

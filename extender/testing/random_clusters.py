@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
+from extender.objects.meta import ApiObject
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot, name_term
+from extender.testing.random_storage import random_storage
 
 T = TypeVar("T")
 
@@ -31,10 +33,12 @@ class RandomCluster:
     pods: tuple[Pod, ...]
     pod: Pod
     arrivals: tuple[Pod, ...]
+    objects: tuple[ApiObject, ...] = ()
+    """Claims, volumes and the like."""
 
     def snapshot(self) -> Snapshot:
         """The cluster as a decision sees it; a new one each time."""
-        return make_snapshot(*self.nodes, pods=self.pods)
+        return make_snapshot(*self.nodes, pods=self.pods, objects=self.objects)
 
 
 def random_cluster(chance: random.Random) -> RandomCluster:
@@ -45,6 +49,19 @@ def random_cluster(chance: random.Random) -> RandomCluster:
     )
     arrivals = tuple(_pod(f"a{number}", chance).obj() for number in range(chance.randint(0, 3)))
     return RandomCluster(nodes, pods, _pod("pending", chance).obj(), arrivals)
+
+
+def random_cluster_with_volumes(chance: random.Random) -> RandomCluster:
+    """The same, and most pods have volumes."""
+    cluster = random_cluster(chance)
+    storage = random_storage(cluster.nodes, chance)
+    return RandomCluster(
+        nodes=cluster.nodes,
+        pods=tuple(storage.give(PodBuilder(pod), chance, is_running=True).obj() for pod in cluster.pods),
+        pod=storage.give(PodBuilder(cluster.pod), chance).obj(),
+        arrivals=tuple(storage.give(PodBuilder(pod), chance).obj() for pod in cluster.arrivals),
+        objects=tuple(storage.objects),
+    )
 
 
 def _node(name: str, chance: random.Random) -> Node:
