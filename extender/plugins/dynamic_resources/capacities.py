@@ -9,9 +9,7 @@ from collections.abc import Mapping
 
 from extender.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, Device, DeviceCapacity
 from extender.objects.quantity import nanos_of
-from extender.plugins.dynamic_resources.taken import Amounts
-
-_NANO = 10**9
+from extender.plugins.dynamic_resources.taken import NANO, Amounts
 
 
 def consumed_by(requested: Mapping[str, int], device: Device) -> Amounts:
@@ -55,7 +53,7 @@ def _rounded_up(requested: int, valid: CapacityRequestPolicyRange) -> int:
     if valid.step is None or not _whole(nanos_of(valid.step)):
         return requested
     start, step = _whole(least), _whole(nanos_of(valid.step))
-    return (start - (start - _whole(requested)) // step * step) * _NANO
+    return (start - (start - _whole(requested)) // step * step) * NANO
 
 
 def _is_allowed(amount: int, policy: CapacityRequestPolicy) -> bool:
@@ -72,4 +70,4 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy) -> bool:
 
 def _whole(nanos: int) -> int:
     """Whole units, rounded up."""
-    return -(-nanos // _NANO)
+    return -(-nanos // NANO)

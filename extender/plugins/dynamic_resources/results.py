@@ -17,7 +17,7 @@ from extender.objects.node_selectors import NAME_FIELD
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 from extender.plugins.dynamic_resources.requests import Wish
-from extender.plugins.dynamic_resources.taken import Amounts
+from extender.plugins.dynamic_resources.taken import NANO, Amounts
 
 MOST_ALTERNATIVES: Final = 8
 """Upstream: resourceapi.FirstAvailableDeviceRequestMaxSize."""
@@ -76,7 +76,7 @@ def _result(pick: Pick) -> DeviceRequestAllocationResult:
 
 
 def _quantity(nanos: int) -> str:
-    whole, rest = divmod(nanos, 10**9)
+    whole, rest = divmod(nanos, NANO)
     return f"{nanos}n" if rest else str(whole)
 
 

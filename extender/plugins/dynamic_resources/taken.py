@@ -12,6 +12,8 @@ from extender.objects.devices import ResourceClaim
 from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources.identifiers import DeviceId
 
+NANO = 10**9
+
 Amounts = dict[str, int]
 """Name of a capacity or counter -> nanos."""
 
