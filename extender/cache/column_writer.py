@@ -44,6 +44,7 @@ class ColumnWriter:
         self._tallies: Tallies = Tallies(None if like is None else like._tallies.symbols)
         self._generation = 0
         self._changes = ChangeLog()
+        self._node_changes = ChangeLog()
 
         self._allocatable = _zeros(8, 64)  # (K, N), so that a resource lies contiguous; views are transposed
         self._requested = _zeros(8, 64)
@@ -183,6 +184,7 @@ class ColumnWriter:
 
     def write_node(self, place: int, node: Node) -> None:
         """The node at this place is now as given; its name and its zone are as before."""
+        self._node_changes.changed(place)
         self._nodes[place] = node
         self._invalid.pop(place, None)
         self._allocatable[:, place] = 0
@@ -240,6 +242,7 @@ class ColumnWriter:
             self._taint_set = _grown(self._taint_set, room, NOWHERE)
         self._snapshot = None
         self._changes.all_changed()
+        self._node_changes.all_changed()
         self._tallies.forget()
         self._label_columns = {}
         self._image_columns = {}
@@ -292,6 +295,7 @@ class ColumnWriter:
         """Views of the columns as they are now, at a new generation."""
         self._generation += 1
         self._changes.close(self._generation)
+        self._node_changes.close(self._generation)
         if self._snapshot is not None and self.is_shown:
             self._snapshot = replace(self._snapshot, generation=self._generation)
         else:
@@ -339,6 +343,7 @@ class ColumnWriter:
         return Snapshot(
             generation=self._generation,
             changes=self._changes,
+            node_changes=self._node_changes,
             nodes=nodes,
             pods=pods,
             resources=self.resources,

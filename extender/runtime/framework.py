@@ -13,7 +13,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
-from extender.runtime.memory import REMEMBERED, Memory, refresh_fits, remembered_raw_scores, summed_scores
+from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembered_raw_scores, remembered_sum
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
 from extender.snapshot import Rows, Snapshot
@@ -116,7 +116,10 @@ class Framework:
         refused: fwk.Status | None = None
         try:
             for plugin in self.plugins.pre_filter:
-                result = _run(plugin.name, f'running PreFilter plugin "{plugin.name}"', _pre_filtered, plugin, state, pod, self.snapshot)
+                try:
+                    result = _pre_filtered(plugin, state, pod, self.snapshot)
+                except Exception as exc:
+                    raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": {exc}') from exc
                 status = result.status
                 if status.is_skip:
                     skipped.add(plugin.name)
@@ -200,7 +203,10 @@ class Framework:
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
         """One Filter's verdicts on these rows, checked."""
-        verdicts = _run(name, f'running "{name}" filter plugin', _filtered, plugin, state, pod, rows)
+        try:
+            verdicts = _filtered(plugin, state, pod, rows)
+        except Exception as exc:
+            raise PluginError(name, f'running "{name}" filter plugin: {exc}') from exc
         if not verdicts.all_ok:
             _refuse_unknown_codes(name, verdicts)
         return verdicts
@@ -219,10 +225,11 @@ class Framework:
         snapshot, known = self.snapshot, self._memory.recall(pod, self.snapshot)
         running = [(name, plugin) for name, plugin in self.plugins.filter if name not in state.skip_filter_plugins]
         local = [(name, plugin) for name, plugin in running if plugin.looks_only_at_node]
-        refresh_fits(known, local, lambda stale: self.run_filter_plugins(state, pod, stale, plugins=local), snapshot)
+        fits = remembered_fits(known, local, lambda some, stale: self.run_filter_plugins(state, pod, stale, plugins=some), snapshot)
         state.write(REMEMBERED, known)
         rows = Rows.of(snapshot, within)
-        fits = known.fits if within is None else known.fits[within]
+        if within is not None:
+            fits = fits[within]
         if not fits.all():
             rows = rows.take(fits)
         others = [(name, plugin) for name, plugin in running if not plugin.looks_only_at_node]
@@ -280,7 +287,10 @@ class Framework:
         """
         skipped: set[str] = set()
         for plugin in self.plugins.pre_score:
-            status = _run(plugin.name, f'running PreScore plugin "{plugin.name}"', _pre_scored, plugin, state, pod, rows)
+            try:
+                status = _pre_scored(plugin, state, pod, rows)
+            except Exception as exc:
+                raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {exc}') from exc
             if status.is_skip:
                 skipped.add(plugin.name)
             elif not status.is_success:
@@ -297,7 +307,7 @@ class Framework:
         known, snapshot = state.read(REMEMBERED), self.snapshot
         running = [scorer for scorer in self.plugins.score if scorer.name not in state.skip_score_plugins]
         local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
-        total = rows.of_nodes(summed_scores(known, [scorer for scorer in local if not scorer.normalizes], state, pod, snapshot)).copy()
+        total = rows.of_nodes(remembered_sum(known, [scorer for scorer in local if not scorer.normalizes], state, pod, snapshot)).copy()
         for scorer in running:
             if scorer.plugin.looks_only_at_node:
                 if not scorer.normalizes:
@@ -311,16 +321,6 @@ class Framework:
     def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:
         """Score the feasible rows; see `scoring.run_score_plugins`."""
         return run_score_plugins(self.plugins.score, state, pod, rows)
-
-
-def _run(name: str, saying: str, method: Callable[..., T], *arguments: object) -> T:
-    """Call a plugin; whatever it raises is that plugin's failure. Upstream's own errors pass through."""
-    try:
-        return method(*arguments)
-    except PluginError:
-        raise
-    except Exception as exc:
-        raise PluginError(name, f"{saying}: {exc}") from exc
 
 
 # What plugins answer, looked at before it is used: a stranger's plugin was not checked by mypy.

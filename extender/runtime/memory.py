@@ -7,14 +7,15 @@ plugin promises that rows do not talk; nothing is approximated and nothing expir
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Final, final
+from typing import Final, Generic, TypeVar, final
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.runtime.scoring import WeightedScorer, normalized_scores, raw_scores
+from extender.runtime.scoring import WeightedScorer, in_range, raw_scores
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
 
@@ -26,18 +27,21 @@ NEVER = -1
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
+A = TypeVar("A", bound=np.generic)
+
+
 @final
-class RememberedScores:
-    """Score plugins' answers for every node."""
+class Kept(Generic[A]):
+    """An answer for every node, and for when and from whom it is."""
 
     __slots__ = ("asked", "at", "values")
 
-    def __init__(self, num_nodes: int) -> None:
+    def __init__(self, values: npt.NDArray[A]) -> None:
         self.at = NEVER
-        """The generation they hold for."""
+        """The generation that the answers hold for."""
         self.asked: tuple[str, ...] = ()
-        """The plugins they are the answers of."""
-        self.values: Int64s = np.zeros(num_nodes, np.int64)
+        """The plugins that gave them."""
+        self.values = values
         """(N,)"""
 
 
@@ -45,35 +49,41 @@ class RememberedScores:
 class Remembered:
     """What is known for one kind of pod."""
 
-    __slots__ = ("_changed", "_changes", "asked", "at", "fits", "raw", "summed")
+    __slots__ = ("_changed", "_changes", "fits_node", "fits_pods", "raw", "summed")
 
     def __init__(self, snapshot: Snapshot) -> None:
         num_nodes = len(snapshot.nodes)
         self._changes = snapshot.changes
-        self.at = NEVER
-        """The generation that `fits` holds for."""
-        self.asked: tuple[str, ...] = ()
-        """The Filters that `fits` is the answer of."""
-        self.fits: Mask = np.zeros(num_nodes, np.bool_)
-        """(N,) nodes that those Filters let pass."""
-        self.summed = RememberedScores(num_nodes)
+        self._changed: dict[tuple[bool, int], tuple[int, Rows]] = {}
+        self.fits_node = Kept(np.zeros(num_nodes, np.bool_))
+        """Nodes that the Filters which look at no pods let pass."""
+        self.fits_pods = Kept(np.zeros(num_nodes, np.bool_))
+        """Nodes that the Filters which look at the node's pods let pass."""
+        self.summed = Kept(np.zeros(num_nodes, np.int64))
         """The weighted sum of the Score plugins whose scores need no normalising."""
-        self.raw: dict[str, RememberedScores] = {}
+        self.raw: dict[str, Kept[np.int64]] = {}
         """By Score plugin: its scores before normalising, which looks at all feasible nodes together."""
-        self._changed: tuple[int, int, Rows] | None = None
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Whether this is known of the same cache's nodes, and of as many. Another cache counts other generations."""
-        return self._changes is snapshot.changes and len(self.fits) == len(snapshot.nodes)
+        return self._changes is snapshot.changes and len(self.fits_node.values) == len(snapshot.nodes)
 
-    def changed_since(self, generation: int, snapshot: Snapshot) -> Rows:
-        """The nodes that changed after a generation; all of them when that is not known (any more)."""
-        if self._changed is not None and self._changed[:2] == (generation, snapshot.generation):
-            return self._changed[2]
-        changed = None if generation == NEVER else snapshot.changes.since(generation)
+    def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows:
+        """The nodes that changed after a generation, they or the pods on them; all of them when that is not known (any more).
+
+        Arguments:
+            looks_at_pods: False if pods that come and go do not matter.
+        """
+        question = looks_at_pods, generation
+        answered = self._changed.get(question)
+        if answered is not None and answered[0] == snapshot.generation:
+            return answered[1]
+        log = snapshot.changes if looks_at_pods else snapshot.node_changes
+        changed = None if generation == NEVER else log.since(generation)
         rows = Rows.of(snapshot, None if changed is None else np.array(changed, np.intp))
-        # Filters and scores ask the same, one after the other.
-        self._changed = generation, snapshot.generation, rows
+        # Filters and scores ask the same, one after the other; what was asked in earlier cycles will not be asked again.
+        self._changed = {key: kept for key, kept in self._changed.items() if kept[0] == snapshot.generation}
+        self._changed[question] = snapshot.generation, rows
         return rows
 
 
@@ -106,31 +116,28 @@ def signature_of(pod: Pod) -> bytes:
     return _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
 
 
-def refresh_fits(
-    known: Remembered, filters: Sequence[tuple[str, fwk.FilterPlugin]], ask: Callable[[Rows], fwk.Verdicts], snapshot: Snapshot
-) -> None:
-    """Ask the Filters about the nodes that changed, or about all if other Filters were asked last time.
+Filters = Sequence[tuple[str, fwk.FilterPlugin]]
+
+
+def remembered_fits(known: Remembered, filters: Filters, ask: Callable[[Filters, Rows], fwk.Verdicts], snapshot: Snapshot) -> Mask:
+    """(N,) the nodes that these Filters let pass, asked again where something changed that they look at.
 
     Arguments:
-        ask: runs these Filters on rows.
+        ask: runs Filters on rows.
     """
-    names = tuple(name for name, _ in filters)
-    if names != known.asked:
-        known.asked, known.at = names, NEVER
-    stale = known.changed_since(known.at, snapshot)
-    if len(stale):
-        known.at = NEVER  # half corrected, should a plugin fail
-        known.fits[stale.node] = ask(stale).ok
-    known.at = snapshot.generation
+    of_nodes = [(name, plugin) for name, plugin in filters if not plugin.looks_at_pods]
+    of_pods = [(name, plugin) for name, plugin in filters if plugin.looks_at_pods]
+    fits = _refreshed(known, known.fits_node, _names(of_nodes), lambda stale: ask(of_nodes, stale).ok, snapshot, looks_at_pods=False)
+    return fits & _refreshed(known, known.fits_pods, _names(of_pods), lambda stale: ask(of_pods, stale).ok, snapshot)
 
 
-def summed_scores(known: Remembered, scorers: Sequence[WeightedScorer], state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
+def remembered_sum(known: Remembered, scorers: Sequence[WeightedScorer], state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
     """(N,) the weighted sum of scorers that need no normalising, asked again where the node changed."""
 
     def ask(stale: Rows) -> Int64s:
         total = np.zeros(len(stale), np.int64)
         for scorer in scorers:
-            total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, stale)) * scorer.weight
+            total += in_range(scorer, raw_scores(scorer, state, pod, stale)) * scorer.weight
         return total
 
     return _refreshed(known, known.summed, tuple(scorer.name for scorer in scorers), ask, snapshot)
@@ -138,20 +145,30 @@ def summed_scores(known: Remembered, scorers: Sequence[WeightedScorer], state: f
 
 def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
     """(N,) one scorer's answers before normalising, asked again where the node changed."""
-    remembered = known.raw.get(scorer.name)
-    if remembered is None:
-        remembered = known.raw[scorer.name] = RememberedScores(len(snapshot.nodes))
-    return _refreshed(known, remembered, (scorer.name,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
+    kept = known.raw.get(scorer.name)
+    if kept is None:
+        kept = known.raw[scorer.name] = Kept(np.zeros(len(snapshot.nodes), np.int64))
+    return _refreshed(known, kept, (scorer.name,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
 
 
 def _refreshed(
-    known: Remembered, remembered: RememberedScores, asked: tuple[str, ...], ask: Callable[[Rows], Int64s], snapshot: Snapshot
-) -> Int64s:
-    if asked != remembered.asked:
-        remembered.asked, remembered.at = asked, NEVER
-    stale = known.changed_since(remembered.at, snapshot)
+    known: Remembered,
+    kept: Kept[A],
+    asked: tuple[str, ...],
+    ask: Callable[[Rows], npt.NDArray[A]],
+    snapshot: Snapshot,
+    *,
+    looks_at_pods: bool = True,
+) -> npt.NDArray[A]:
+    if asked != kept.asked:
+        kept.asked, kept.at = asked, NEVER
+    stale = known.changed_since(kept.at, snapshot, looks_at_pods=looks_at_pods)
     if len(stale):
-        remembered.at = NEVER
-        remembered.values[stale.node] = ask(stale)
-    remembered.at = snapshot.generation
-    return remembered.values
+        kept.at = NEVER  # half corrected, should a plugin fail
+        kept.values[stale.node] = ask(stale)
+    kept.at = snapshot.generation
+    return kept.values
+
+
+def _names(filters: Filters) -> tuple[str, ...]:
+    return tuple(name for name, _ in filters)

@@ -72,6 +72,8 @@ def raw_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fw
 
 def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
     """(R,) one plugin's scores on the scale 0..100, checked."""
+    if not scorer.normalizes:
+        return in_range(scorer, scores)
     # Raw scores are shown as they were given, and remembered: normalising makes new ones.
     given = scores.view()
     given.flags.writeable = False
@@ -79,14 +81,23 @@ def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, s
         normalized = _checked(scorer.plugin.normalize_score(state, pod, given), len(scores))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
-    if len(normalized) and (normalized.min() < 0 or normalized.max() > fwk.MAX_NODE_SCORE):
-        score = int(normalized[(normalized < 0) | (normalized > fwk.MAX_NODE_SCORE)][0])
+    return in_range(scorer, normalized)
+
+
+def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
+    """(R,) the scores, all of which are from 0 to 100.
+
+    Raises:
+        PluginError: one is not.
+    """
+    if len(scores) and (scores.min() < 0 or scores.max() > fwk.MAX_NODE_SCORE):
+        score = int(scores[(scores < 0) | (scores > fwk.MAX_NODE_SCORE)][0])
         raise PluginError(
             scorer.name,
             f'applying score defaultWeights on Score plugins: plugin "{scorer.name}" returns an invalid score {score}, '
             f"it should in the range of [0, {fwk.MAX_NODE_SCORE}] after normalizing",
         )
-    return normalized
+    return scores
 
 
 def _checked(scores: object, num_rows: int) -> Int64s:

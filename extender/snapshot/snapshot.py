@@ -25,7 +25,9 @@ class Snapshot:
 
     generation: int
     changes: ChangeLog
-    """Which nodes changed when."""
+    """Which nodes changed when, they or the pods on them."""
+    node_changes: ChangeLog
+    """Which nodes changed themselves."""
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]

@@ -45,29 +45,30 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         if not uses:
             return np.full(len(rows), 75, np.int64)
         places = [use.place for use in uses]
-        capacity, used = rows.allocatable[:, places].T, rows.requested[:, places].T
+        capacity, used = rows.allocatable.T[places], rows.requested.T[places]
         with_pod = used + np.array([[use.request] for use in uses], np.int64)
-        change = 50 + _balance(with_pod, capacity) - _balance(used, capacity)
+        balance = _balance(np.array((used, with_pod)), capacity)
+        change = 50 + balance[1] - balance[0]
         halved: Int64s = np.sign(change) * (np.abs(change) // 2)  # Go truncates towards zero
         return 50 + halved
 
 
 def _balance(used: Int64s, capacity: Int64s) -> Int64s:
-    """(R,) 100 where all resources are used to the same share, less the further the shares are apart.
+    """(2, R) 100 where all resources are used to the same share, less the further the shares are apart; without the pod, and with it.
 
     Arguments:
-        used, capacity: (resources, R).
+        used: (2, S, R) without the pod, and with it.
+        capacity: (S, R).
     """
-    if capacity.all():
+    if capacity.all() and len(capacity) == 2:
         shares = np.minimum(used / capacity, 1)
-        if len(shares) == 2:
-            balance: Int64s = ((1 - np.abs((shares[0] - shares[1]) / 2)) * 100).astype(np.int64)
-            return balance
-        has = np.ones(shares.shape, np.bool_)
+        deviation = np.abs((shares[:, 0] - shares[:, 1]) / 2)
     else:
         has = capacity != 0
         shares = np.minimum(used / np.where(has, capacity, 1), 1)
-    return ((1 - _deviation(shares, has)) * 100).astype(np.int64)
+        deviation = np.array([_deviation(of, has) for of in shares])
+    balance: Int64s = ((1 - deviation) * 100).astype(np.int64)
+    return balance
 
 
 def _deviation(shares: Floats, has: np.ndarray[Any, np.dtype[np.bool_]]) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from extender.config.plugin_args import ScoringStrategy
 from extender.framework import MAX_NODE_SCORE, Rows
 from extender.objects.resource_names import is_scalar_resource_name
-from extender.snapshot.axes import CPU, MEMORY, Int64s, Mask
+from extender.snapshot.axes import CPU, MEMORY, Int64s
 from extender.snapshot.symbols import SymbolTable
 
 CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
@@ -40,35 +40,48 @@ def resource_use(name: str, weight: int, request: int, resources: SymbolTable[st
     return ResourceUse(resources.code_of(name), weight, request, request != 0 or not is_scalar_resource_name(name))
 
 
-def used_and_capacity(rows: Rows, use: ResourceUse) -> tuple[Int64s, Int64s] | None:
-    """(R,) what would be requested with the pod, and (R,) what the node has; None when no row has the resource.
+@final
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """The scored resources (S) over rows."""
+
+    used: Int64s
+    """(S, R) what would be requested with the pod."""
+    capacity: Int64s
+    """(S, R) what the node has."""
+    weights: Int64s
+    """(S, 1)"""
+
+
+def amounts_of(rows: Rows, uses: tuple[ResourceUse, ...]) -> Amounts | None:
+    """What the strategies work on; None when no row has any of the resources.
 
     cpu and memory count containers that ask for nothing at their defaults, as kube-scheduler's scorers do.
     """
-    if not use.is_scored or not 0 <= use.place < rows.allocatable.shape[1]:
+    uses = tuple(use for use in uses if use.is_scored and 0 <= use.place < rows.allocatable.shape[1])
+    if not uses:
         return None
-    requested = rows.non_zero_requested if use.place in (CPU, MEMORY) else rows.requested
-    return requested[:, use.place] + use.request, rows.allocatable[:, use.place]
+    places = [use.place for use in uses]
+    if all(place in (CPU, MEMORY) for place in places):
+        requested = rows.non_zero_requested.T[places]
+    else:
+        requested = np.array([(rows.non_zero_requested if place in (CPU, MEMORY) else rows.requested)[:, place] for place in places])
+    return Amounts(
+        used=requested + np.array([[use.request] for use in uses], np.int64),
+        capacity=rows.allocatable.T[places],
+        weights=np.array([[use.weight] for use in uses], np.int64),
+    )
 
 
 def least_allocated(_: ScoringStrategy) -> Scorer:
     """The emptier the better: the free share of each resource, averaged by weight."""
-
-    def share(used: Int64s, capacity: Int64s, has: Mask) -> Int64s:
-        free = np.where(used > capacity, 0, capacity - used) * MAX_NODE_SCORE
-        return _divided(free, capacity, has)
-
-    return lambda rows, uses: _average(rows, uses, share)
+    return lambda rows, uses: _average(rows, uses, lambda of: np.maximum(of.capacity - of.used, 0))
 
 
 def most_allocated(_: ScoringStrategy) -> Scorer:
     """The fuller the better: the used share of each resource, averaged by weight."""
-
-    def share(used: Int64s, capacity: Int64s, has: Mask) -> Int64s:
-        # Defaults of containers that ask for nothing can push the sum beyond the capacity.
-        return _divided(np.minimum(used, capacity) * MAX_NODE_SCORE, capacity, has)
-
-    return lambda rows, uses: _average(rows, uses, share)
+    # Defaults of containers that ask for nothing can push the sum beyond the capacity.
+    return lambda rows, uses: _average(rows, uses, lambda of: np.minimum(of.used, of.capacity))
 
 
 def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
@@ -79,19 +92,14 @@ def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
     ys = np.array([point.score * CUSTOM_PRIORITY_SCALE for point in points], np.int64)
 
     def score(rows: Rows, uses: tuple[ResourceUse, ...]) -> Int64s:
-        total, weights = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        for use in uses:
-            amounts = used_and_capacity(rows, use)
-            if amounts is None:
-                continue
-            used, capacity = amounts
-            has = capacity != 0
-            utilization = np.where(used > capacity, MAX_NODE_SCORE, _divided(used * MAX_NODE_SCORE, capacity, has))
-            scores = np.where(has, broken_line(utilization, xs, ys), 0)
-            counts = scores > 0
-            total += np.where(counts, scores * use.weight, 0)
-            weights += np.where(counts, use.weight, 0)
-        return _rounded(total, weights)
+        amounts = amounts_of(rows, uses)
+        if amounts is None:
+            return np.zeros(len(rows), np.int64)
+        used, capacity = amounts.used, amounts.capacity
+        utilization = np.where(used > capacity, MAX_NODE_SCORE, _divided(used * MAX_NODE_SCORE, capacity))
+        scores = np.where(capacity != 0, broken_line(utilization, xs, ys), 0)
+        weights = np.where(scores > 0, amounts.weights, 0)
+        return _rounded((scores * weights).sum(axis=0), weights.sum(axis=0))
 
     return score
 
@@ -118,32 +126,22 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
     return line
 
 
-def _average(rows: Rows, uses: tuple[ResourceUse, ...], share: Callable[[Int64s, Int64s, Mask], Int64s]) -> Int64s:
-    total: Int64s | None = None
-    weights: Int64s | int = 0
-    for use in uses:
-        amounts = used_and_capacity(rows, use)
-        if amounts is None:
-            continue
-        used, capacity = amounts
-        has = capacity != 0
-        weighted = share(used, capacity, has) * use.weight
-        total = weighted if total is None else total + weighted
-        weights = weights + (use.weight if has.all() else np.where(has, use.weight, 0))
-    if total is None:
+def _average(rows: Rows, uses: tuple[ResourceUse, ...], part: Callable[[Amounts], Int64s]) -> Int64s:
+    """(R,) what share of its capacity a part of each resource is, 0..100, averaged by weight over the resources that the node has."""
+    amounts = amounts_of(rows, uses)
+    if amounts is None:
         return np.zeros(len(rows), np.int64)
-    if isinstance(weights, int):
-        mean: Int64s = total // weights
-        return mean
-    return _divided(total, weights, weights != 0)
+    shares = _divided(part(amounts) * MAX_NODE_SCORE, amounts.capacity) * amounts.weights
+    weights = amounts.weights.sum() if amounts.capacity.all() else np.where(amounts.capacity != 0, amounts.weights, 0).sum(axis=0)
+    return _divided(shares.sum(axis=0), np.asarray(weights))
 
 
-def _divided(amount: Int64s, by: Int64s, where: Mask) -> Int64s:
-    """(R,) whole-number division of amounts that are not negative; 0 where it is not defined."""
-    if where.all():
+def _divided(amount: Int64s, by: Int64s) -> Int64s:
+    """Whole-number division of amounts that are not negative; 0 where it is not defined."""
+    if by.all():
         quotient: Int64s = amount // by
         return quotient
-    return np.where(where, amount // np.where(where, by, 1), 0)
+    return np.where(by != 0, amount // np.where(by != 0, by, 1), 0)
 
 
 def _rounded(total: Int64s, weights: Int64s) -> Int64s:
