@@ -1,5 +1,6 @@
 """Plugins that look at one node at a time, wrapped so that the framework sees rows."""
 
+from collections import defaultdict
 from typing import final
 
 import numpy as np
@@ -20,15 +21,23 @@ class EachNodeFilter(fwk.FilterPlugin):
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """The plugin's answers, row by row."""
         codes = np.zeros(len(rows), np.int8)
-        reasons: dict[str, Mask] = {}
+        reasons: list[tuple[str, Mask]] = []
+        places: defaultdict[str, list[int]] = defaultdict(list)
         for row, node in enumerate(rows.node_infos()):
             status = self._plugin.filter(state, pod, node)
             if not isinstance(status, fwk.Status):
                 raise TypeError(f"filter returned {type(status).__name__}, not a Status")
             codes[row] = status.code
+            last = -1
             for reason in status.reasons:
-                reasons.setdefault(reason, np.zeros(len(rows), np.bool_))[row] = True
-        return fwk.Verdicts(codes, tuple(reasons.items()))
+                # A row lists its reasons in the order given, also where another row has them the other way round.
+                place = next((place for place in places[reason] if place > last), len(reasons))
+                if place == len(reasons):
+                    places[reason].append(place)
+                    reasons.append((reason, np.zeros(len(rows), np.bool_)))
+                reasons[place][1][row] = True
+                last = place
+        return fwk.Verdicts(codes, tuple(reasons))
 
 
 @final
