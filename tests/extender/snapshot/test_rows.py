@@ -13,22 +13,13 @@ from extender.objects.resources import assigned_requests
 from extender.snapshot import Attribute, PodChanges, Rows, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol, host_ports, label_class
 from extender.testing import make_cache, make_node, make_pod, make_snapshot, random_cluster
+from tests.extender.moves import moves, slot_of
 
 PORT = ("0.0.0.0", "TCP", 80)
 
 
 def is_web(symbol: PodSymbol) -> int:
     return int(isinstance(symbol, LabelClass) and ("app", "web") in symbol.labels)
-
-
-def change(*changes: tuple[int, int, int]) -> PodChanges:
-    """(row, pod slot, sign) each."""
-    row, pod, sign = (np.array(column, np.intp) for column in zip(*changes, strict=True)) if changes else (np.zeros(0, np.intp),) * 3
-    return PodChanges(row, pod, sign.astype(np.int64))
-
-
-def slot_of(snapshot: Snapshot, name: str) -> int:
-    return snapshot.pods.slots[f"default/{name}"]
 
 
 def two_nodes() -> Snapshot:
@@ -78,7 +69,7 @@ def test_a_pod_leaves_one_row_and_comes_to_another() -> None:
     snapshot = two_nodes()
     a = slot_of(snapshot, "a")
 
-    moved = Rows.of(snapshot).changed(change((0, a, -1), (1, a, +1)))
+    moved = Rows.of(snapshot).changed(moves((0, a, -1), (1, a, +1)))
 
     assert cpu(moved) == [2, 5]
     assert moved.pod_count.tolist() == [1, 2]
@@ -90,7 +81,7 @@ def test_a_pod_leaves_one_row_and_comes_to_another() -> None:
 def test_the_node_itself_stays_what_it_is() -> None:
     snapshot = two_nodes()
 
-    moved = Rows.of(snapshot).changed(change((0, slot_of(snapshot, "a"), -1)))
+    moved = Rows.of(snapshot).changed(moves((0, slot_of(snapshot, "a"), -1)))
 
     assert moved.allocatable[:, 0].tolist() == [8000, 16000]
     assert cpu(Rows.of(snapshot)) == [3, 4]
@@ -99,7 +90,7 @@ def test_the_node_itself_stays_what_it_is() -> None:
 def test_no_changes_change_nothing() -> None:
     rows = Rows.of(two_nodes())
 
-    assert rows.changed(change()) is rows
+    assert rows.changed(moves()) is rows
 
 
 def test_hypotheses_build_on_one_another() -> None:
@@ -109,8 +100,8 @@ def test_hypotheses_build_on_one_another() -> None:
     snapshot = two_nodes()
     a, b = slot_of(snapshot, "a"), slot_of(snapshot, "b")
 
-    without = Rows.of(snapshot).changed(change((0, a, -1), (0, b, -1)))
-    reprieved = without.take(np.array([0])).changed(change((0, b, +1)))
+    without = Rows.of(snapshot).changed(moves((0, a, -1), (0, b, -1)))
+    reprieved = without.take(np.array([0])).changed(moves((0, b, +1)))
 
     assert (cpu(without), cpu(reprieved)) == ([0, 4], [2])
     assert pods_on(reprieved, 0) == ["b"]
@@ -120,14 +111,14 @@ def test_a_pod_that_comes_back_is_the_last_of_its_node() -> None:
     snapshot = make_snapshot(make_node("n"), pods=[make_pod(name).node("n") for name in "abc"])
     a = slot_of(snapshot, "a")
 
-    back = Rows.of(snapshot).changed(change((0, a, -1))).changed(change((0, a, +1)))
+    back = Rows.of(snapshot).changed(moves((0, a, -1))).changed(moves((0, a, +1)))
 
     assert pods_on(back, 0) == ["b", "c", "a"]
 
 
 def test_a_promise_of_one_change_a_row_changes_no_sum() -> None:
     snapshot = two_nodes()
-    changes = change((0, slot_of(snapshot, "a"), -1), (1, slot_of(snapshot, "c"), -1))
+    changes = moves((0, slot_of(snapshot, "a"), -1), (1, slot_of(snapshot, "c"), -1))
     promised = PodChanges(changes.row, changes.pod, changes.sign, one_a_row=True)
 
     rows = Rows.of(snapshot)
@@ -142,7 +133,7 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
     snapshot = two_nodes()
     a, rows = slot_of(snapshot, "a"), Rows.of(snapshot)
 
-    moved = rows.changed(change((0, a, -1), (1, a, +1)))
+    moved = rows.changed(moves((0, a, -1), (1, a, +1)))
 
     assert rows.tally_change(Attribute.LABELS, "web", is_web) is None
     difference = moved.tally_change(Attribute.LABELS, "web", is_web)
@@ -151,7 +142,7 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moves", "in_use"),
+    ("changes", "in_use"),
     [
         pytest.param([], [True, False], id="as it is"),
         pytest.param([("holds", 0, -1)], [False, False], id="who leaves frees it"),
@@ -160,7 +151,7 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
         pytest.param([("wants", 1, +1)], [True, True], id="on the row it comes to"),
     ],
 )
-def test_host_ports(moves: list[tuple[str, int, int]], in_use: list[bool]) -> None:
+def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> None:
     cache = make_cache(
         make_node("n1"), make_node("n2"), pods=[make_pod("holds").host_port(80).node("n1"), make_pod("other").host_port(81).node("n1")]
     )
@@ -168,7 +159,7 @@ def test_host_ports(moves: list[tuple[str, int, int]], in_use: list[bool]) -> No
     snapshot = cache.update_snapshot()
     slots = {"wants": wants, **{name: slot_of(snapshot, name) for name in ("holds", "other")}}
 
-    rows = Rows.of(snapshot).changed(change(*((row, slots[name], sign) for name, row, sign in moves)))
+    rows = Rows.of(snapshot).changed(moves(*((row, slots[name], sign) for name, row, sign in changes)))
 
     assert rows.uses_port(PORT).tolist() == in_use
 
@@ -203,7 +194,7 @@ def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
 def test_rows_say_what_they_are() -> None:
     snapshot = two_nodes()
 
-    rows = Rows.of(snapshot).take(np.array([0])).changed(change((0, slot_of(snapshot, "a"), -1)))
+    rows = Rows.of(snapshot).take(np.array([0])).changed(moves((0, slot_of(snapshot, "a"), -1)))
 
     assert repr(rows) == "<Rows [1 of 2 nodes, 1 hypotheses]>"
 
@@ -246,7 +237,7 @@ class Hypothesis:
                 if self.chance.random() < 0.2:
                     slots.append(slot)
                     changes.append((row, slot, +1))
-        self.rows = self.rows.changed(change(*changes))
+        self.rows = self.rows.changed(moves(*changes))
 
     def read(self) -> None:
         """A column that was read before further changes is a column that is kept."""
@@ -312,9 +303,9 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
     chosen = np.array([row for row in range(len(rows)) if chance.random() < 0.5], np.intp)
     came = [(row, slot, +1) for row in range(len(rows)) for slot in known if chance.random() < 0.3]
 
-    changed_first = rows.changed(change(*came)).take(chosen)
+    changed_first = rows.changed(moves(*came)).take(chosen)
     place = {row: place for place, row in enumerate(chosen.tolist())}
-    taken_first = rows.take(chosen).changed(change(*((place[row], slot, sign) for row, slot, sign in came if row in place)))
+    taken_first = rows.take(chosen).changed(moves(*((place[row], slot, sign) for row, slot, sign in came if row in place)))
 
     assert changed_first.requested.tolist() == taken_first.requested.tolist()
     assert changed_first.pod_count.tolist() == taken_first.pod_count.tolist()
@@ -333,7 +324,7 @@ def test_rows_do_not_talk(chance: random.Random) -> None:
     here = chance.randrange(len(rows))
     others = np.array([row for row in range(len(rows)) if row != here], np.intp)
 
-    changed = rows.changed(change(*((here, slot, +1) for slot in known)))
+    changed = rows.changed(moves(*((here, slot, +1) for slot in known)))
 
     assert changed.take(others).requested.tolist() == rows.take(others).requested.tolist()
     assert changed.take(others).uses_port(PORT).tolist() == rows.take(others).uses_port(PORT).tolist()
