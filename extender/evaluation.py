@@ -126,11 +126,17 @@ def _filter(framework: Framework, state: fwk.CycleState, pod: Pod, outcome: PreF
 
 def _each_filter_alone(framework: Framework, state: fwk.CycleState, pod: Pod) -> dict[str, fwk.Verdicts]:
     rows = Rows.of(framework.snapshot)
-    return {
-        name: framework.run_filter_plugin(name, plugin, state, pod, rows)
-        for name, plugin in framework.plugins.filter
-        if name not in state.skip_filter_plugins
-    }
+    verdicts: dict[str, fwk.Verdicts] = {}
+    for name, plugin in framework.plugins.filter:
+        if name in state.skip_filter_plugins:
+            continue
+        try:
+            verdicts[name] = framework.run_filter_plugin(name, plugin, state, pod, rows)
+        except PluginError as exc:
+            # In the scheduler an earlier Filter may have kept the plugin from the node that it cannot judge.
+            everywhere = np.ones(len(rows), np.bool_)
+            verdicts[name] = fwk.Verdicts(np.full(len(rows), fwk.Code.ERROR, np.int8), ((str(exc), everywhere),))
+    return verdicts
 
 
 def _scored(framework: Framework, state: fwk.CycleState, pod: Pod, feasible: Rows, so_far: Evaluation) -> Evaluation:

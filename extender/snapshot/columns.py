@@ -14,9 +14,9 @@ from extender.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.snapshot.pod_attributes import HostPort
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
-
 MAX_COLUMNS_OF_A_KIND = 512
-"""Label keys, images and host ports remembered, of each; more at a time than any set of pods asks about, and a bound to what one can make us keep."""
+"""Label keys, images and host ports remembered, of each; more at a time than any set of pods asks about, and a bound to what anybody can
+make us keep."""
 
 
 @final

@@ -171,7 +171,10 @@ class Rows:
         return of_pods
 
     def uses_port(self, port: HostPort) -> Mask:
-        """(R,) whether this very host port is in use. A pod that comes takes its ports, one that leaves frees them, whoever else has them."""
+        """(R,) whether this very host port is in use.
+
+        A pod that comes takes its ports, one that leaves frees them, whoever else has them.
+        """
         snapshot = self.snapshot
         symbols = snapshot.tallies.symbols[Attribute.HOST_PORTS]
 

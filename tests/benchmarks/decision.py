@@ -1,6 +1,7 @@
 """One decision: snapshot, filters, scores, select, assume; for pods one after the other, in process.
 
-The clusters and shapes are those of the figures recorded for kube-scheduler 1.36.2 (Go, in process, default sampling), which stand beside ours.
+The clusters and shapes are those of the figures recorded for kube-scheduler 1.36.2 (Go, in process, default sampling), which stand
+beside ours.
 """
 
 import dataclasses
@@ -101,7 +102,8 @@ def run(sizes: tuple[int, ...] = (1000, 5000, 15000), num_pods: int = 1000) -> N
             figures = decide(make_cache(num_nodes), [make(number) for number in range(num_pods)])
             go = GO_PODS_PER_SECOND[num_nodes, shape]
             print(
-                f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.p99:8.3f} {figures.per_second:8.0f} {go:10} {figures.per_second / go:6.1f}x",
+                f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.p99:8.3f} "
+                f"{figures.per_second:8.0f} {go:10} {figures.per_second / go:6.1f}x",
                 flush=True,
             )
     print("the same at 5,000 nodes, 30 against 10 pods a node")
