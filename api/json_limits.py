@@ -47,7 +47,7 @@ def check_json(document: bytes, depth: int = 0) -> None:
         # A window ends with a quote, so that it cuts neither a string nor a number in two.
         end = document.find(b'"', position + _WINDOW) + 1 or len(document)
         parts = document[position:end].split(b'"')
-        if max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:
+        if end - position > MAX_STRING and max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:
             raise Refusal(400, f"the body holds a string of more than {MAX_STRING} bytes")
         between = b"".join(parts[inside::2])
         _check_numbers(between)
