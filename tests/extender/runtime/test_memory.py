@@ -1,0 +1,291 @@
+"""What is remembered from pod to pod is exact: it is what asking everybody about every node gives."""
+
+import random
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender import framework as fwk
+from extender.cache import Cache
+from extender.config.configuration import Configuration
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework, PreFilterOutcome
+from extender.runtime.memory import KEPT_SIGNATURES
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.registry import Registry
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Int64s
+from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, random_cluster
+
+DEFAULT = Configuration.default()
+
+
+def default_framework() -> Framework:
+    (framework,) = Registry(IN_TREE, ()).make_frameworks(DEFAULT, random.Random(0)).values()
+    return framework
+
+
+def places_left(snapshot: Snapshot, outcome: PreFilterOutcome) -> Index | None:
+    """The places that PreFilter left in play."""
+    if outcome.node_names is None:
+        return None
+    return np.array(sorted(snapshot.nodes.index[name] for name in outcome.node_names if name in snapshot.nodes.index), np.intp)
+
+
+# Any sequence of pods and changes.
+
+
+@final
+class World:
+    """A cluster that changes by chance."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        cluster = random_cluster(chance)
+        self.cache = make_cache(*cluster.nodes, pods=cluster.pods)
+        self.nodes = {node.name: node for node in cluster.nodes}
+        self.kinds = [cluster.pod, make_pod("plain").req(cpu="500m").obj()]
+        self.nominated: dict[str, list[Pod]] = {}
+        self.count = 0
+
+    def pod(self) -> Pod:
+        """One more pod of a kind there was before: another name, perhaps another priority, else the same."""
+        self.count += 1
+        kind = self.chance.choice(self.kinds)
+        meta = replaced(kind.metadata, name=f"p{self.count}", uid=str(self.count))
+        return replaced(kind, metadata=meta, spec=replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name=""))
+
+    def change(self) -> None:
+        often, seldom = (self.pod_comes, self.pod_goes, self.node_changes), (self.node_comes_or_goes, self.nominate)
+        self.chance.choice(often if self.chance.random() < 0.9 else seldom)()
+
+    def pod_comes(self) -> None:
+        pod = self.pod()
+        self.cache.assume_pod(replaced(pod, spec=replaced(pod.spec, node_name=self.chance.choice([*self.nodes]))))
+
+    def pod_goes(self) -> None:
+        if self.cache.pods:
+            self.cache.remove_pod(self.chance.choice(self.cache.pods))
+
+    def node_changes(self) -> None:
+        old = self.nodes[self.chance.choice([*self.nodes])]
+        other = random_cluster(self.chance).nodes[0]
+        self.nodes[old.name] = replaced(other, metadata=replaced(other.metadata, name=old.name))
+        self.cache.update_node(old, self.nodes[old.name])
+
+    def node_comes_or_goes(self) -> None:
+        if len(self.nodes) > 1 and self.chance.random() < 0.5:
+            self.cache.remove_node(self.nodes.pop(self.chance.choice([*self.nodes])))
+            return
+        self.count += 1
+        node = make_node(f"new{self.count}").capacity(cpu=self.chance.choice((1, 4)), memory="4Gi").obj()
+        self.nodes[node.name] = node
+        self.cache.add_node(node)
+
+    def nominate(self) -> None:
+        self.nominated.setdefault(self.chance.choice([*self.nodes]), []).append(self.pod())
+
+    def nominations(self) -> Nominations:
+        return Nominations({node: tuple((self.cache.nominate(pod), pod) for pod in pods) for node, pods in self.nominated.items()})
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.randoms(use_true_random=False))
+def test_remembering_changes_no_answer(chance: random.Random) -> None:
+    """
+    Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the same of each as one
+    that does not: which nodes are feasible, and how good each is.
+    """
+    world, remembering, plain = World(chance), default_framework(), default_framework()
+    for _ in range(chance.randrange(1, 16)):
+        for _ in range(chance.choice((0, 1, 1, 2))):
+            world.change()
+        pod, nominations = world.pod(), world.nominations()
+        snapshot = world.cache.update_snapshot()
+
+        state = remembering.begin_cycle(snapshot, nominations)
+        outcome = remembering.run_pre_filter_plugins(state, pod)
+        if not outcome.status.is_success:
+            continue
+        rows = remembering.feasible_rows(state, pod, places_left(snapshot, outcome))
+        totals = remembering.total_scores(state, pod, rows) if len(rows) > 1 else None
+
+        state = plain.begin_cycle(snapshot, nominations)
+        plain.run_pre_filter_plugins(state, pod)
+        every = Rows.of(snapshot, places_left(snapshot, outcome))
+        feasible = every.take(plain.run_filters_with_nominated_pods(state, pod, every).ok)
+        assert rows.names == feasible.names
+        if totals is not None:
+            plain.run_pre_score_plugins(state, pod, feasible)
+            assert totals.tolist() == plain.run_score_plugins(state, pod, feasible).total.tolist()
+
+
+# What is not asked again.
+
+
+@final
+class Counts(fwk.FilterPlugin, fwk.ScorePlugin):
+    """Looks only at the node, and notes which nodes it was asked about."""
+
+    looks_only_at_node = True
+
+    def __init__(self, *, fails: Callable[[], bool] = lambda: False) -> None:
+        super().__init__()
+        self._fails = fails
+        self.filtered: list[str] = []
+        self.scored: list[str] = []
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        self.filtered += rows.names
+        if self._fails():
+            raise RuntimeError("out of order")
+        return fwk.reject(rows.pod_count > 1, "full")
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        self.scored += rows.names
+        return np.asarray(100 - rows.pod_count)
+
+    def asked(self) -> tuple[list[str], list[str]]:
+        """The nodes it was asked about since the last time, by Filter and by Score."""
+        answer = sorted(self.filtered), sorted(self.scored)
+        self.filtered, self.scored = [], []
+        return answer
+
+
+def three_nodes() -> Cache:
+    return make_cache(*(make_node(name) for name in "abc"))
+
+
+def cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[list[str], list[int]]:
+    """Feasible nodes and their totals."""
+    state = framework.begin_cycle(cache.update_snapshot(), NO_NOMINATIONS)
+    framework.run_pre_filter_plugins(state, pod)
+    rows = framework.feasible_rows(state, pod, None)
+    return rows.names, framework.total_scores(state, pod, rows).tolist()
+
+
+def test_an_equal_pod_asks_about_nothing() -> None:
+    plugin, cache = Counts(), three_nodes()
+    framework = make_framework(plugin)
+    first = cycle(framework, cache, make_pod("p").uid("1").obj())
+    asked_first = plugin.asked()
+    second = cycle(framework, cache, make_pod("q").uid("2").obj())
+
+    assert first == second == (["a", "b", "c"], [100, 100, 100])
+    assert asked_first == (["a", "b", "c"], ["a", "b", "c"])
+    assert plugin.asked() == ([], [])
+
+
+def test_only_the_nodes_that_changed_are_asked_about_again() -> None:
+    plugin, cache = Counts(), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, cache, make_pod("p").obj())
+    plugin.asked()
+    cache.assume_pod(make_pod("p").node("b").obj())
+
+    assert cycle(framework, cache, make_pod("q").obj()) == (["a", "b", "c"], [100, 99, 100])
+    assert plugin.asked() == (["b"], ["b"])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(make_pod("q").label(app="web"), id="other labels"),
+        pytest.param(make_pod("q").annotation(team="red"), id="other annotations"),
+        pytest.param(make_pod("q").namespace("elsewhere"), id="another namespace"),
+        pytest.param(make_pod("q").req(cpu=1), id="another spec"),
+    ],
+)
+def test_another_kind_of_pod_asks_about_every_node(other: PodBuilder) -> None:
+    plugin, cache = Counts(), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, cache, make_pod("p").obj())
+    plugin.asked()
+    cycle(framework, cache, other.obj())
+
+    assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
+
+
+def test_when_the_nodes_are_numbered_anew_everything_is_asked_again() -> None:
+    plugin, cache = Counts(), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, cache, make_pod("p").obj())
+    plugin.asked()
+    cache.remove_node(make_node("a").obj())
+    cache.add_node(make_node("z").obj())
+
+    assert cycle(framework, cache, make_pod("q").obj())[0] == ["b", "c", "z"]
+    assert plugin.asked() == (["b", "c", "z"], ["b", "c", "z"])
+
+
+def test_another_cluster_has_another_memory() -> None:
+    """
+    Two caches count their generations apart.
+    """
+    plugin, here, there = Counts(), three_nodes(), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, here, make_pod("p").obj())
+    for name in ("x", "y"):
+        there.add_pod(make_pod(name).node("a").obj())
+
+    assert cycle(framework, there, make_pod("q").obj())[0] == ["b", "c"]
+    assert cycle(framework, here, make_pod("r").obj())[0] == ["a", "b", "c"]
+
+
+def test_a_plugin_that_failed_is_asked_again() -> None:
+    """
+    Half an answer is not remembered.
+    """
+    fails = iter((False, True, False))
+    plugin, cache = Counts(fails=lambda: next(fails)), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, cache, make_pod("p").obj())
+    for name in ("x", "y"):
+        cache.add_pod(make_pod(name).node("a").obj())
+    with pytest.raises(PluginError):
+        cycle(framework, cache, make_pod("q").obj())
+
+    assert cycle(framework, cache, make_pod("r").obj())[0] == ["b", "c"]
+
+
+def test_other_filters_are_other_answers() -> None:
+    """
+    A PreFilter that skips takes its Filter out, for this pod and not for the next.
+    """
+
+    class Sometimes(fwk.PreFilterPlugin, fwk.FilterPlugin):
+        looks_only_at_node = True
+
+        def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+            return fwk.PreFilterResult(fwk.SKIP if pod.name == "lucky" else fwk.SUCCESS)
+
+        def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+            return fwk.reject(np.ones(len(rows), np.bool_), "no")
+
+    framework, cache = make_framework(Sometimes, Counts()), three_nodes()
+
+    assert [len(cycle(framework, cache, make_pod(name).obj())[0]) for name in ("p", "lucky", "q", "lucky")] == [0, 3, 0, 3]
+
+
+def test_no_more_than_so_many_kinds_are_remembered() -> None:
+    """
+    The kind longest unasked is forgotten, which costs asking and changes nothing.
+    """
+    plugin, cache = Counts(), three_nodes()
+    framework = make_framework(plugin)
+    for number in (0, *range(1, KEPT_SIGNATURES), 0, KEPT_SIGNATURES):
+        cycle(framework, cache, make_pod("p").label(kind=str(number)).obj())
+    plugin.asked()
+    cycle(framework, cache, make_pod("p").label(kind="0").obj())
+    remembered = plugin.asked()
+    cycle(framework, cache, make_pod("p").label(kind="1").obj())
+
+    assert remembered == ([], [])
+    assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
