@@ -1,0 +1,430 @@
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from extender.config.errors import ConfigErrors
+from extender.config.plugin_args import VolumeBindingArgs
+from extender.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, Status, error, unresolvable
+from extender.objects.claims import STORAGE_CLASS_ANNOTATION
+from extender.objects.meta import ApiObject, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
+from extender.plugins.volume_binding.plugin import VolumeBinding
+from extender.testing import NodeBuilder, PodBuilder, filter_nodes, label_term, make_node, make_pod, make_snapshot, name_term, score_nodes
+from extender.testing.storage import (
+    AT_ONCE,
+    ephemeral,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_driver,
+    make_csi_node,
+    make_volume,
+)
+
+NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_ROOM = "node(s) did not have enough free storage"
+NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
+
+
+def zoned(name: str, zone: str) -> NodeBuilder:
+    """A node in a zone."""
+    return make_node(name).label({HOSTNAME_LABEL: name, ZONE_LABEL: zone})
+
+
+def in_zone(zone: str) -> list[NodeSelectorTerm]:
+    """Node affinity of a zonal volume."""
+    return [label_term(ZONE_LABEL, "In", zone)]
+
+
+def answers(pod: PodBuilder, *objects: ApiObject, nodes: Sequence[NodeBuilder] = (zoned("a", "z1"), zoned("b", "z2"))) -> dict[str, Status]:
+    """Node -> the answer, for two nodes in two zones."""
+    return filter_nodes(VolumeBinding(), make_snapshot(*nodes, objects=objects), pod.obj())
+
+
+def refusals(pod: PodBuilder, *objects: ApiObject) -> dict[str, list[str]]:
+    """Node -> why it is refused, for good; nodes that pass are left out."""
+    found = answers(pod, *objects)
+    assert all(status == unresolvable(*status.reasons) for status in found.values() if not status.is_success)
+    return {node: list(status.reasons) for node, status in found.items() if not status.is_success}
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "answer"),
+    [
+        pytest.param(make_pod(), [], SKIP, id="no claims"),
+        pytest.param(make_pod().claim("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"),
+        pytest.param(
+            make_pod().volume(ephemeral()),
+            [],
+            unresolvable('waiting for ephemeral volume controller to create the persistentvolumeclaim "p-scratch"'),
+            id="the claim of an ephemeral volume is still to be made",
+        ),
+        pytest.param(
+            make_pod().volume(ephemeral()),
+            [make_claim("p-scratch")],
+            unresolvable("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
+            id="or is somebody else's",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", volume="pv", phase="Lost")],
+            unresolvable('persistentvolumeclaim "c" bound to non-existent persistentvolume "pv"'),
+            id="a claim that lost its volume",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", deleted=True)],
+            unresolvable('persistentvolumeclaim "c" is being deleted'),
+            id="a claim that is going away",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c"), make_class(binding=AT_ONCE)],
+            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+            id="a claim that should be bound by now",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", storage_class=None)],
+            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+            id="as should one without a class",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c"), make_class(binding=None)],
+            error('VolumeBindingMode not set for StorageClass "std"'),
+            id="a class that does not say when",
+        ),
+        pytest.param(
+            make_pod().claim("ok").claim("c").claim("d"),
+            [make_claim("ok", volume="pv"), make_claim("d", deleted=True)],
+            unresolvable('persistentvolumeclaim "c" not found'),
+            id="the first trouble is told",
+        ),
+    ],
+)
+def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[ApiObject], answer: Status) -> None:
+    """
+    Before any node is looked at.
+    """
+    assert answers(pod, *objects) == {"a": answer, "b": answer}
+
+
+def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
+    claim = make_claim("c", volume="pv")
+    by_hand = msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations={}))
+
+    found = answers(make_pod().claim("c"), by_hand, make_volume("pv"), make_class())
+
+    assert found["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
+
+
+@pytest.mark.parametrize(
+    ("volumes", "refused"),
+    [
+        pytest.param([make_volume("pv", claim="c")], {}, id="from everywhere"),
+        pytest.param([make_volume("pv", claim="c", affinity=in_zone("z1"))], {"b": [NOT_REACHED]}, id="from its zone"),
+        pytest.param([make_volume("pv", claim="c", affinity=[])], {"a": [NOT_REACHED], "b": [NOT_REACHED]}, id="no terms reach nobody"),
+        pytest.param([make_volume("pv", claim="c", affinity=[name_term("In", "x")])], {}, id="fields are not looked at, as upstream"),
+        pytest.param([], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="there is no such volume"),
+    ],
+)
+def test_bound_claims(volumes: list[ApiObject], refused: dict[str, list[str]]) -> None:
+    """
+    A bound volume must be reached from the node.
+    """
+    assert refusals(make_pod().claim("c"), make_claim("c", volume="pv"), *volumes) == refused
+
+
+@pytest.mark.parametrize(
+    ("order", "refused"),
+    [
+        pytest.param(["zonal", "lost"], {"a": [NO_VOLUME], "b": [NOT_REACHED]}, id="a node that the first excludes is not asked further"),
+        pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
+    ],
+)
+def test_of_several_bound_claims_the_first_in_the_way_is_told(order: list[str], refused: dict[str, list[str]]) -> None:
+    objects = [
+        make_claim("zonal", volume="pv"),
+        make_claim("lost", volume="gone"),
+        make_volume("pv", claim="zonal", affinity=in_zone("z1")),
+    ]
+    pod = make_pod()
+    for name in order:
+        pod = pod.claim(name)
+
+    assert refusals(pod, *objects) == refused
+
+
+@pytest.mark.parametrize(
+    ("migrated", "refused"),
+    [
+        pytest.param([], {}, id="as an in-tree one it is reached from here"),
+        pytest.param(["kubernetes.io/aws-ebs"], {"a": [NOT_REACHED]}, id="as a CSI one it asks for the driver's label"),
+    ],
+)
+def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[str, list[str]]) -> None:
+    """
+    A node that serves EBS volumes through the CSI driver reaches them where that driver says.
+    """
+    volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
+
+    found = answers(
+        make_pod().claim("c"), make_claim("c", volume="pv"), volume, make_csi_node("a", migrated=migrated), nodes=[zoned("a", "z1")]
+    )
+
+    assert {node: list(status.reasons) for node, status in found.items() if not status.is_success} == refused
+
+
+def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
+    """
+    On the nodes that would have it translated.
+    """
+    volume = make_volume("pv", claim="c", ebs="aws://z1/no-volume")
+    nodes = make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])
+
+    found = answers(make_pod().claim("c"), make_claim("c", volume="pv"), volume, nodes)
+
+    why = "could not translate pv: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://z1/no-volume)"
+    assert found == {"a": error(why), "b": SUCCESS}
+
+
+@pytest.mark.parametrize(
+    ("claim", "volumes", "refused"),
+    [
+        pytest.param(make_claim("c", storage_class="local"), [], ["a", "b"], id="nothing there"),
+        pytest.param(make_claim("c", storage_class="local"), [make_volume("v", storage_class="local")], [], id="one for all"),
+        pytest.param(
+            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", affinity=in_zone("z1"))], ["b"], id="one here"
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])],
+            ["a"],
+            id="one not here",
+        ),
+        pytest.param(make_claim("c", storage_class="local"), [make_volume("v", storage_class="std")], ["a", "b"], id="another class"),
+        pytest.param(
+            make_claim("c", storage_class="local", size="2Gi"), [make_volume("v", storage_class="local")], ["a", "b"], id="too small"
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", size="1024Mi")], [], id="just large enough"
+        ),
+        pytest.param(make_claim("c", storage_class="local", size=""), [make_volume("v", storage_class="local")], [], id="any size will do"),
+        pytest.param(
+            make_claim("c", storage_class="local", access="ReadWriteMany"),
+            [make_volume("v", storage_class="local")],
+            ["a", "b"],
+            id="another access mode",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", phase="Released")],
+            ["a", "b"],
+            id="not available",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", claim="other")], ["a", "b"], id="another's"
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", claim="c"), make_volume("w", storage_class="local")],
+            [],
+            id="one that is meant for it",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", claim="c", affinity=in_zone("z1")), make_volume("w", storage_class="local")],
+            ["b"],
+            id="which excludes all others, even where it is out of reach",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", selector=LabelSelector(match_labels={"disk": "ssd"})),
+            [
+                make_volume("v", storage_class="local", affinity=in_zone("z1"), labels={"disk": "ssd"}),
+                make_volume("w", storage_class="local"),
+            ],
+            ["b"],
+            id="the claim selects by labels",
+        ),
+    ],
+)
+def test_claims_that_wait_get_volumes_that_exist(claim: ApiObject, volumes: list[ApiObject], refused: list[str]) -> None:
+    """
+    Of a class without a provisioner.
+    """
+    assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
+
+
+def changed(volume: ApiObject, **spec: object) -> ApiObject:
+    """The object with other fields in its spec."""
+    return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("claim", "volume"),
+    [
+        pytest.param({"volume_mode": "Block"}, {}, id="a block device, a filesystem"),
+        pytest.param({}, {"volume_mode": "Block"}, id="the other way round"),
+        pytest.param({"volume_attributes_class_name": "gold"}, {}, id="other attributes"),
+    ],
+)
+def test_volumes_of_another_kind_will_not_do(claim: dict[str, str], volume: dict[str, str]) -> None:
+    objects = [changed(make_claim("c", storage_class="local"), **claim), changed(make_volume("v", storage_class="local"), **volume)]
+
+    assert refusals(make_pod().claim("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+
+
+def test_the_old_class_annotation_goes_before_the_field() -> None:
+    volume = make_volume("v", storage_class="std")
+    annotated = msgspec.structs.replace(
+        volume, metadata=msgspec.structs.replace(volume.metadata, annotations={STORAGE_CLASS_ANNOTATION: "local"})
+    )
+
+    assert refusals(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local"), annotated) == {}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "refused"),
+    [
+        pytest.param(["1Gi", "3Gi"], [], id="each its own"),
+        pytest.param(["3Gi", "1Gi"], [], id="whatever their order"),
+        pytest.param(["3Gi"], ["a", "b"], id="one is not enough for two"),
+        pytest.param(["1Gi", "1Gi"], ["a", "b"], id="nor are two small ones"),
+        pytest.param(["1Gi", "2Gi", "3Gi"], [], id="one is left"),
+    ],
+)
+def test_no_volume_is_given_away_twice(volumes: list[str], refused: list[str]) -> None:
+    """
+    Two claims of a pod, one of 1Gi and one of 2Gi.
+    """
+    objects = [make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)]
+    claims = [make_claim("large", storage_class="local", size="2Gi"), make_claim("small", storage_class="local")]
+
+    found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
+
+    assert found == {node: [NOTHING_TO_BIND] for node in refused}
+
+
+def test_a_selector_that_cannot_be_used_is_an_error() -> None:
+    selector = LabelSelector(match_expressions=[LabelSelectorRequirement(key="disk", operator="Like", values=["s"])])
+
+    found = answers(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local", selector=selector))
+
+    why = 'error creating internal label selector for claim: default/c: "Like" is not a valid label selector operator'
+    assert found == {"a": error(why), "b": error(why)}
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "refused"),
+    [
+        pytest.param(make_class(), {}, id="anywhere"),
+        pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), {"b": [NOTHING_TO_BIND]}, id="in its zones"),
+        pytest.param(
+            make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="all labels"
+        ),
+        pytest.param(make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"),
+        pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
+    ],
+)
+def test_claims_that_wait_get_volumes_made(storage_class: ApiObject, refused: dict[str, list[str]]) -> None:
+    """
+    Where the class allows it.
+    """
+    assert refusals(make_pod().claim("c"), make_claim("c"), storage_class) == refused
+
+
+def host(*names: str) -> LabelSelector:
+    """The topology of storage that these nodes have."""
+    return LabelSelector(match_expressions=[LabelSelectorRequirement(key=HOSTNAME_LABEL, operator="In", values=list(names))])
+
+
+@pytest.mark.parametrize(
+    ("capacities", "refused"),
+    [
+        pytest.param([], ["a", "b"], id="nothing published"),
+        pytest.param([make_capacity("x", "1Gi", host("a"))], ["b"], id="room here"),
+        pytest.param([make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], [], id="room here and there"),
+        pytest.param([make_capacity("x", "1023Mi", host("a", "b"))], ["a", "b"], id="too little"),
+        pytest.param([make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"], id="room, but not for one of that size"),
+        pytest.param([make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"], id="the largest size is what counts"),
+        pytest.param([make_capacity("x", "1Gi", None)], ["a", "b"], id="of no node"),
+        pytest.param([make_capacity("x", "1Gi", LabelSelector())], [], id="of all nodes"),
+        pytest.param([make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"], id="of another class"),
+        pytest.param([make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))], ["a", "b"], id="of a selector that is none"),
+    ],
+)
+def test_room_for_volumes(capacities: list[ApiObject], refused: list[str]) -> None:
+    """
+    A driver that publishes how much room it has must have enough.
+    """
+    found = refusals(make_pod().claim("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
+
+    assert found == {node: [NO_ROOM] for node in refused}
+
+
+@pytest.mark.parametrize(
+    ("claim", "driver"),
+    [
+        pytest.param(make_claim("c"), make_csi_driver(publishes_capacity=False), id="the driver publishes none"),
+        pytest.param(make_claim("c"), make_csi_driver("other"), id="it is no CSI driver"),
+        pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
+    ],
+)
+def test_where_room_does_not_matter(claim: ApiObject, driver: ApiObject) -> None:
+    assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
+
+
+@pytest.mark.parametrize(
+    ("selected", "refused"),
+    [
+        pytest.param("a", {"b": [NOTHING_TO_BIND]}, id="here"),
+        pytest.param("x", {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="gone"),
+    ],
+)
+def test_a_volume_that_is_being_made_holds_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
+    """
+    It is not matched with volumes that exist any more.
+    """
+    objects = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
+
+    assert refusals(make_pod().claim("c"), *objects) == refused
+
+
+def test_all_reasons_of_a_node_are_told() -> None:
+    """
+    Bound claims and those that wait are looked at, whatever the others say.
+    """
+    objects = [
+        make_claim("bound", volume="pv"),
+        make_volume("pv", claim="bound", affinity=in_zone("z2")),
+        make_claim("waits", storage_class="local"),
+    ]
+
+    found = refusals(make_pod().claim("bound").claim("waits"), LOCAL, *objects)
+
+    assert found == {"a": [NOT_REACHED, NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+
+
+def test_volumes_are_not_scored() -> None:
+    """
+    That needs a feature gate that is off.
+    """
+    plugin, snapshot = VolumeBinding(), make_snapshot(zoned("a", "z1"))
+
+    assert score_nodes(plugin, snapshot, make_pod().obj()) == {}
+    assert plugin.score(CycleState(), make_pod().obj(), Rows.of(snapshot)).tolist() == [0]
+
+
+def test_filter_needs_pre_filter() -> None:
+    with pytest.raises(NotFoundError, match="not found"):
+        VolumeBinding().filter(CycleState(), make_pod().obj(), Rows.of(make_snapshot(make_node("n"))))
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ConfigErrors, match="bindTimeoutSeconds"):
+        VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=-1))
