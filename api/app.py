@@ -1,5 +1,6 @@
 """create_app(): the FastAPI application with an engine behind it."""
 
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -28,7 +29,11 @@ def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerb
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.face = Face(open_engine(settings))
+        # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
+        gc.collect()
+        gc.freeze()
         yield
+        gc.unfreeze()
 
     app = _Application(
         title="Reprieve",
