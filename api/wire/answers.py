@@ -33,8 +33,11 @@ def filter_answer(asked: AskedNodes, result: FilterResult) -> bytes:
     if asked.bodies is not None:
         nodes = NodeList[Raw](items=[asked.bodies[place] for place in result.kept])
     if asked.named is not None and asked.names is not None:
-        kept = {asked.names[place] for place in result.kept}
-        names = [name for name in asked.named if name in kept]
+        if asked.named is asked.names:
+            names = [asked.names[place] for place in result.kept] if len(result.kept) < len(asked.names) else list(asked.names)
+        else:
+            kept = {asked.names[place] for place in result.kept}
+            names = [name for name in asked.named if name in kept]
     return _ENCODE(
         ExtenderFilterResult(
             nodes=nodes,

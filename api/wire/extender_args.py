@@ -116,7 +116,7 @@ def _parts_in_any_case(body: bytes) -> tuple[Raw | None, list[Raw] | None, Raw |
 def _read_names(document: Raw) -> list[str]:
     names = read(list[str], document, "NodeNames")
     check_names("NodeNames", names)
-    return list(dict.fromkeys(names))
+    return names if len(set(names)) == len(names) else list(dict.fromkeys(names))
 
 
 def _without(body: bytes, parts: Sequence[Raw]) -> bytes:

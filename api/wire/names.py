@@ -5,7 +5,6 @@ Upstream: apimachinery, util/validation, validation.go, IsDNS1123Subdomain and I
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from api.refusals import Refusal
@@ -23,6 +22,10 @@ LABEL_PATTERN: Final = _LABEL
 
 UID_PATTERN: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9._:]*[A-Za-z0-9])?"
 
+MAX_SEEN: Final = 2**17
+_seen: Final[set[str]] = set()
+"""Names that were found good. Thousands of the same come with every call, so each is matched once."""
+
 _NAME: Final = re.compile(NAME_PATTERN)
 _LABEL_ONLY: Final = re.compile(LABEL_PATTERN)
 _UID: Final = re.compile(UID_PATTERN)
@@ -30,7 +33,7 @@ _UID: Final = re.compile(UID_PATTERN)
 
 def is_name(text: str) -> bool:
     """Whether the text is a DNS-1123 subdomain."""
-    return len(text) <= MAX_NAME and _is_short_name(text)
+    return len(text) <= MAX_NAME and _NAME.fullmatch(text) is not None
 
 
 def is_namespace(text: str) -> bool:
@@ -49,12 +52,11 @@ def check_names(what: str, names: Sequence[str]) -> None:
     Raises:
         Refusal: 400, with the place of the first such name.
     """
-    if names and not (max(map(len, names)) <= MAX_NAME and all(map(_is_short_name, names))):
-        place = next(place for place, name in enumerate(names) if not is_name(name))
-        raise Refusal(400, f"{what}[{place}] is not the name of a node")
-
-
-@lru_cache(maxsize=2**17)
-def _is_short_name(text: str) -> bool:
-    # Thousands of the same names come with every call, so each is matched once.
-    return _NAME.fullmatch(text) is not None
+    if _seen.issuperset(names):
+        return
+    for place, name in enumerate(names):
+        if not is_name(name):
+            raise Refusal(400, f"{what}[{place}] is not the name of a node")
+    if len(_seen) > MAX_SEEN:
+        _seen.clear()
+    _seen.update(names)
