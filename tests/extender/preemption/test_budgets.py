@@ -1,0 +1,103 @@
+"""Which victims would break a PodDisruptionBudget."""
+
+import numpy as np
+import pytest
+
+from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from extender.preemption.budgets import violating
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+
+
+def budget(
+    allowed: int,
+    selector: LabelSelector | None = LabelSelector(match_labels={"app": "web"}),  # noqa: B008  (frozen)
+    *,
+    namespace: str = "default",
+    disrupted: tuple[str, ...] = (),
+    name: str = "b",
+) -> PodDisruptionBudget:
+    """So many disruptions are still allowed."""
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(name=name, namespace=namespace),
+        spec=PodDisruptionBudgetSpec(selector=selector),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, "2026-01-01T00:00:00Z")),
+    )
+
+
+WEB, DB, BARE = make_pod().label(app="web"), make_pod().label(app="db"), make_pod()
+
+
+def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int] | None = None) -> str:
+    """An x for every pod that violates a budget; the pods in order of importance, row by row."""
+    rows = rows or [0] * len(pods)
+    named = [pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))]
+    snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
+    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
+    return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp)))
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "violate"),
+    [
+        pytest.param([WEB, WEB], [], "..", id="no budget"),
+        pytest.param([WEB, WEB], [budget(2)], "..", id="enough for all"),
+        pytest.param([WEB, WEB, WEB], [budget(1)], ".xx", id="the most important use it up"),
+        pytest.param([WEB], [budget(0)], "x", id="nothing allowed"),
+        pytest.param([WEB], [budget(-3)], "x", id="less than nothing"),
+        pytest.param([DB, WEB], [budget(0)], ".x", id="other pods do not count"),
+        pytest.param([WEB.namespace("other")], [budget(0)], ".", id="nor those of other namespaces"),
+        pytest.param([WEB.namespace("other")], [budget(0, namespace="other")], "x", id="which have budgets of their own"),
+    ],
+)
+def test_a_budget_is_used_up_by_the_most_important_pods(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], violate: str) -> None:
+    assert marks(pods, budgets) == violate
+
+
+EXISTS, NOT_DB, ODD = (
+    LabelSelector(match_expressions=[LabelSelectorRequirement("app", operator, values)])
+    for operator, values in (("Exists", []), ("NotIn", ["db"]), ("Sometimes", []))
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "violate"),
+    [
+        pytest.param(None, "...", id="no selector selects nothing"),
+        pytest.param(LabelSelector(), "...", id="nor does an empty one"),
+        pytest.param(EXISTS, "xx.", id="an expression"),
+        pytest.param(NOT_DB, "x..", id="pods without labels never violate, even where the selector would select them"),
+        pytest.param(ODD, "...", id="one that cannot be parsed protects nothing"),
+    ],
+)
+def test_what_a_budget_selects(selector: LabelSelector | None, violate: str) -> None:
+    assert marks([WEB, DB, BARE], [budget(0, selector)]) == violate
+
+
+def test_every_budget_that_selects_a_pod_is_charged() -> None:
+    """
+    Also after another one was broken by it: upstream does not stop at the first.
+    """
+    web, all_of_them = budget(0, name="web"), budget(1, EXISTS, name="all")
+
+    # The first pod breaks `web` and takes the one that `all` allows; so the second, which is none of web's, breaks `all`.
+    assert marks([WEB, DB], [web, all_of_them]) == "xx"
+    assert marks([WEB, DB], [all_of_them, web]) == "xx"
+
+
+def test_pods_that_are_being_disrupted_are_off_the_budget_already() -> None:
+    """
+    The API server has counted them.
+    """
+    assert marks([WEB, WEB], [budget(0, disrupted=("p0",))]) == ".x"
+
+
+def test_nodes_do_not_share_a_budget() -> None:
+    """
+    Only one of them will be chosen.
+    """
+    assert marks([WEB, WEB, WEB, DB, WEB], [budget(1)], rows=[0, 0, 1, 2, 2]) == ".x..."
+
+
+def test_nobody_violates_nothing() -> None:
+    assert marks([], [budget(0)]) == ""
