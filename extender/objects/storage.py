@@ -2,7 +2,7 @@
 
 import msgspec
 
-from extender.objects.meta import ApiObject, LabelSelector, NodeSelector, ObjectMeta
+from extender.objects.meta import ApiObject, Int32, LabelSelector, NodeSelector, ObjectMeta
 from extender.objects.node import ResourceList
 from extender.objects.pod import (
     AWSElasticBlockStore,
@@ -132,7 +132,7 @@ class StorageClass(ApiObject, frozen=True, gc=False, rename="camel"):
 class VolumeNodeResources(ApiObject, frozen=True, gc=False, rename="camel"):
     """storagev1.VolumeNodeResources: how many volumes of a driver a node can attach; None is no limit."""
 
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -12,9 +12,10 @@ import numpy as np
 
 from extender.objects.claims import requested_storage
 from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
+from extender.objects.field_errors import quoted
 from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
 from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of
-from extender.objects.quantity import value_of
+from extender.objects.quantity import QuantityError, value_of
 from extender.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass, TopologySelectorTerm
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Mask
@@ -57,7 +58,8 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return None
-    return ParsedNodeSelector(tuple(replace(term, fields=()) for term in node_selector_of(affinity.required).terms))
+    terms = node_selector_of(affinity.required).terms
+    return ParsedNodeSelector(tuple(replace(term, fields=()) if term.fields else term for term in terms))
 
 
 def affinity_mask(snapshot: Snapshot, volume: PersistentVolume) -> Mask:
@@ -119,7 +121,10 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
 def _fits(size: int, capacity: CSIStorageCapacity) -> bool:
     """Upstream: binder.go, capacitySufficient: the largest possible volume is more precise than the room there is."""
     limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
-    return limit is not None and value_of(limit) >= size
+    try:
+        return limit is not None and value_of(limit) >= size
+    except QuantityError as exc:
+        raise QuantityError(f"csistoragecapacity {quoted(capacity.metadata.name)}: {exc}") from exc
 
 
 def _migrated(snapshot: Snapshot, plugin: InTreePlugin) -> Mask:

@@ -73,38 +73,60 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
         QuantityError: a claim or a volume has a size that cannot be read.
     """
     choices: list[Choice] = []
+    taken = _Taken(len(snapshot.nodes))
     for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
         prebound, free = _candidates(delayed.claim, storage)
-        taken = _Taken((*prebound, *free), choices)
-        rank = _first_prebound(snapshot, prebound, taken)
+        candidates = (*prebound, *free)
+        rows = taken.rows_of(candidates)
+        rank = _first_prebound(snapshot, prebound, taken, rows)
         undecided = rank == _UNDECIDED
         if undecided.any():
-            rank = np.where(undecided, _smallest(snapshot, free, taken, len(prebound)), rank)
-        choices.append(Choice(delayed, (*prebound, *free), rank))
+            rank = np.where(undecided, _smallest(snapshot, free, taken, rows, len(prebound)), rank)
+        choices.append(Choice(delayed, candidates, rank))
+        taken.add(choices[-1])
     return choices
 
 
 @final
 class _Taken:
-    """Which of a claim's candidates earlier claims of the pod get, on each node."""
+    """Which volumes the claims of the pod get so far, on each node. A volume that one gets anywhere has a row; row 0 is for all others."""
 
-    def __init__(self, candidates: Sequence[PersistentVolume], choices: Sequence[Choice]) -> None:
-        names = {volume.metadata.name: rank for rank, volume in enumerate(candidates)}
-        # (N,) per earlier claim: the candidate it gets, by its rank here.
-        self._gets: list[Index] = []
-        for choice in choices:
-            ranks = np.array([*(names.get(volume.metadata.name, NONE) for volume in choice.volumes), NONE], np.intp)
-            if (ranks != NONE).any():
-                self._gets.append(ranks[choice.rank])
-        self.most = len(self._gets)
-        """How many candidates are taken on a node, at most."""
+    def __init__(self, num_nodes: int) -> None:
+        self._nodes = np.arange(num_nodes)
+        self._on = np.zeros((1, num_nodes), np.bool_)
+        self._row_of: dict[str, int] = {}
+        self.most = 0
+        """How many are taken on a node, at most."""
 
-    def at(self, rank: Index | int) -> Mask | np.bool_:
-        """(N,) whether the candidate of this rank, the same for all nodes or one for each, is taken."""
-        taken: Mask | np.bool_ = np.bool_(False)
-        for gets in self._gets:
-            taken = taken | (gets == rank)
-        return taken
+    def rows_of(self, volumes: Sequence[PersistentVolume]) -> Index:
+        """The row of each volume, by rank; one more at the end, for no volume."""
+        rows = np.zeros(len(volumes) + 1, np.intp)
+        if self._row_of:
+            rows[:-1] = [self._row_of.get(volume.metadata.name, 0) for volume in volumes]
+        return rows
+
+    def row(self, row: int) -> Mask:
+        """(N,) where the volume of a row is taken."""
+        mask: Mask = self._on[row]
+        return mask
+
+    def at(self, rows: Index) -> Mask:
+        """(N,) whether each node's volume, given by its row, is taken there."""
+        mask: Mask = self._on[rows, self._nodes]
+        return mask
+
+    def add(self, choice: Choice) -> None:
+        """A claim gets its volumes."""
+        found = np.flatnonzero(choice.found)
+        names = [volume.metadata.name for volume in choice.volumes]
+        for rank in np.unique(choice.rank[found]).tolist():
+            self._row_of.setdefault(names[rank], len(self._row_of) + 1)
+        if len(self._row_of) >= len(self._on):
+            grown = np.zeros((2 * len(self._row_of) + 1, len(self._nodes)), np.bool_)
+            grown[: len(self._on)] = self._on
+            self._on = grown
+        self._on[self.rows_of(choice.volumes)[choice.rank[found]], found] = True
+        self.most += 1
 
 
 def _size(claim: PersistentVolumeClaim) -> int:
@@ -144,28 +166,27 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
         raise ClaimSelectorError(f"error creating internal label selector for claim: {key}: {exc}") from exc
 
 
-def _first_prebound(snapshot: Snapshot, prebound: Sequence[PersistentVolume], taken: _Taken) -> Index:
+def _first_prebound(snapshot: Snapshot, prebound: Sequence[PersistentVolume], taken: _Taken, rows: Index) -> Index:
     """(N,) the rank of the first volume that is meant for the claim and not taken, _UNDECIDED where there is none.
 
     A claim with such a volume gets that and no other: NONE where the node does not reach it.
     """
     rank = np.full(len(snapshot.nodes), _UNDECIDED, np.intp)
     for place, volume in enumerate(prebound):
-        decided = (rank == _UNDECIDED) & ~taken.at(place)
+        decided = (rank == _UNDECIDED) & ~taken.row(rows[place])
         reached = affinity_mask(snapshot, volume)
         rank[decided & reached] = place
         rank[decided & ~reached] = NONE
     return rank
 
 
-def _smallest(snapshot: Snapshot, free: Sequence[PersistentVolume], taken: _Taken, first_rank: int) -> Index:
+def _smallest(snapshot: Snapshot, free: Sequence[PersistentVolume], taken: _Taken, rows: Index, first_rank: int) -> Index:
     """(N,) the rank of the first volume that the node reaches and that is not taken there; NONE where there is none.
 
     Local and zonal volumes are pinned to values of one label, and there may be many: they are looked up by the node's value.
     """
     best = np.full(len(snapshot.nodes), _NO_RANK, np.intp)
     pinned: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    num_everywhere = 0
     for rank, volume in enumerate(free, first_rank):
         selector = affinity_of(volume)
         pin = None if selector is None else _pin_of(selector)
@@ -173,16 +194,15 @@ def _smallest(snapshot: Snapshot, free: Sequence[PersistentVolume], taken: _Take
             for value in dict.fromkeys(pin.values):
                 pinned[pin.key][value].append(rank)
             continue
-        reached = (best == _NO_RANK) & ~taken.at(rank)
+        reached = (best == _NO_RANK) & ~taken.row(rows[rank])
         if selector is not None:
             reached &= node_selector_mask(snapshot, selector)
         best[reached] = rank
-        num_everywhere += selector is None
-        if num_everywhere > taken.most:
-            # One of these is left on every node, and the others are larger.
+        if (best != _NO_RANK).all():
+            # All that follow are larger.
             break
     for key, ranks_of_value in pinned.items():
-        best = np.minimum(best, _smallest_pinned(snapshot.nodes.label(key), ranks_of_value, taken))
+        best = np.minimum(best, _smallest_pinned(snapshot.nodes.label(key), ranks_of_value, taken, rows))
     return np.where(best == _NO_RANK, NONE, best)
 
 
@@ -194,19 +214,23 @@ def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
     return None
 
 
-def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken) -> Index:
+def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index) -> Index:
     """(N,) the lowest rank of those under the node's value of the label that is not taken there; _NO_RANK where there is none.
 
     Arguments:
         ranks_of_value: in ascending order.
+        rows: the row in `taken` of each rank.
     """
     best = np.full(len(column.codes), _NO_RANK, np.intp)
     codes = [(column.values.code_of(value), ranks) for value, ranks in ranks_of_value.items()]
     for place in range(taken.most + 1):
-        by_code = np.full(len(column.values) + 1, _NO_RANK, np.intp)
+        by_code = np.full(len(column.values) + 1, NONE, np.intp)
         for code, ranks in codes:
             if code != ABSENT and place < len(ranks):
                 by_code[code] = ranks[place]
-        ranks_here = by_code[column.codes]
-        best = np.minimum(best, np.where(taken.at(ranks_here), _NO_RANK, ranks_here))
+        here = by_code[column.codes]
+        is_free = (best == _NO_RANK) & (here != NONE) & ~taken.at(rows[here])
+        best[is_free] = here[is_free]
+        if not ((best == _NO_RANK) & (here != NONE)).any():
+            break
     return best
