@@ -1,0 +1,330 @@
+"""The node for a pod: the nominated one if it fits, else the best of those that fit; or why there is none."""
+
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from extender import framework as fwk
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find, select_host
+from extender.snapshot import Snapshot
+from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from tests.extender.plugins_by_table import Answers, Holds, Looks, Refuses, Scores, raising
+
+POD = make_pod("p")
+NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
+
+
+def nodes(*names: str) -> Snapshot:
+    return make_snapshot(*map(make_node, names))
+
+
+def numbered(count: int) -> Snapshot:
+    """n0, n1, ... in this order."""
+    return nodes(*(f"n{number}" for number in range(count)))
+
+
+def schedule(framework: Framework, snapshot: Snapshot, pod: PodBuilder = POD) -> ScheduleResult:
+    return SchedulingAlgorithm().schedule_pod(framework, snapshot, pod.obj())
+
+
+def why_not(framework: Framework, snapshot: Snapshot) -> FitError:
+    with pytest.raises(FitError) as caught:
+        schedule(framework, snapshot)
+    return caught.value
+
+
+# The best node.
+
+
+def test_the_best_of_the_nodes_that_fit() -> None:
+    framework = make_framework(Refuses("Filter", {"c": NO}), Scores("Score", {"a": 10, "b": 20, "c": 100}))
+
+    assert schedule(framework, nodes("a", "b", "c")) == ScheduleResult("b", 2)
+
+
+def test_a_single_node_that_fits_is_not_scored() -> None:
+    score = Scores("Score")
+
+    result = schedule(make_framework(Refuses("Filter", {"a": NO}), score), nodes("a", "b"))
+
+    assert result == ScheduleResult("b", 1)
+    assert score.asked == []
+
+
+def test_only_nodes_that_fit_are_scored() -> None:
+    score = Scores("Score")
+    schedule(make_framework(Refuses("Filter", {"a": NO}), score), nodes("a", "b", "c"))
+
+    assert score.asked == [["b", "c"]]
+
+
+def test_without_score_plugins_any_node_will_do() -> None:
+    hosts = {schedule(make_framework(seed=seed), nodes("a", "b")).suggested_host for seed in range(20)}
+
+    assert hosts == {"a", "b"}
+
+
+def test_only_the_nodes_that_pre_filter_left_are_looked_at() -> None:
+    filter_ = Refuses("Filter")
+
+    result = schedule(make_framework(Looks("A", fwk.SUCCESS, "b", "c", "gone"), filter_, Scores("Score", {"c": 1})), nodes("a", "b", "c"))
+
+    assert result == ScheduleResult("c", 2)
+    assert filter_.asked == [["b", "c"]]
+
+
+# Equals.
+
+
+def test_between_equals_chance_decides() -> None:
+    """
+    With a chance of its own for each framework, so that a decision can be replayed.
+    """
+    snapshot = nodes("a", "b", "c")
+
+    def hosts(seed: int) -> list[str]:
+        framework = make_framework(Scores("Score", {"a": 5, "b": 9, "c": 9}), seed=seed)
+        return [schedule(framework, snapshot).suggested_host for _ in range(100)]
+
+    assert set(hosts(1)) == {"b", "c"}
+    assert hosts(1) == hosts(1)
+    assert min(Counter(hosts(1)).values()) > 25
+
+
+@pytest.mark.parametrize(
+    ("totals", "best"),
+    [
+        pytest.param([7], {0}, id="alone"),
+        pytest.param([1, 5, 3], {1}, id="the highest"),
+        pytest.param([1, 2, 5, 5], {2, 3}, id="any of the highest"),
+        pytest.param([0, 0], {0, 1}, id="all nothing"),
+        pytest.param([-5, -3], {1}, id="below zero"),
+        pytest.param([2**62, 2**62 - 1], {0}, id="as int64, not as floats"),
+    ],
+)
+def test_the_host_is_one_of_the_highest(totals: list[int], best: set[int]) -> None:
+    """
+    Upstream takes the one that its heap happens to have on top; which that is, is nowhere promised.
+    """
+    framework = make_framework()
+
+    assert {select_host(np.array(totals, np.int64), framework) for _ in range(40)} == best
+
+
+# The nominated node.
+
+NOMINATED = POD.nominated_node("b")
+
+
+def test_the_nominated_node_is_looked_at_first_and_alone() -> None:
+    """
+    There was room made on it. Nothing is scored, however good other nodes are.
+    """
+    filter_, score = Refuses("Filter"), Scores("Score", {"a": 100})
+
+    result = schedule(make_framework(filter_, score), nodes("a", "b", "c"), NOMINATED)
+
+    assert result == ScheduleResult("b", 1)
+    assert (filter_.asked, score.asked) == ([["b"]], [])
+
+
+@pytest.mark.parametrize(
+    "pod", [pytest.param(NOMINATED, id="that refuses the pod"), pytest.param(POD.nominated_node("gone"), id="that is no more")]
+)
+def test_a_nominated_node_is_forgotten_for_the_others(pod: PodBuilder) -> None:
+    framework = make_framework(Refuses("Filter", {"b": NO}), Scores("Score", {"c": 1}))
+
+    assert schedule(framework, nodes("a", "b", "c"), pod) == ScheduleResult("c", 2)
+
+
+def test_the_nominated_node_need_not_be_among_those_that_pre_filter_left() -> None:
+    """
+    So it is upstream.
+    """
+    assert schedule(make_framework(Looks("A", fwk.SUCCESS, "c")), nodes("a", "b", "c"), NOMINATED) == ScheduleResult("b", 1)
+
+
+def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplog: pytest.LogCaptureFixture) -> None:
+    answers = iter((None, fwk.accept(2)))
+    framework = make_framework(Answers("filter", lambda: next(answers)))
+
+    with caplog.at_level(logging.ERROR):
+        result = schedule(framework, nodes("a", "b"), NOMINATED)
+
+    assert result.feasible_nodes == 2
+    assert "pod default/p: its nominated node b was not evaluated" in caplog.text
+
+
+def test_room_that_was_promised_to_others_is_taken() -> None:
+    cache = make_cache(make_node("a"), make_node("b"))
+    others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
+    nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})
+
+    result = SchedulingAlgorithm().schedule_pod(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
+
+    assert result == ScheduleResult("b", 1)
+
+
+# Not all nodes.
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "percentage", "enough"),
+    [
+        pytest.param(99, 5, 99, id="fewer than a hundred: all"),
+        pytest.param(100, 50, 100, id="a hundred at least"),
+        pytest.param(150, 50, 100, id="a hundred at least, also where that is more"),
+        pytest.param(5000, 10, 500, id="a share"),
+        pytest.param(999, 33, 329, id="rounded down"),
+        pytest.param(5000, 100, 5000, id="all of it"),
+        pytest.param(5000, 0, 5000, id="nothing said: all"),
+    ],
+)
+def test_how_many_nodes_are_enough(num_nodes: int, percentage: int, enough: int) -> None:
+    assert num_feasible_nodes_to_find(num_nodes, percentage) == enough
+
+
+def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: int = 0, share: int = 1) -> list[int]:
+    """The numbers of the nodes that are scored; the first `refused` nodes do not fit."""
+    score = Scores("Score")
+    filter_ = Refuses("Filter", {f"n{number}": NO for number in range(refused)})
+    algorithm.schedule_pod(make_framework(filter_, score), snapshot, POD.obj(), percentage_of_nodes_to_score=share)
+    (names,) = score.asked
+    return [int(name[1:]) for name in names]
+
+
+def test_when_enough_fit_the_others_wait_for_the_next_pod() -> None:
+    """
+    The next search begins where this one ended, so that every node has its turn.
+    """
+    algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
+
+    assert sampled(algorithm, snapshot) == list(range(100))
+    assert sampled(algorithm, snapshot) == [*range(100, 150), *range(50)]
+    assert sampled(algorithm, snapshot) == list(range(50, 150))
+    assert sampled(algorithm, snapshot) == list(range(100))
+
+
+def test_nodes_that_do_not_fit_are_passed_over() -> None:
+    algorithm, snapshot = SchedulingAlgorithm(), numbered(250)
+
+    assert sampled(algorithm, snapshot, refused=30) == list(range(30, 130))
+    assert sampled(algorithm, snapshot, refused=30) == list(range(130, 230))
+    assert sampled(algorithm, snapshot, refused=30) == [*range(230, 250), *range(30, 110)]
+
+
+def test_when_not_more_than_enough_fit_all_nodes_had_their_turn() -> None:
+    algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
+
+    assert sampled(algorithm, snapshot, refused=60) == list(range(60, 150))
+    assert sampled(algorithm, snapshot) == list(range(100))
+
+
+def test_the_nominated_node_does_not_turn_the_wheel() -> None:
+    algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
+    algorithm.schedule_pod(make_framework(), snapshot, POD.nominated_node("n7").obj(), percentage_of_nodes_to_score=1)
+
+    assert sampled(algorithm, snapshot)[0] == 0
+
+
+def test_a_profile_has_its_own_share() -> None:
+    """
+    Also when that is 0, for all nodes.
+    """
+    snapshot = numbered(250)
+
+    def scored(of_profile: int | None, of_all: int) -> int:
+        score = Scores("Score")
+        framework = make_framework(score, percentage_of_nodes_to_score=of_profile)
+        SchedulingAlgorithm().schedule_pod(framework, snapshot, POD.obj(), percentage_of_nodes_to_score=of_all)
+        return len(score.asked[0])
+
+    assert [scored(None, 0), scored(None, 60), scored(60, 0), scored(80, 60), scored(0, 60)] == [250, 150, 150, 200, 250]
+
+
+def test_a_cluster_that_shrank_is_searched_from_a_node_that_is_there() -> None:
+    algorithm = SchedulingAlgorithm()
+    sampled(algorithm, numbered(250))
+    sampled(algorithm, numbered(250))
+
+    assert sampled(algorithm, numbered(120))[0] == 200 % 120
+
+
+# No node.
+
+
+def test_an_empty_cluster() -> None:
+    with pytest.raises(fwk.NoNodesAvailableError, match="no nodes available to schedule pods"):
+        schedule(make_framework(), make_snapshot())
+
+
+def test_why_no_node_fits() -> None:
+    """
+    Reasons are counted over nodes and sorted as text, so that 10 comes before 2.
+    """
+    snapshot = numbered(12)
+    both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
+    table = {"n0": both, "n1": fwk.unschedulable("Insufficient memory")} | {f"n{number}": NEVER for number in range(2, 12)}
+
+    error = why_not(make_framework(Refuses("Filter", table)), snapshot)
+
+    assert str(error) == "0/12 nodes are available: 1 Insufficient cpu, 10 never, 2 Insufficient memory."
+    assert error.num_all_nodes == 12
+    assert error.diagnosis.unschedulable_plugins == {"Filter"}
+    assert error.diagnosis.statuses.of("n0") == both.by("Filter")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "message", "by", "absent"),
+    [
+        pytest.param([Looks("A", NO)], "0/2 nodes are available: no.", {"A"}, NO.code, id="unschedulable"),
+        pytest.param([Looks("A", NEVER)], "0/2 nodes are available: never.", {"A"}, NEVER.code, id="unresolvable"),
+        pytest.param(
+            [Looks("A", fwk.SUCCESS, "*")],
+            "0/2 nodes are available: node(s) didn't satisfy plugin A.",
+            {"A"},
+            NEVER.code,
+            id="narrowed to nothing",
+        ),
+    ],
+)
+def test_a_pod_that_pre_filter_refuses_fits_no_node(plugins: list[Looks], message: str, by: set[str], absent: fwk.Code) -> None:
+    """
+    No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none.
+    """
+    filter_ = Refuses("Filter")
+
+    error = why_not(make_framework(*plugins, filter_), nodes("a", "b"))
+
+    assert str(error) == message
+    assert error.diagnosis.unschedulable_plugins == by
+    assert error.diagnosis.statuses.of("a").code is absent
+    assert filter_.asked == []
+
+
+def test_nodes_that_pre_filter_left_out_say_by_whom() -> None:
+    narrowing = [Looks("B", fwk.SUCCESS, "a", "b"), Looks("A", fwk.SUCCESS, "b", "c")]
+
+    error = why_not(make_framework(*narrowing, Refuses("Filter", {"b": NO})), nodes("a", "b", "c", "d"))
+
+    assert str(error) == "0/4 nodes are available: 1 no, 3 node(s) didn't satisfy plugin(s) [A B]."
+    assert error.diagnosis.unschedulable_plugins == {"A", "B", "Filter"}
+    assert error.diagnosis.statuses.of("a").code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_a_plugin_that_fails_is_no_refusal() -> None:
+    """
+    The pod is tried again later, and nobody is preempted for it.
+    """
+    with pytest.raises(PluginError, match='running "Answers" filter plugin: boom'):
+        schedule(make_framework(Answers("filter", raising(RuntimeError("boom")))), nodes("a"))
+
+
+def test_a_score_off_the_scale_is_a_failure() -> None:
+    with pytest.raises(PluginError, match="returns an invalid score 101"):
+        schedule(make_framework(Scores("Score", {"a": 101})), nodes("a", "b"))
