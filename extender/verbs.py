@@ -218,6 +218,9 @@ def _not_in(invalid: Mapping[int, str], node: Index) -> Mask:
 
 
 def _on_extender_scale(total: Int64s) -> Int64s:
-    """(R,) 10 for the best, the others by their share of it, rounded: what kube-scheduler's own normalising does with 100."""
+    """(R,) 10 for the best, the others by their share of it, rounded: what kube-scheduler's own normalising does with 100.
+
+    Totals below 0, which a negative weight can make, are no share. Weights are int32, so that 20 times a total fits an int64.
+    """
     best = int(total.max(initial=0))
-    return (2 * MAX_EXTENDER_PRIORITY * total + best) // (2 * best) if best > 0 else np.zeros_like(total)
+    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)
