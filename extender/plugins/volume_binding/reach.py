@@ -37,14 +37,14 @@ class Reach:
 def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
     """The nodes that reach the volume: an in-tree one, on nodes that say they serve it through a CSI driver, as that driver's."""
     plugin = in_tree_plugin(volume)
-    plain = affinity_mask(snapshot, volume)
+    plain = affinity_mask(snapshot, affinity_of(volume))
     if plugin is None or not plugin.is_migrated:
         return Reach(plain)
     migrated = _migrated(snapshot, plugin)
     if not migrated.any():
         return Reach(plain)
     try:
-        as_csi = affinity_mask(snapshot, translated(volume, plugin))
+        as_csi = affinity_mask(snapshot, affinity_of(translated(volume, plugin)))
     except TranslationError as exc:
         return Reach(plain & ~migrated, migrated, f"could not translate pv: {exc}")
     return Reach(np.where(migrated, as_csi, plain))
@@ -62,10 +62,33 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
     return ParsedNodeSelector(tuple(replace(term, fields=()) if term.fields else term for term in terms))
 
 
-def affinity_mask(snapshot: Snapshot, volume: PersistentVolume) -> Mask:
-    """(N,) the nodes that the volume's node affinity names."""
-    selector = affinity_of(volume)
+def affinity_mask(snapshot: Snapshot, selector: ParsedNodeSelector | None) -> Mask:
+    """(N,) the nodes that a volume's node affinity names."""
     return np.ones(len(snapshot.nodes), np.bool_) if selector is None else node_selector_mask(snapshot, selector)
+
+
+@final
+class Affinities:
+    """The node affinities of volumes, each read once for all claims of the pod."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._selectors: dict[str, ParsedNodeSelector | None] = {}
+        self._masks: dict[str, Mask] = {}
+
+    def of(self, volume: PersistentVolume) -> ParsedNodeSelector | None:
+        """The nodes that the volume names; None for all."""
+        name = volume.metadata.name
+        if name not in self._selectors:
+            self._selectors[name] = affinity_of(volume)
+        return self._selectors[name]
+
+    def mask(self, volume: PersistentVolume) -> Mask:
+        """(N,) the same, as a mask."""
+        mask = self._masks.get(volume.metadata.name)
+        if mask is None:
+            mask = self._masks[volume.metadata.name] = affinity_mask(self.snapshot, self.of(volume))
+        return mask
 
 
 def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask:

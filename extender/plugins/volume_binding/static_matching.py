@@ -25,11 +25,10 @@ from extender.objects.label_selectors import EVERYTHING, Operator, Requirement, 
 from extender.objects.node_selectors import ParsedNodeSelector, ParsedTerm
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins.volume_binding.pod_claims import DelayedClaim, Storage
-from extender.plugins.volume_binding.reach import affinity_mask, affinity_of
+from extender.plugins.volume_binding.reach import Affinities
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Mask
 from extender.snapshot.columns import LabelColumn
-from extender.snapshot.matching import node_selector_mask
 from extender.snapshot.symbols import ABSENT
 
 NONE: Final = -1
@@ -73,17 +72,18 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
         QuantityError: a claim or a volume has a size that cannot be read.
     """
     choices: list[Choice] = []
-    taken = _Taken(len(snapshot.nodes))
+    taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
     for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
+        if choices:
+            taken.add(choices[-1])
         prebound, free = _candidates(delayed.claim, storage)
         candidates = (*prebound, *free)
         rows = taken.rows_of(candidates)
-        rank = _first_prebound(snapshot, prebound, taken, rows)
+        rank = _first_prebound(prebound, affinities, taken, rows)
         undecided = rank == _UNDECIDED
         if undecided.any():
-            rank = np.where(undecided, _smallest(snapshot, free, taken, rows, len(prebound)), rank)
+            rank = np.where(undecided, _smallest(free, affinities, taken, rows, len(prebound)), rank)
         choices.append(Choice(delayed, candidates, rank))
-        taken.add(choices[-1])
     return choices
 
 
@@ -166,43 +166,41 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
         raise ClaimSelectorError(f"error creating internal label selector for claim: {key}: {exc}") from exc
 
 
-def _first_prebound(snapshot: Snapshot, prebound: Sequence[PersistentVolume], taken: _Taken, rows: Index) -> Index:
+def _first_prebound(prebound: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index) -> Index:
     """(N,) the rank of the first volume that is meant for the claim and not taken, _UNDECIDED where there is none.
 
     A claim with such a volume gets that and no other: NONE where the node does not reach it.
     """
-    rank = np.full(len(snapshot.nodes), _UNDECIDED, np.intp)
+    rank = np.full(len(affinities.snapshot.nodes), _UNDECIDED, np.intp)
     for place, volume in enumerate(prebound):
         decided = (rank == _UNDECIDED) & ~taken.row(rows[place])
-        reached = affinity_mask(snapshot, volume)
+        reached = affinities.mask(volume)
         rank[decided & reached] = place
         rank[decided & ~reached] = NONE
     return rank
 
 
-def _smallest(snapshot: Snapshot, free: Sequence[PersistentVolume], taken: _Taken, rows: Index, first_rank: int) -> Index:
+def _smallest(free: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index, first_rank: int) -> Index:
     """(N,) the rank of the first volume that the node reaches and that is not taken there; NONE where there is none.
 
     Local and zonal volumes are pinned to values of one label, and there may be many: they are looked up by the node's value.
     """
-    best = np.full(len(snapshot.nodes), _NO_RANK, np.intp)
+    nodes = affinities.snapshot.nodes
+    best = np.full(len(nodes), _NO_RANK, np.intp)
     pinned: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for rank, volume in enumerate(free, first_rank):
-        selector = affinity_of(volume)
+        selector = affinities.of(volume)
         pin = None if selector is None else _pin_of(selector)
         if pin is not None:
             for value in dict.fromkeys(pin.values):
                 pinned[pin.key][value].append(rank)
             continue
-        reached = (best == _NO_RANK) & ~taken.row(rows[rank])
-        if selector is not None:
-            reached &= node_selector_mask(snapshot, selector)
-        best[reached] = rank
+        best[(best == _NO_RANK) & ~taken.row(rows[rank]) & affinities.mask(volume)] = rank
         if (best != _NO_RANK).all():
             # All that follow are larger.
             break
     for key, ranks_of_value in pinned.items():
-        best = np.minimum(best, _smallest_pinned(snapshot.nodes.label(key), ranks_of_value, taken, rows))
+        best = np.minimum(best, _smallest_pinned(nodes.label(key), ranks_of_value, taken, rows))
     return np.where(best == _NO_RANK, NONE, best)
 
 
@@ -222,15 +220,18 @@ def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[
         rows: the row in `taken` of each rank.
     """
     best = np.full(len(column.codes), _NO_RANK, np.intp)
-    codes = [(column.values.code_of(value), ranks) for value, ranks in ranks_of_value.items()]
-    for place in range(taken.most + 1):
-        by_code = np.full(len(column.values) + 1, NONE, np.intp)
-        for code, ranks in codes:
-            if code != ABSENT and place < len(ranks):
-                by_code[code] = ranks[place]
-        here = by_code[column.codes]
-        is_free = (best == _NO_RANK) & (here != NONE) & ~taken.at(rows[here])
-        best[is_free] = here[is_free]
-        if not ((best == _NO_RANK) & (here != NONE)).any():
+    # Of so many at least one is free.
+    enough = taken.most + 1
+    nth_of_code = np.full((min(enough, max(map(len, ranks_of_value.values()))), len(column.values) + 1), NONE, np.intp)
+    for value, ranks in ranks_of_value.items():
+        code = column.values.code_of(value)
+        if code != ABSENT:
+            nth_of_code[: len(ranks), code] = ranks[:enough]
+    for of_code in nth_of_code:
+        here = of_code[column.codes]
+        is_left = (best == _NO_RANK) & (here != NONE)
+        if not is_left.any():
             break
+        is_free = is_left & ~taken.at(rows[here])
+        best[is_free] = here[is_free]
     return best

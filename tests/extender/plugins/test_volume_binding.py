@@ -9,6 +9,7 @@ from extender.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, S
 from extender.objects.claims import STORAGE_CLASS_ANNOTATION
 from extender.objects.meta import ApiObject, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
+from extender.objects.quantity import QuantityError
 from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.testing import NodeBuilder, PodBuilder, filter_nodes, label_term, make_node, make_pod, make_snapshot, name_term, score_nodes
 from extender.testing.storage import (
@@ -308,6 +309,53 @@ def test_no_volume_is_given_away_twice(volumes: list[str], refused: list[str]) -
     found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
 
     assert found == {node: [NOTHING_TO_BIND] for node in refused}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "left"),
+    [
+        pytest.param([("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"], id="three zonal ones"),
+        pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], [], id="two are not enough for three"),
+        pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")], ["a", "b"], id="zonal ones and others"),
+        pytest.param([("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"], id="of all sizes"),
+    ],
+)
+def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
+    """
+    Each takes the smallest that the others left.
+    """
+    objects = [
+        make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None) for name, zone, size in volumes
+    ]
+    claims = [make_claim(name, storage_class="local") for name in ("c", "d", "e")]
+
+    found = refusals(make_pod().claim("c").claim("d").claim("e"), LOCAL, *claims, *objects)
+
+    assert [node for node in ("a", "b") if node not in found] == left
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        pytest.param([make_claim("c", storage_class="local", size="much"), LOCAL], 'persistentvolumeclaim "c": ', id="of the claim"),
+        pytest.param(
+            [make_claim("c", storage_class="local"), LOCAL, make_volume("v", storage_class="local", size="much")],
+            'persistentvolume "v": ',
+            id="of a volume",
+        ),
+        pytest.param(
+            [make_claim("c"), make_class(), make_csi_driver(), make_capacity("x", "much", LabelSelector())],
+            'csistoragecapacity "x": ',
+            id="of a capacity",
+        ),
+    ],
+)
+def test_sizes_that_cannot_be_read(objects: list[ApiObject], why: str) -> None:
+    """
+    The message names the object.
+    """
+    with pytest.raises(QuantityError, match=f"^{why}.*quantities must match"):
+        answers(make_pod().claim("c"), *objects)
 
 
 def test_a_selector_that_cannot_be_used_is_an_error() -> None:
