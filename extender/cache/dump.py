@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
-from extender.objects.claims import claim_name
 from extender.objects.pod import Pod
 from extender.objects.resources import Resources
 from extender.snapshot import Snapshot
@@ -92,11 +91,11 @@ def by_name(resources: Resources) -> dict[str, int]:
 
 
 def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
+    """namespace/name of every claim that a pod names. Claims of generic ephemeral volumes are not counted, as upstream does not."""
     for pod in pods:
         for volume in pod.spec.volumes:
-            name = claim_name(pod, volume)
-            if name is not None:
-                yield f"{pod.namespace}/{name}"
+            if volume.persistent_volume_claim is not None:
+                yield f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
 
 
 def _named(names: list[str], amounts: list[int]) -> dict[str, int]:

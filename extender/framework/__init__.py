@@ -32,6 +32,7 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.normalizing import default_normalize_score
+from extender.framework.pod_memo import PodMemo
 from extender.framework.status import (
     SKIP,
     SUCCESS,
@@ -76,6 +77,7 @@ __all__ = [
     "Plugin",
     "Pod",
     "PodChanges",
+    "PodMemo",
     "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",

@@ -29,10 +29,12 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone: hypotheses live in `Rows`, not in here.
     """
 
-    __slots__ = ("_values", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_values", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
+        self.pod_signature = b""
+        """Equal for pods with equal spec, labels, annotations and namespace; empty where nobody asked for it."""
         self.skip_filter_plugins: frozenset[str] = frozenset()
         """Plugins whose PreFilter said Skip: their Filter does not run."""
         self.skip_score_plugins: frozenset[str] = frozenset()

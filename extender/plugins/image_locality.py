@@ -6,6 +6,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.snapshot.axes import Int64s
+from extender.snapshot.columns import ImageColumn
 
 MEBIBYTE: Final = 1024 * 1024
 MIN_THRESHOLD: Final = 23 * MEBIBYTE
@@ -25,12 +26,15 @@ class ImageLocality(fwk.ScorePlugin):
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100: bytes of the pod's images on the node, each scaled by the share of nodes that have it."""
-        spec = pod.spec
+        spec, nodes = pod.spec, rows.snapshot.nodes
+        columns = [column for image in _images(pod) if (column := nodes.image(normalized_image_name(image))).is_known]
+        present = np.zeros(len(rows), np.int64)
+        if not columns:
+            return present
         num_containers = len(spec.init_containers) + len(spec.containers)
         ceiling = MAX_CONTAINER_THRESHOLD * num_containers
-        present = np.zeros(len(rows), np.int64)
-        for image in _images(pod):
-            present += _scaled_sizes(rows, normalized_image_name(image))
+        for column in columns:
+            present += _scaled_sizes(rows, column)
         clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
         scores: Int64s = fwk.MAX_NODE_SCORE * (clamped - MIN_THRESHOLD) // (ceiling - MIN_THRESHOLD)
         return scores
@@ -48,9 +52,8 @@ def _images(pod: fwk.Pod) -> list[str]:
     return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
 
 
-def _scaled_sizes(rows: fwk.Rows, name: str) -> Int64s:
+def _scaled_sizes(rows: fwk.Rows, column: ImageColumn) -> Int64s:
     """(R,) bytes of the image where it is, times the share of nodes that have it. Upstream: scaledImageScore."""
-    column = rows.snapshot.nodes.image(name)
     # float64 on purpose: upstream rounds in the same places.
     spread = rows.of_nodes(column.num_nodes) / len(rows.snapshot.nodes)
     return (rows.of_nodes(column.size) * spread).astype(np.int64)

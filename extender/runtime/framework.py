@@ -13,8 +13,9 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
-from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembered_raw_scores, remembered_sum
+from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembered_raw_scores, remembered_sum, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
+from extender.runtime.plans import FilterPlan, Filters, ScorePlan, filter_plan, score_plan
 from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
@@ -73,6 +74,8 @@ class Framework:
         self._snapshot: Snapshot | None = None
         self._nominations = NO_NOMINATIONS
         self._memory = Memory()
+        self._filter_plans: dict[frozenset[str], FilterPlan] = {}
+        self._score_plans: dict[frozenset[str], ScorePlan] = {}
         self.plugins = make_plugins(self)
 
     # The Handle.
@@ -147,13 +150,11 @@ class Framework:
         rows: Rows,
         *,
         again: bool = False,
-        plugins: Sequence[tuple[str, fwk.FilterPlugin]] | None = None,
     ) -> fwk.Verdicts:
         """Narrow the rows plugin by plugin: each sees only the rows that still stand.
 
         Arguments:
             again: only Filters that look at pods need to run; see `Handle.run_filters_with_nominated_pods`.
-            plugins: only these, None for all.
 
         Raises:
             PluginError: a plugin raised, or answered something that is no verdict on these rows.
@@ -163,7 +164,7 @@ class Framework:
         refused_by: list[tuple[str, Mask]] = []
         standing: Index | None = None  # which rows still stand; None for all
         left = rows
-        for name, plugin in self.plugins.filter if plugins is None else plugins:
+        for name, plugin in self.plugins.filter:
             if name in state.skip_filter_plugins or (again and not plugin.looks_at_pods):
                 continue
             verdicts = self.run_filter_plugin(name, plugin, state, pod, left)
@@ -222,25 +223,43 @@ class Framework:
         Raises:
             PluginError: a plugin failed.
         """
-        snapshot, known = self.snapshot, self._memory.recall(pod, self.snapshot)
-        running = [(name, plugin) for name, plugin in self.plugins.filter if name not in state.skip_filter_plugins]
-        local = [(name, plugin) for name, plugin in running if plugin.looks_only_at_node]
-        fits = remembered_fits(known, local, lambda some, stale: self.run_filter_plugins(state, pod, stale, plugins=some), snapshot)
+        snapshot = self.snapshot
+        known = self._memory.recall(state.pod_signature or signature_of(pod), snapshot)
+        plan = self._filter_plans.get(state.skip_filter_plugins)
+        if plan is None:
+            plan = self._filter_plans[state.skip_filter_plugins] = filter_plan(self.plugins.filter, state.skip_filter_plugins)
+        fits = remembered_fits(known, plan, lambda some, stale: self._passing(some, state, pod, stale), snapshot)
         state.write(REMEMBERED, known)
         rows = Rows.of(snapshot, within)
         if within is not None:
             fits = fits[within]
         if not fits.all():
             rows = rows.take(fits)
-        others = [(name, plugin) for name, plugin in running if not plugin.looks_only_at_node]
-        if others and len(rows):
-            passed = self.run_filter_plugins(state, pod, rows, plugins=others)
-            if not passed.all_ok:
-                rows = rows.take(passed.ok)
+        if plan.others and len(rows):
+            passed = self._passing(plan.others, state, pod, rows)
+            if not passed.all():
+                rows = rows.take(passed)
         nominated = self._nominations.changes_for(pod, rows)
         if nominated is not None:
             rows = rows.take(self.run_filter_plugins(state, pod, rows.changed(nominated)).ok)
         return rows
+
+    def _passing(self, filters: Filters, state: fwk.CycleState, pod: Pod, rows: Rows) -> Mask:
+        """(R,) the rows that these Filters let pass, each asked only about rows that still stand."""
+        passing = np.ones(len(rows), np.bool_)
+        standing: Index | None = None
+        for name, plugin in filters:
+            verdicts = self.run_filter_plugin(name, plugin, state, pod, rows)
+            if verdicts.all_ok:
+                continue
+            ok = verdicts.ok
+            passing[~ok if standing is None else standing[~ok]] = False
+            kept = np.flatnonzero(ok)
+            standing = kept if standing is None else standing[kept]
+            if not len(kept):
+                break
+            rows = rows.take(kept)
+        return passing
 
     # PostFilter.
 
@@ -305,17 +324,15 @@ class Framework:
         """
         self.run_pre_score_plugins(state, pod, rows)
         known, snapshot = state.read(REMEMBERED), self.snapshot
-        running = [scorer for scorer in self.plugins.score if scorer.name not in state.skip_score_plugins]
-        local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
-        total = rows.of_nodes(remembered_sum(known, [scorer for scorer in local if not scorer.normalizes], state, pod, snapshot)).copy()
-        for scorer in running:
-            if scorer.plugin.looks_only_at_node:
-                if not scorer.normalizes:
-                    continue
-                raw = rows.of_nodes(remembered_raw_scores(known, scorer, state, pod, snapshot))
-            else:
-                raw = raw_scores(scorer, state, pod, rows)
+        plan = self._score_plans.get(state.skip_score_plugins)
+        if plan is None:
+            plan = self._score_plans[state.skip_score_plugins] = score_plan(self.plugins.score, state.skip_score_plugins)
+        total = rows.of_nodes(remembered_sum(known, plan.summed, state, pod, snapshot)).copy()
+        for scorer in plan.normalized:
+            raw = rows.of_nodes(remembered_raw_scores(known, scorer, state, pod, snapshot))
             total += normalized_scores(scorer, state, pod, raw) * scorer.weight
+        for scorer in plan.others:
+            total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, rows)) * scorer.weight
         return total
 
     def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:

@@ -6,7 +6,7 @@ plugin promises that rows do not talk; nothing is approximated and nothing expir
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar, final
 
 import msgspec
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.runtime.plans import FilterPlan, Filters, Scorers
 from extender.runtime.scoring import WeightedScorer, in_range, raw_scores
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
@@ -39,7 +40,7 @@ class Kept(Generic[A]):
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.at = NEVER
         """The generation that the answers hold for."""
-        self.asked: tuple[str, ...] = ()
+        self.asked: tuple[object, ...] = ()
         """The plugins that gave them."""
         self.values = values
         """(N,)"""
@@ -97,9 +98,8 @@ class Memory:
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
 
-    def recall(self, pod: Pod, snapshot: Snapshot) -> Remembered:
+    def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
         """What is remembered for such pods; blank for a new kind, and when the nodes were numbered anew."""
-        signature = signature_of(pod)
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
             known = self._kept[signature] = Remembered(snapshot)
@@ -116,22 +116,17 @@ def signature_of(pod: Pod) -> bytes:
     return _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
 
 
-Filters = Sequence[tuple[str, fwk.FilterPlugin]]
-
-
-def remembered_fits(known: Remembered, filters: Filters, ask: Callable[[Filters, Rows], fwk.Verdicts], snapshot: Snapshot) -> Mask:
-    """(N,) the nodes that these Filters let pass, asked again where something changed that they look at.
+def remembered_fits(known: Remembered, plan: FilterPlan, ask: Callable[[Filters, Rows], Mask], snapshot: Snapshot) -> Mask:
+    """(N,) the nodes that the plan's local Filters let pass, asked again where something changed that they look at.
 
     Arguments:
-        ask: runs Filters on rows.
+        ask: which rows some Filters let pass.
     """
-    of_nodes = [(name, plugin) for name, plugin in filters if not plugin.looks_at_pods]
-    of_pods = [(name, plugin) for name, plugin in filters if plugin.looks_at_pods]
-    fits = _refreshed(known, known.fits_node, _names(of_nodes), lambda stale: ask(of_nodes, stale).ok, snapshot, looks_at_pods=False)
-    return fits & _refreshed(known, known.fits_pods, _names(of_pods), lambda stale: ask(of_pods, stale).ok, snapshot)
+    fits = _refreshed(known, known.fits_node, plan.of_nodes, lambda stale: ask(plan.of_nodes, stale), snapshot, looks_at_pods=False)
+    return fits & _refreshed(known, known.fits_pods, plan.of_pods, lambda stale: ask(plan.of_pods, stale), snapshot)
 
 
-def remembered_sum(known: Remembered, scorers: Sequence[WeightedScorer], state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
+def remembered_sum(known: Remembered, scorers: Scorers, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
     """(N,) the weighted sum of scorers that need no normalising, asked again where the node changed."""
 
     def ask(stale: Rows) -> Int64s:
@@ -140,7 +135,7 @@ def remembered_sum(known: Remembered, scorers: Sequence[WeightedScorer], state: 
             total += in_range(scorer, raw_scores(scorer, state, pod, stale)) * scorer.weight
         return total
 
-    return _refreshed(known, known.summed, tuple(scorer.name for scorer in scorers), ask, snapshot)
+    return _refreshed(known, known.summed, scorers, ask, snapshot)
 
 
 def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
@@ -148,13 +143,13 @@ def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, state: fwk.
     kept = known.raw.get(scorer.name)
     if kept is None:
         kept = known.raw[scorer.name] = Kept(np.zeros(len(snapshot.nodes), np.int64))
-    return _refreshed(known, kept, (scorer.name,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
+    return _refreshed(known, kept, (scorer,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
 
 
 def _refreshed(
     known: Remembered,
     kept: Kept[A],
-    asked: tuple[str, ...],
+    asked: tuple[object, ...],
     ask: Callable[[Rows], npt.NDArray[A]],
     snapshot: Snapshot,
     *,
@@ -168,7 +163,3 @@ def _refreshed(
         kept.values[stale.node] = ask(stale)
     kept.at = snapshot.generation
     return kept.values
-
-
-def _names(filters: Filters) -> tuple[str, ...]:
-    return tuple(name for name, _ in filters)

@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
+from extender.runtime.memory import signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s
@@ -71,6 +72,7 @@ class SchedulingAlgorithm:
         if not len(snapshot.nodes):
             raise fwk.NoNodesAvailableError
         state = framework.begin_cycle(snapshot, nominations)
+        state.pod_signature = signature_of(pod)
         outcome = framework.run_pre_filter_plugins(state, pod)
         if not outcome.status.is_success:
             raise FitError(len(snapshot.nodes), _refused_early(outcome))

@@ -32,6 +32,8 @@ class ChangeLog:
         """What was noted belongs to this generation."""
         if self._complete_since < 0:
             self._complete_since = generation
+        if not self._now:
+            return
         self._generations.append((generation, tuple(self._now)))
         self._now.clear()
         if len(self._generations) > KEPT_GENERATIONS:

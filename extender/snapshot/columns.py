@@ -47,10 +47,12 @@ ImagesOnNode = dict[str, tuple[int, int]]
 class ImageColumn:
     """One image over the nodes: its size where the node has it, and on how many nodes it was when the node last changed."""
 
-    __slots__ = ("name", "num_nodes", "size")
+    __slots__ = ("is_known", "name", "num_nodes", "size")
 
     def __init__(self, name: str, images_on: list[ImagesOnNode]) -> None:
         self.name = name
+        self.is_known = False
+        """Whether any node has had the image since the column was made."""
         self.size: Int64s = np.zeros(len(images_on), np.int64)
         self.num_nodes: Int64s = np.zeros(len(images_on), np.int64)
         for place, images in enumerate(images_on):
@@ -59,7 +61,11 @@ class ImageColumn:
 
     def set(self, place: int, images: ImagesOnNode) -> None:
         """The images of the node at `place` are now as given; only the writer calls this."""
-        self.size[place], self.num_nodes[place] = images.get(self.name, (0, 0))
+        has = images.get(self.name)
+        if has is not None:
+            self.is_known = True
+        if self.is_known:
+            self.size[place], self.num_nodes[place] = has or (0, 0)
 
 
 @final

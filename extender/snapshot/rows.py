@@ -204,7 +204,10 @@ class Rows:
     @property
     def allocatable(self) -> Int64s:
         """(R, K) status.allocatable."""
-        return self.of_nodes(self.snapshot.nodes.allocatable)
+        kept = self._columns.get("allocatable")
+        if kept is None:
+            kept = self._columns["allocatable"] = self.of_nodes(self.snapshot.nodes.allocatable)
+        return kept
 
     @property
     def allowed_pods(self) -> Int64s:

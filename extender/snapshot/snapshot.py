@@ -38,6 +38,12 @@ class Snapshot:
     objects: ClusterObjects
     """Everything else: claims, volumes, budgets, services, namespaces."""
 
+    @property
+    def num_resources(self) -> int:
+        """Length of axis K. A resource with a code beyond it was named since the snapshot was taken, and no node has it."""
+        num_resources: int = self.nodes.allocatable.shape[1]
+        return num_resources
+
     def tally(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None = None) -> Tally:
         """The sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
         return self.tallies.of(attribute, question, weight, among, self.pods.node, self.pods.codes[attribute], len(self.nodes))

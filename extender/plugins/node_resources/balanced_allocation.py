@@ -12,10 +12,10 @@ from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from extender.objects.pod import Pod
 from extender.objects.resources import balanced_scorer_request
-from extender.plugins.node_resources.scoring_strategies import ResourceUse, resource_use
+from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use
 from extender.snapshot.axes import Floats, Int64s
 
-USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesBalancedAllocation")
+USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesBalancedAllocation")
 
 
 @final
@@ -29,24 +29,28 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         args = arguments if arguments is not None else NodeResourcesBalancedAllocationArgs()
         check_args(args)
         self._resources = tuple((spec.name, spec.weight or 1) for spec in args.resources)
+        self._scored = fwk.PodMemo[PodUse]()
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that ask for none of the resources: they cannot tip any balance."""
-        resources = rows.snapshot.resources
-        uses = tuple(resource_use(name, weight, balanced_scorer_request(pod, name), resources) for name, weight in self._resources)
-        if not any(use.request for use in uses):
+        snapshot = rows.snapshot
+
+        def work_out() -> PodUse:
+            return pod_use(self._resources, [balanced_scorer_request(pod, name) for name, _ in self._resources], snapshot)
+
+        use = self._scored.of(state, work_out, snapshot.num_resources)
+        if not use.asks_for_any:
             return fwk.SKIP
-        state.write(USE, uses)
+        state.write(USE, use)
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 50 where the pod changes nothing, more where it evens things out, less where it tips them; 0..100."""
-        uses = [use for use in state.read(USE) if use.is_scored and 0 <= use.place < rows.allocatable.shape[1]]
-        if not uses:
+        use = state.read(USE)
+        if not use.places:
             return np.full(len(rows), 75, np.int64)
-        places = [use.place for use in uses]
-        capacity, used = rows.allocatable.T[places], rows.requested.T[places]
-        with_pod = used + np.array([[use.request] for use in uses], np.int64)
+        capacity, used = rows.allocatable.T[use.places], rows.requested.T[use.places]
+        with_pod = used + use.requests
         balance = _balance(np.array((used, with_pod)), capacity)
         change = 50 + balance[1] - balance[0]
         halved: Int64s = np.sign(change) * (np.abs(change) // 2)  # Go truncates towards zero

@@ -14,10 +14,12 @@ from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.pod import Pod
 from extender.objects.resource_names import is_extended_resource_name
 from extender.objects.resources import filter_requests, fit_scorer_request
-from extender.plugins.node_resources.scoring_strategies import STRATEGIES, ResourceUse, resource_use
+from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
+NOT_NATIVE = -1
+"""The place of a scalar resource on axis K differs from cluster to cluster; it is looked up where it is needed."""
 
 
 @final
@@ -26,13 +28,13 @@ class FitRequest:
     """What a pod asks of a node."""
 
     amounts: tuple[tuple[str, int, int], ...]
-    """(resource, place on axis K or -1 for a resource no node has, amount), amounts above 0 only, ignored resources left out."""
+    """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are not ignored."""
     is_empty: bool
     """Nothing is asked, not even zero of a scalar resource: only the number of pods counts."""
 
 
 REQUEST = fwk.StateKey[FitRequest]("PreFilterNodeResourcesFit")
-USE = fwk.StateKey[tuple[ResourceUse, ...]]("PreScoreNodeResourcesFit")
+USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 
 
 @final
@@ -50,18 +52,22 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         strategy = args.scoring_strategy or ScoringStrategy()
         self._resources = tuple((spec.name, spec.weight or 1) for spec in strategy.resources)
         self._scorer = STRATEGIES[strategy.type](strategy)
+        self._requests = fwk.PodMemo[FitRequest]()
+        self._scored = fwk.PodMemo[PodUse]()
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Works out the pod's effective requests once. Never skips: a pod that asks for nothing still counts as a pod."""
+        state.write(REQUEST, self._requests.of(state, lambda: self._request(pod)))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
         native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
         amounts = [(name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0]
         for name, amount in requests.scalar.items():
             if amount != 0 and not self._is_ignored(name):
-                amounts.append((name, snapshot.resources.code_of(name), amount))
-        is_empty = not any(native) and not requests.scalar
-        state.write(REQUEST, FitRequest(tuple(amounts), is_empty))
-        return fwk.PreFilterResult(fwk.SUCCESS)
+                amounts.append((name, NOT_NATIVE, amount))
+        return FitRequest(tuple(amounts), is_empty=not any(native) and not requests.scalar)
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows without room, naming everything that is short. More than the node ever had is beyond preemption's help."""
@@ -73,7 +79,8 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         unresolvable: Mask | None = None
         if not request.is_empty:
             allocatable, requested = rows.allocatable, rows.requested
-            for name, place, amount in request.amounts:
+            for name, known_place, amount in request.amounts:
+                place = rows.snapshot.resources.code_of(name) if known_place == NOT_NATIVE else known_place
                 if 0 <= place < allocatable.shape[1]:
                     has = allocatable[:, place]
                     short: Mask = amount > has - requested[:, place]
@@ -88,8 +95,12 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Works out what the pod adds to each resource that is scored."""
-        resources = rows.snapshot.resources
-        state.write(USE, tuple(resource_use(name, weight, fit_scorer_request(pod, name), resources) for name, weight in self._resources))
+        snapshot = rows.snapshot
+
+        def work_out() -> PodUse:
+            return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources], snapshot)
+
+        state.write(USE, self._scored.of(state, work_out, snapshot.num_resources))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:

@@ -4,17 +4,16 @@ Upstream: pkg/scheduler/framework/plugins/noderesources/{least_allocated,most_al
 resource_allocation}.go (v1.36.2). All amounts are int64 and all divisions truncate, as there.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from extender.config.plugin_args import ScoringStrategy
-from extender.framework import MAX_NODE_SCORE, Rows
+from extender.framework import MAX_NODE_SCORE, Rows, Snapshot
 from extender.objects.resource_names import is_scalar_resource_name
 from extender.snapshot.axes import CPU, MEMORY, Int64s
-from extender.snapshot.symbols import SymbolTable
 
 CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 """Shape points are written on a scale of 0..10."""
@@ -22,66 +21,67 @@ CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 
 @final
 @dataclass(frozen=True, slots=True)
-class ResourceUse:
-    """One scored resource: where it is on axis K (-1: no node has it), its weight, and what the pod adds."""
+class PodUse:
+    """What a pod adds to the scored resources (S); the ones that are not scored for it, or that no node has, are left out."""
 
-    place: int
-    weight: int
-    request: int
-    is_scored: bool
-    """False for a scalar resource that the pod does not ask for."""
-
-
-Scorer = Callable[[Rows, tuple[ResourceUse, ...]], Int64s]
-
-
-def resource_use(name: str, weight: int, request: int, resources: SymbolTable[str]) -> ResourceUse:
-    """What scoring needs to know of one configured resource."""
-    return ResourceUse(resources.code_of(name), weight, request, request != 0 or not is_scalar_resource_name(name))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """The scored resources (S) over rows."""
-
-    used: Int64s
-    """(S, R) what would be requested with the pod."""
-    capacity: Int64s
-    """(S, R) what the node has."""
+    places: list[int]
+    """(S,) places on axis K."""
+    requests: Int64s
+    """(S, 1) what the pod adds."""
     weights: Int64s
     """(S, 1)"""
+    total_weight: int
+    only_cpu_and_memory: bool
+    asks_for_any: bool
+    """The pod adds something of at least one configured resource, whether a node has it or not."""
 
 
-def amounts_of(rows: Rows, uses: tuple[ResourceUse, ...]) -> Amounts | None:
-    """What the strategies work on; None when no row has any of the resources.
+Scorer = Callable[[Rows, PodUse], Int64s]
+
+
+def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int], snapshot: Snapshot) -> PodUse:
+    """What scoring needs to know of the configured resources.
+
+    Arguments:
+        weighted: (resource, weight) pairs.
+        amounts: what the pod adds of each; a scalar resource of which it adds nothing is not scored.
+    """
+    scored = [
+        (place, amount, weight)
+        for (name, weight), amount in zip(weighted, amounts, strict=True)
+        if (amount != 0 or not is_scalar_resource_name(name)) and 0 <= (place := snapshot.resources.code_of(name)) < snapshot.num_resources
+    ]
+    return PodUse(
+        places=[place for place, _, _ in scored],
+        requests=np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1),
+        weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
+        total_weight=sum(weight for _, _, weight in scored),
+        only_cpu_and_memory=all(place in (CPU, MEMORY) for place, _, _ in scored),
+        asks_for_any=any(amounts),
+    )
+
+
+def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
+    """(S, R) what would be requested with the pod, and (S, R) what the node has.
 
     cpu and memory count containers that ask for nothing at their defaults, as kube-scheduler's scorers do.
     """
-    uses = tuple(use for use in uses if use.is_scored and 0 <= use.place < rows.allocatable.shape[1])
-    if not uses:
-        return None
-    places = [use.place for use in uses]
-    if all(place in (CPU, MEMORY) for place in places):
-        requested = rows.non_zero_requested.T[places]
+    if use.only_cpu_and_memory:
+        requested = rows.non_zero_requested.T[use.places]
     else:
-        requested = np.array([(rows.non_zero_requested if place in (CPU, MEMORY) else rows.requested)[:, place] for place in places])
-    return Amounts(
-        used=requested + np.array([[use.request] for use in uses], np.int64),
-        capacity=rows.allocatable.T[places],
-        weights=np.array([[use.weight] for use in uses], np.int64),
-    )
+        requested = np.array([(rows.non_zero_requested if place in (CPU, MEMORY) else rows.requested)[:, place] for place in use.places])
+    return requested + use.requests, rows.allocatable.T[use.places]
 
 
 def least_allocated(_: ScoringStrategy) -> Scorer:
     """The emptier the better: the free share of each resource, averaged by weight."""
-    return lambda rows, uses: _average(rows, uses, lambda of: np.maximum(of.capacity - of.used, 0))
+    return lambda rows, use: _average(rows, use, lambda used, capacity: np.maximum(capacity - used, 0))
 
 
 def most_allocated(_: ScoringStrategy) -> Scorer:
     """The fuller the better: the used share of each resource, averaged by weight."""
     # Defaults of containers that ask for nothing can push the sum beyond the capacity.
-    return lambda rows, uses: _average(rows, uses, lambda of: np.minimum(of.used, of.capacity))
+    return lambda rows, use: _average(rows, use, np.minimum)
 
 
 def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
@@ -91,14 +91,13 @@ def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
     xs = np.array([point.utilization for point in points], np.int64)
     ys = np.array([point.score * CUSTOM_PRIORITY_SCALE for point in points], np.int64)
 
-    def score(rows: Rows, uses: tuple[ResourceUse, ...]) -> Int64s:
-        amounts = amounts_of(rows, uses)
-        if amounts is None:
+    def score(rows: Rows, use: PodUse) -> Int64s:
+        if not use.places:
             return np.zeros(len(rows), np.int64)
-        used, capacity = amounts.used, amounts.capacity
+        used, capacity = used_and_capacity(rows, use)
         utilization = np.where(used > capacity, MAX_NODE_SCORE, _divided(used * MAX_NODE_SCORE, capacity))
         scores = np.where(capacity != 0, broken_line(utilization, xs, ys), 0)
-        weights = np.where(scores > 0, amounts.weights, 0)
+        weights = np.where(scores > 0, use.weights, 0)
         return _rounded((scores * weights).sum(axis=0), weights.sum(axis=0))
 
     return score
@@ -126,14 +125,17 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
     return line
 
 
-def _average(rows: Rows, uses: tuple[ResourceUse, ...], part: Callable[[Amounts], Int64s]) -> Int64s:
+def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
     """(R,) what share of its capacity a part of each resource is, 0..100, averaged by weight over the resources that the node has."""
-    amounts = amounts_of(rows, uses)
-    if amounts is None:
+    if not use.places:
         return np.zeros(len(rows), np.int64)
-    shares = _divided(part(amounts) * MAX_NODE_SCORE, amounts.capacity) * amounts.weights
-    weights = amounts.weights.sum() if amounts.capacity.all() else np.where(amounts.capacity != 0, amounts.weights, 0).sum(axis=0)
-    return _divided(shares.sum(axis=0), np.asarray(weights))
+    used, capacity = used_and_capacity(rows, use)
+    scaled = part(used, capacity) * MAX_NODE_SCORE
+    if capacity.all():
+        average: Int64s = (scaled // capacity * use.weights).sum(axis=0) // use.total_weight
+        return average
+    weights = np.where(capacity != 0, use.weights, 0)
+    return _divided((_divided(scaled, capacity) * weights).sum(axis=0), weights.sum(axis=0))
 
 
 def _divided(amount: Int64s, by: Int64s) -> Int64s:
