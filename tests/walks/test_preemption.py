@@ -41,7 +41,8 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
     assert str(caught.value) == "0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu."
 
     # 2 DefaultPreemption asks: may it preempt, where might that help, who would have to go? All lower pods leave all three nodes at once
-    # and come back one by one where there is still room. `guarded` would break a budget, `dear` would cost a pod of priority 5: `cheap` it is.
+    # and come back one by one where there is still room. `guarded` would break a budget, `dear` would cost a pod of priority 5: `cheap` it
+    # is.
     state = framework.begin_cycle(cache.update_snapshot())
     framework.run_pre_filter_plugins(state, preemptor)
     result = asyncio.run(framework.run_post_filter_plugins(state, preemptor, caught.value.diagnosis.statuses))

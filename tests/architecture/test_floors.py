@@ -1,0 +1,109 @@
+"""The house stands as it is drawn: floors without cycles, files that mean one thing, every plugin specified, nothing left open."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from extender.framework import Plugin
+from extender.plugins import IN_TREE
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py"))
+MAX_LINES = 500
+DRAWERS = ("utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc")
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def docstrings(tree: ast.Module) -> list[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [said for node in ast.walk(tree) if isinstance(node, documented) and (said := ast.get_docstring(node))]
+
+
+def imported_from(tree: ast.Module) -> set[str]:
+    """The modules of a file's import statements; of `from a import b` both a and a.b, for b may be a module."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def test_every_floor_imports_only_from_below() -> None:
+    """
+    The contracts stand in pyproject.toml.
+    """
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"]
+
+    run = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"Contracts: \d+ kept, 0 broken\.", run.stdout), run.stdout
+
+
+def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
+    """
+    A plugin can be written, typed and tested without what runs it.
+    """
+    code = "import sys, extender.framework; print(*sys.modules)"
+
+    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    loaded = run.stdout.split()
+    unwanted = ("extender.runtime", "extender.cache", "extender.plugins", "extender.engine", "api", "fastapi", "pydantic", "httpx")
+    assert [module for module in loaded if module.startswith(unwanted)] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_a_file_means_one_thing(path: Path) -> None:
+    text = path.read_text()
+    tree = ast.parse(text)
+
+    assert path.stem not in DRAWERS, "a function without a room shows a missing noun"
+    assert len(text.splitlines()) <= MAX_LINES
+    assert ast.get_docstring(tree), "a file begins with what it is"
+    assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in docstrings(tree)), "line numbers do not last"
+    assert "TYPE_CHECKING" not in text, "a cycle of types is a cycle"
+    assert "__future__.annotations" not in imported_from(tree)
+    assert not re.search(r"NotImplementedError|\b(TODO|FIXME|XXX)\b", text), "nothing is left open"
+    assert not re.search(r"^\s*except(\s+Exception)?\s*:\s*(#.*)?\n\s*pass\b", text, re.MULTILINE), "no error is swallowed"
+    assert "mock" not in imported_from(tree)
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_every_plugin_has_a_specification(name: str) -> None:
+    """
+    A test file under tests/extender/plugins that imports the plugin.
+    """
+    module = IN_TREE[name].__module__
+    specifications = (ROOT / "tests" / "extender" / "plugins").rglob("test_*.py")
+
+    assert any(f"{module}.{name}" in imported_from(ast.parse(path.read_text())) for path in specifications)
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_every_plugin_goes_by_its_classes_name_and_is_finished(name: str) -> None:
+    plugin = IN_TREE[name]
+
+    assert issubclass(plugin, Plugin)
+    assert plugin.name == name
+    assert not inspect.isabstract(plugin)
+
+
+def test_the_tests_mirror_the_engine() -> None:
+    """
+    A test file of a floor is in the folder of that floor: tests/extender/cache holds tests of extender/cache.
+    """
+    floors = {path.name for path in (ROOT / "extender").iterdir() if path.is_dir() and not path.name.startswith("__")}
+    folders = {path.name for path in (ROOT / "tests" / "extender").iterdir() if path.is_dir() and not path.name.startswith("__")}
+
+    assert folders <= floors
