@@ -10,6 +10,9 @@ from api.settings import Settings
 
 _SECONDS_TO_FINISH: Final = 5
 
+BACKLOG: Final = 2048
+"""Connections that may wait to be accepted."""
+
 
 def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server that is not started yet. Logging is as it was set up before."""
@@ -30,6 +33,6 @@ def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
             server_header=False,
             timeout_keep_alive=settings.keep_alive_seconds,
             timeout_graceful_shutdown=_SECONDS_TO_FINISH,
-            backlog=2048,
+            backlog=BACKLOG,
         )
     )

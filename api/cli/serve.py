@@ -9,7 +9,7 @@ import typer
 
 from api.app import create_app
 from api.log import LOGGING
-from api.server import make_server
+from api.server import BACKLOG, make_server
 from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError, read_settings
 from api.starting import open_engine
 
@@ -46,6 +46,8 @@ def _listen(settings: Settings) -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        # From here on callers wait instead of being refused, so that the line below is true when it is printed.
+        listening.listen(BACKLOG)
     except OSError as exc:
         reason = (exc.strerror or str(exc)).lower()
         raise StartUpError(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port") from exc
