@@ -21,6 +21,8 @@ def decision_cases(family: str) -> list[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if "PARITY_CASES" in os.environ and not path.exists():
+        return  # a folder of somebody else's may hold some of the files; their tests are then skipped for want of cases
     with gzip.open(path, "rt") as lines:
         for line in lines:
             yield json.loads(line)
