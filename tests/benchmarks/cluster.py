@@ -35,14 +35,14 @@ def make_pod(
     )
 
 
-def make_cache(num_nodes: int, pods_a_node: int = 10) -> Cache:
+def make_cache(num_nodes: int, pods_a_node: int = 10, num_apps: int = NUM_APPS) -> Cache:
     """Nodes with small running pods, each node with different apps."""
     cache = Cache()
     for number in range(num_nodes):
         node = make_node(number)
         cache.add_node(node)
         for place in range(pods_a_node):
-            cache.add_pod(make_pod(f"{node.name}-{place}", app=(number + place) % NUM_APPS, node=node.name))
+            cache.add_pod(make_pod(f"{node.name}-{place}", app=(number + place) % num_apps, node=node.name))
     return cache
 
 

@@ -11,6 +11,7 @@ from extender.plugins.inter_pod_affinity.terms import NO_TERMS, KnownNamespaces,
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import affinity_class
 
+_SAID: Final = fwk.StateKey[Said]("PreFilterInterPodAffinity/said")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
 _WORTHS: Final = fwk.StateKey[Sequence[scoring.Worth]]("PreScoreInterPodAffinity")
 
@@ -35,7 +36,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         terms = _terms(pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
-        required = filtering.look_around(snapshot, pod, self._looked_up(terms, snapshot), self._said(pod, snapshot))
+        said = self._said(pod, snapshot)
+        state.write(_SAID, said)
+        required = filtering.look_around(snapshot, pod, self._looked_up(terms, snapshot), said)
         if required.is_irrelevant:
             return fwk.PreFilterResult(fwk.SKIP)
         state.write(_REQUIRED, required)
@@ -53,7 +56,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         if terms.error:
             return fwk.error(f"failed to parse pod: {terms.error}")
         snapshot = rows.snapshot
-        found = scoring.worths(snapshot, self._looked_up(terms, snapshot).preferred, self._said(pod, snapshot))
+        said = state.find(_SAID) or self._said(pod, snapshot)
+        found = scoring.worths(snapshot, self._looked_up(terms, snapshot).preferred, said)
         if not found:
             return fwk.SKIP
         state.write(_WORTHS, found)
