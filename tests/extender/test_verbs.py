@@ -277,14 +277,18 @@ def test_victims_are_found_where_none_were_named() -> None:
         pytest.param({"gone": ["a"]}, "the node is not known", id="unknown node"),
         pytest.param({"n": ["a", "gone"]}, "a victim is not known", id="unknown victim"),
         pytest.param({"n": ["elsewhere"]}, "it is on another node", id="victim of another node"),
-        pytest.param({"n": ["equal"]}, "it is as important", id="victim as important as the preemptor"),
+        pytest.param({"o": ["equal"]}, "it is as important", id="victim as important as the preemptor"),
         pytest.param({"n": ["a", "above"]}, "one of them is more important", id="a more important one among them"),
     ],
 )
 def test_a_node_is_dropped_when_its_victims_cannot_be_judged(candidates: dict[str, list[str]], why: str) -> None:
-    pods = [pod("a"), pod("equal", priority=10), pod("above", priority=11), pod("elsewhere", "m", cpu=2)]
+    """
+    Although it would help if they went.
+    """
+    pods = [pod("a"), pod("above", priority=11), pod("equal", "o", cpu=2, priority=10), pod("elsewhere", "m", cpu=2)]
+    snapshot = make_snapshot(node("n"), node("o"), node("m"), pods=pods)
 
-    assert uids(chosen(make_snapshot(node("n"), node("m"), pods=pods), {**candidates, "m": ["elsewhere"]})) == {"m": ["elsewhere"]}
+    assert uids(chosen(snapshot, {**candidates, "m": ["elsewhere"]})) == {"m": ["elsewhere"]}
 
 
 def test_a_node_is_dropped_where_nothing_helps() -> None:
@@ -361,7 +365,9 @@ def test_nominated_pods_get_their_room_first() -> None:
 
 
 def test_a_victim_named_twice_is_one_victim() -> None:
-    assert uids(chosen(FULL, {"n": ["a", "a", "b"]})) == {"n": ["a", "b"]}
+    snapshot = make_snapshot(node("n", cpu=3), pods=[pod("a", priority=5), pod("b", priority=5), pod("c")])
+
+    assert uids(chosen(snapshot, {"n": ["a", "a"]})) == {"n": ["a", "c"]}
 
 
 def test_nothing_to_choose_from() -> None:

@@ -358,6 +358,22 @@ def test_nodes_that_are_in_doubt_are_sorted_out_the_second_time() -> None:
     assert sorted(cache.update_snapshot().nodes.index) == ["m", "n"]
 
 
+def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
+    """
+    Whoever remembers something of a place would else have to begin anew.
+    """
+    cache = make_cache(NODE, make_node("m"), make_node("o"))
+    cache.update_snapshot()
+    cache.remove_node(make_node("m").obj())
+    renumbered = cache.update_snapshot().generation
+    before = renumbered - 1
+    cache.add_pod(make_pod("p").node("o").obj())
+    snapshot = cache.update_snapshot()
+
+    assert snapshot.changes.since(before) is None
+    assert snapshot.changes.since(renumbered) == [snapshot.nodes.index["o"]]
+
+
 def test_columns_that_were_asked_for_are_kept_up_to_date() -> None:
     """
     Labels, images and ports are read once per key; after that a change costs the nodes that changed.

@@ -79,6 +79,8 @@ class CacheMachine(RuleBasedStateMachine):
         self.nominated: dict[str, Pod] = {}
         self.snapshot = self.cache.update_snapshot()
         self.last_seen: dict[str, NodeSeen] = {}
+        self.last_nominated: dict[int, dict[str, Any]] = {}
+        """Slot -> what the last snapshot shows of the pod that is nominated in it."""
 
     # The naive cache.
 
@@ -212,6 +214,7 @@ class CacheMachine(RuleBasedStateMachine):
         Until the next one is taken, a snapshot shows what it showed.
         """
         assert seen(self.snapshot, PORTS) == self.last_seen
+        assert {slot: pod_seen(self.snapshot, slot) for slot in self.last_nominated} == self.last_nominated
         slots_agree(self.snapshot)
 
     @rule()
@@ -225,11 +228,9 @@ class CacheMachine(RuleBasedStateMachine):
         assert slots_agree(self.snapshot) == {uid for uid, pod in self.pods.items() if pod.spec.node_name in self.nodes}
         assert self.cache.assumed_pods == self.assumed
         self.check_changes(before, known)
-        for uid, pod in self.nominated.items():
-            slot = self.cache.nominate(pod)
-            assert self.snapshot.pods.node[slot] == -1
-            assert pod_seen(self.snapshot, slot)["pod"].uid == uid
-            assert pod_seen(self.snapshot, slot) == pod_seen_alone(pod)
+        self.last_nominated = {slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())}
+        assert [*self.last_nominated.values()] == [*map(pod_seen_alone, self.nominated.values())]
+        assert all(self.snapshot.pods.node[slot] == -1 for slot in self.last_nominated)
 
     def check_changes(self, generation: int, known: dict[str, NodeSeen]) -> None:
         """

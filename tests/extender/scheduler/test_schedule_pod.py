@@ -189,11 +189,11 @@ def test_how_many_nodes_are_enough(num_nodes: int, percentage: int, enough: int)
     assert num_feasible_nodes_to_find(num_nodes, percentage) == enough
 
 
-def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: int = 0, share: int = 1) -> list[int]:
-    """The numbers of the nodes that are scored; the first `refused` nodes do not fit."""
+def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: range = range(0)) -> list[int]:
+    """The numbers of the nodes that are scored, where a hundred are enough; the `refused` ones do not fit."""
     score = Scores("Score")
-    filter_ = Refuses("Filter", {f"n{number}": NO for number in range(refused)})
-    algorithm.schedule_pod(make_framework(filter_, score), snapshot, POD.obj(), percentage_of_nodes_to_score=share)
+    filter_ = Refuses("Filter", {f"n{number}": NO for number in refused})
+    algorithm.schedule_pod(make_framework(filter_, score), snapshot, POD.obj(), percentage_of_nodes_to_score=1)
     (names,) = score.asked
     return [int(name[1:]) for name in names]
 
@@ -213,15 +213,19 @@ def test_when_enough_fit_the_others_wait_for_the_next_pod() -> None:
 def test_nodes_that_do_not_fit_are_passed_over() -> None:
     algorithm, snapshot = SchedulingAlgorithm(), numbered(250)
 
-    assert sampled(algorithm, snapshot, refused=30) == list(range(30, 130))
-    assert sampled(algorithm, snapshot, refused=30) == list(range(130, 230))
-    assert sampled(algorithm, snapshot, refused=30) == [*range(230, 250), *range(30, 110)]
+    assert sampled(algorithm, snapshot, refused=range(30)) == list(range(30, 130))
+    assert sampled(algorithm, snapshot, refused=range(30)) == list(range(130, 230))
+    assert sampled(algorithm, snapshot, refused=range(30)) == [*range(230, 250), *range(30, 110)]
 
 
-def test_when_not_more_than_enough_fit_all_nodes_had_their_turn() -> None:
+@pytest.mark.parametrize("refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")])
+def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) -> None:
+    """
+    The search goes on until one more is found.
+    """
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
 
-    assert sampled(algorithm, snapshot, refused=60) == list(range(60, 150))
+    assert sampled(algorithm, snapshot, refused=refused) == list(range(refused.start))
     assert sampled(algorithm, snapshot) == list(range(100))
 
 

@@ -182,6 +182,16 @@ def test_weights_are_read_by_code_and_none_weighs_nothing() -> None:
     assert snapshot.tally(Attribute.LABELS, "nothing", lambda _: 0).is_zero
 
 
+def test_weights_that_were_read_are_read_again_when_symbols_come() -> None:
+    cache = make_cache(make_node("n"))
+    read = []
+    for app in ("web", "db"):
+        cache.add_pod(make_pod(app).label(app=app).node("n").obj())
+        read.append(cache.update_snapshot().tally(Attribute.LABELS, "any", lambda _: 7).weights.tolist())
+
+    assert read == [[7, 0], [7, 7, 0]]
+
+
 SELECTORS = [
     pytest.param(LabelSelector(match_labels={"app": "web"}), id="one label"),
     pytest.param(LabelSelector(match_labels={"app": "web", "tier": "1"}), id="two labels"),
