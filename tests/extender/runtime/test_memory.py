@@ -194,6 +194,37 @@ def test_only_the_nodes_that_changed_are_asked_about_again() -> None:
     assert plugin.asked() == (["b"], ["b"])
 
 
+@final
+class OnlyNode(fwk.FilterPlugin):
+    """Looks only at the node, and at none of its pods."""
+
+    looks_only_at_node = True
+    looks_at_pods = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[list[str]] = []
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        self.asked.append(rows.names)
+        return fwk.reject(rows.unschedulable, "cordoned")
+
+
+def test_pods_do_not_matter_to_who_does_not_look_at_them() -> None:
+    """
+    Every pod that is placed changes a node; such a Filter is asked again only when the node itself has changed.
+    """
+    plugin, cache = OnlyNode(), three_nodes()
+    framework = make_framework(plugin)
+    cycle(framework, cache, make_pod("p").obj())
+    cache.assume_pod(make_pod("p").node("b").obj())
+    cycle(framework, cache, make_pod("q").obj())
+    cache.update_node(make_node("c").obj(), make_node("c").unschedulable().obj())
+
+    assert cycle(framework, cache, make_pod("r").obj())[0] == ["a", "b"]
+    assert plugin.asked == [["a", "b", "c"], ["c"]]
+
+
 @pytest.mark.parametrize(
     "other",
     [
