@@ -344,7 +344,7 @@ class Cache:
         if len(self._laid_out) > self._tree.num_nodes:
             gone = {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
             self._laid_out -= gone
-        if came or gone or self._snapshot is None:
+        if came or gone or self._snapshot is None or self._writer.is_bloated:
             self._num_listed = self._lay_out()
         else:
             self._apply_changes()

@@ -19,7 +19,7 @@ from extender.objects.quantity import QuantityError
 from extender.objects.resources import allocatable
 from extender.snapshot.axes import Int64s
 from extender.snapshot.change_log import ChangeLog
-from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns
+from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns, scalar_amounts
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import SymbolTable
@@ -47,6 +47,8 @@ class ColumnWriter:
         self._node_changes = ChangeLog()
 
         self._allocatable = _zeros(8, 64)  # (K, N), so that a resource lies contiguous; views are transposed
+        self._filled_resources = 3  # places on axis K in which the nodes' amounts are
+        self._scalar_columns: dict[str, Int64s] = {}
         self._requested = _zeros(8, 64)
         self._non_zero_requested = _zeros(2, 64)
         self._allowed_pods = _zeros(64)
@@ -194,12 +196,15 @@ class ColumnWriter:
             self._invalid[place] = str(exc)
             self._allowed_pods[place] = 0
         else:
-            amounts = {0: resources.milli_cpu, 1: resources.memory, 2: resources.ephemeral_storage}
-            amounts |= {self.resources.intern(name): amount for name, amount in resources.scalar.items()}
-            self._grow_resources(max(amounts) + 1)
-            for resource, amount in amounts.items():
-                self._allocatable[resource, place] = amount
+            self._allocatable[:3, place] = resources.milli_cpu, resources.memory, resources.ephemeral_storage
+            for name, amount in resources.scalar.items():
+                # Only what pods ask for has a place on axis K: nodes can offer any number of things.
+                code = self.resources.code_of(name)
+                if 0 <= code < self._filled_resources:
+                    self._allocatable[code, place] = amount
             self._allowed_pods[place] = allowed_pods
+        for name, scalars in self._scalar_columns.items():
+            scalars[place] = scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
         self._unschedulable[place] = node.spec.unschedulable
         self._taint_set[place] = self._taint_sets.intern(tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints))
         for column in self._label_columns.values():
@@ -245,11 +250,13 @@ class ColumnWriter:
         self._node_changes.all_changed()
         self._tallies.forget()
         self._label_columns = {}
+        self._scalar_columns = {}
         self._image_columns = {}
         self._port_columns = {}
         self._used_ports = used_ports
         self._images_on = images
         unchanged = self._carry_over(nodes)
+        self._drop_unused_taint_sets(np.flatnonzero(unchanged))
         self._index = {node.name: place for place, node in enumerate(nodes)}
         self._nodes = list(nodes)
         for place in np.flatnonzero(~unchanged).tolist():
@@ -268,6 +275,18 @@ class ColumnWriter:
             column[..., new] = column[..., old]
         self._invalid = {int(to): self._invalid[int(place)] for to, place in zip(new, old, strict=True) if int(place) in self._invalid}
         return unchanged
+
+    def _drop_unused_taint_sets(self, carried: npt.NDArray[np.intp]) -> None:
+        """Number the lists of taints anew, only those of the nodes that were carried over: judging taints costs a step for each list."""
+        old, self._taint_sets = self._taint_sets, SymbolTable()
+        codes, which = np.unique(self._taint_set[carried], return_inverse=True)
+        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[which]
+
+    @property
+    def is_bloated(self) -> bool:
+        """True when most of what is known of taints and labels is of nodes as they no longer are: time to lay out anew."""
+        most = 2 * len(self._nodes) + 1024
+        return len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values())
 
     def _place_all(self, pods_on: list[list[int]]) -> None:
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
@@ -310,6 +329,9 @@ class ColumnWriter:
     def _with_new_views(self) -> Snapshot:
         num_nodes, num_resources = len(self._nodes), len(self.resources)
         self._grow_resources(num_resources)
+        for code in range(self._filled_resources, num_resources):
+            self._allocatable[code, :num_nodes] = scalar_amounts(self.resources[code], self._nodes, self._invalid)
+        self._filled_resources = num_resources
         nodes = NodeColumns(
             objects=self._nodes,
             index=self._index,
@@ -319,6 +341,7 @@ class ColumnWriter:
             non_zero_requested=_view(self._non_zero_requested[:, :num_nodes].T),
             pod_count=_view(self._pod_count[:num_nodes]),
             unschedulable=_view(self._unschedulable[:num_nodes]),
+            scalar_columns=self._scalar_columns,
             taint_set=_view(self._taint_set[:num_nodes]),
             taint_sets=self._taint_sets,
             invalid=self._invalid,

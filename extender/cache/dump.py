@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.objects.pod import Pod
-from extender.objects.resources import Resources
+from extender.objects.resources import Resources, allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.columns import ImagesOnNode
@@ -47,7 +47,7 @@ def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
             has_node=True,
             requested=_named(names, snapshot.nodes.requested[place].tolist()),
             non_zero=(int(snapshot.nodes.non_zero_requested[place, 0]), int(snapshot.nodes.non_zero_requested[place, 1])),
-            allocatable=_named(names, snapshot.nodes.allocatable[place].tolist()),
+            allocatable={} if place in snapshot.nodes.invalid else by_name(allocatable(node)[0]),
             allowed_pods=int(snapshot.nodes.allowed_pods[place]),
             pods=pods,
             used_ports=snapshot.nodes.used_ports[place],

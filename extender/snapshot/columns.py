@@ -3,6 +3,7 @@
 The arrays in here are read-only views. The one that writes them is `cache.column_writer`, between cycles.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from extender.objects.node import ContainerImage, Node, Taint
 from extender.objects.pod import Pod
+from extender.objects.quantity import value_of
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
 from extender.snapshot.pod_attributes import HostPort
 from extender.snapshot.symbols import ABSENT, SymbolTable
@@ -88,6 +90,8 @@ class NodeColumns:
     """(N,) pods on the node."""
     unschedulable: Mask
     """(N,) spec.unschedulable."""
+    scalar_columns: dict[str, Int64s]
+    """Scalar resources beside those on axis K that were asked for so far; `scalar()` adds to them."""
     taint_set: Codes
     """(N,) the node's list of taints, as a code of `taint_sets`."""
     taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
@@ -115,6 +119,15 @@ class NodeColumns:
             if len(self.label_columns) >= MAX_COLUMNS_OF_A_KIND:
                 del self.label_columns[next(iter(self.label_columns))]
             column = self.label_columns[key] = LabelColumn(key, self.objects)
+        return column
+
+    def scalar(self, name: str) -> Int64s:
+        """(N,) what the node has of a scalar resource that no pod of the cluster asks for, and that axis K does not have therefore."""
+        column = self.scalar_columns.get(name)
+        if column is None:
+            if len(self.scalar_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.scalar_columns[next(iter(self.scalar_columns))]
+            column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)
         return column
 
     def image(self, name: str) -> ImageColumn:
@@ -164,6 +177,16 @@ class PodColumns:
     """(A, P) the symbol code per attribute of `pod_attributes.Attribute`; -1 if the pod has nothing of the kind."""
     on_node: list[list[int]]
     """Per place on axis N: the slots of the pods there, in order of `position`."""
+
+
+def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int64s:
+    """(N,) what each node has of a scalar resource; nothing where its allocatable cannot be read."""
+    amounts = np.zeros(len(nodes), np.int64)
+    for place, node in enumerate(nodes):
+        written = node.status.allocatable.get(name)
+        if written is not None and place not in invalid:
+            amounts[place] = value_of(written)
+    return amounts
 
 
 def image_names(images: list[ContainerImage]) -> dict[str, int]:

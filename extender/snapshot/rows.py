@@ -209,6 +209,20 @@ class Rows:
             kept = self._columns["allocatable"] = self.of_nodes(self.snapshot.nodes.allocatable)
         return kept
 
+    def allocatable_of(self, resource: str) -> Int64s:
+        """(R,) status.allocatable of one resource, whether any pod asks for it or not."""
+        code, nodes = self.snapshot.resources.code_of(resource), self.snapshot.nodes
+        if 0 <= code < self.snapshot.num_resources:
+            return self.allocatable[:, code]
+        return self.of_nodes(nodes.scalar(resource))
+
+    def requested_of(self, resource: str) -> Int64s:
+        """(R,) what the pods on the row ask for of one resource."""
+        code = self.snapshot.resources.code_of(resource)
+        if 0 <= code < self.snapshot.num_resources:
+            return self.requested[:, code]
+        return np.zeros(len(self), np.int64)
+
     @property
     def allowed_pods(self) -> Int64s:
         """(R,) status.allocatable.pods."""

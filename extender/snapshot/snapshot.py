@@ -31,7 +31,8 @@ class Snapshot:
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
-    """Names along axis K: cpu, memory, ephemeral-storage, then scalar resources in order of appearance."""
+    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods ask for, in order of appearance. What nodes
+    merely offer is not on the axis: `Rows.allocatable_of` finds it."""
     tallies: Tallies
     all_nodes: Index
     """(N,) 0, 1, 2, ...: the places of all nodes."""
@@ -40,7 +41,7 @@ class Snapshot:
 
     @property
     def num_resources(self) -> int:
-        """Length of axis K. A resource with a code beyond it was named since the snapshot was taken, and no node has it."""
+        """Length of axis K. A resource with a code beyond it was named since the snapshot was taken."""
         num_resources: int = self.nodes.allocatable.shape[1]
         return num_resources
 

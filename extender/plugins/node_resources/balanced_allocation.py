@@ -33,12 +33,11 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that ask for none of the resources: they cannot tip any balance."""
-        snapshot = rows.snapshot
 
         def work_out() -> PodUse:
-            return pod_use(self._resources, [balanced_scorer_request(pod, name) for name, _ in self._resources], snapshot)
+            return pod_use(self._resources, [balanced_scorer_request(pod, name) for name, _ in self._resources])
 
-        use = self._scored.of(state, work_out, snapshot.num_resources)
+        use = self._scored.of(state, work_out)
         if not use.asks_for_any:
             return fwk.SKIP
         state.write(USE, use)
@@ -47,9 +46,13 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 50 where the pod changes nothing, more where it evens things out, less where it tips them; 0..100."""
         use = state.read(USE)
-        if not use.places:
+        if not use.names:
             return np.full(len(rows), 75, np.int64)
-        capacity, used = rows.allocatable.T[use.places], rows.requested.T[use.places]
+        if use.native_places is not None:
+            capacity, used = rows.allocatable.T[use.native_places], rows.requested.T[use.native_places]
+        else:
+            capacity = np.array([rows.allocatable_of(name) for name in use.names])
+            used = np.array([rows.requested_of(name) for name in use.names])
         with_pod = used + use.requests
         balance = _balance(np.array((used, with_pod)), capacity)
         change = 50 + balance[1] - balance[0]

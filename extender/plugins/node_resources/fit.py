@@ -19,7 +19,7 @@ from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
 NOT_NATIVE = -1
-"""The place of a scalar resource on axis K differs from cluster to cluster; it is looked up where it is needed."""
+"""The place of a scalar resource on axis K differs from cluster to cluster; the rows know it."""
 
 
 @final
@@ -79,28 +79,24 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         unresolvable: Mask | None = None
         if not request.is_empty:
             allocatable, requested = rows.allocatable, rows.requested
-            for name, known_place, amount in request.amounts:
-                place = rows.snapshot.resources.code_of(name) if known_place == NOT_NATIVE else known_place
-                if 0 <= place < allocatable.shape[1]:
-                    has = allocatable[:, place]
-                    short: Mask = amount > has - requested[:, place]
-                    if not short.any():
-                        continue
-                    never: Mask = amount > has
-                else:
-                    short = never = np.full(len(rows), amount > 0)
+            for name, place, amount in request.amounts:
+                is_native = place != NOT_NATIVE
+                has = allocatable[:, place] if is_native else rows.allocatable_of(name)
+                short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
+                if not short.any():
+                    continue
+                never: Mask = amount > has
                 reasons.append((f"Insufficient {name}", short))
                 unresolvable = never if unresolvable is None else unresolvable | never
         return _verdicts(len(rows), reasons, unresolvable)
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Works out what the pod adds to each resource that is scored."""
-        snapshot = rows.snapshot
 
         def work_out() -> PodUse:
-            return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources], snapshot)
+            return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources])
 
-        state.write(USE, self._scored.of(state, work_out, snapshot.num_resources))
+        state.write(USE, self._scored.of(state, work_out))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:

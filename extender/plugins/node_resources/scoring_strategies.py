@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from extender.config.plugin_args import ScoringStrategy
-from extender.framework import MAX_NODE_SCORE, Rows, Snapshot
+from extender.framework import MAX_NODE_SCORE, Rows
 from extender.objects.resource_names import is_scalar_resource_name
 from extender.snapshot.axes import CPU, MEMORY, Int64s
 
@@ -22,41 +22,43 @@ CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 @final
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What a pod adds to the scored resources (S); the ones that are not scored for it, or that no node has, are left out."""
+    """What a pod adds to the scored resources (S); scalar ones of which it adds nothing are left out."""
 
-    places: list[int]
-    """(S,) places on axis K."""
+    names: list[str]
+    """(S,)"""
+    native_places: list[int] | None
+    """(S,) places on axis K, if all of them are cpu and memory."""
     requests: Int64s
     """(S, 1) what the pod adds."""
     weights: Int64s
     """(S, 1)"""
     total_weight: int
-    only_cpu_and_memory: bool
     asks_for_any: bool
-    """The pod adds something of at least one configured resource, whether a node has it or not."""
+    """The pod adds something of at least one configured resource."""
 
 
 Scorer = Callable[[Rows, PodUse], Int64s]
 
 
-def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int], snapshot: Snapshot) -> PodUse:
+def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodUse:
     """What scoring needs to know of the configured resources.
 
     Arguments:
         weighted: (resource, weight) pairs.
-        amounts: what the pod adds of each; a scalar resource of which it adds nothing is not scored.
+        amounts: what the pod adds of each.
     """
     scored = [
-        (place, amount, weight)
+        (name, amount, weight)
         for (name, weight), amount in zip(weighted, amounts, strict=True)
-        if (amount != 0 or not is_scalar_resource_name(name)) and 0 <= (place := snapshot.resources.code_of(name)) < snapshot.num_resources
+        if amount != 0 or not is_scalar_resource_name(name)
     ]
+    names = [name for name, _, _ in scored]
     return PodUse(
-        places=[place for place, _, _ in scored],
+        names=names,
+        native_places=[_PLACES[name] for name in names] if all(name in _PLACES for name in names) else None,
         requests=np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1),
         weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
         total_weight=sum(weight for _, _, weight in scored),
-        only_cpu_and_memory=all(place in (CPU, MEMORY) for place, _, _ in scored),
         asks_for_any=any(amounts),
     )
 
@@ -66,11 +68,13 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
 
     cpu and memory count containers that ask for nothing at their defaults, as kube-scheduler's scorers do.
     """
-    if use.only_cpu_and_memory:
-        requested = rows.non_zero_requested.T[use.places]
-    else:
-        requested = np.array([(rows.non_zero_requested if place in (CPU, MEMORY) else rows.requested)[:, place] for place in use.places])
-    return requested + use.requests, rows.allocatable.T[use.places]
+    if use.native_places is not None:
+        return rows.non_zero_requested.T[use.native_places] + use.requests, rows.allocatable.T[use.native_places]
+    requested = [rows.non_zero_requested[:, _PLACES[name]] if name in _PLACES else rows.requested_of(name) for name in use.names]
+    return np.array(requested) + use.requests, np.array([rows.allocatable_of(name) for name in use.names])
+
+
+_PLACES = {"cpu": CPU, "memory": MEMORY}
 
 
 def least_allocated(_: ScoringStrategy) -> Scorer:
@@ -92,7 +96,7 @@ def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
     ys = np.array([point.score * CUSTOM_PRIORITY_SCALE for point in points], np.int64)
 
     def score(rows: Rows, use: PodUse) -> Int64s:
-        if not use.places:
+        if not use.names:
             return np.zeros(len(rows), np.int64)
         used, capacity = used_and_capacity(rows, use)
         utilization = np.where(used > capacity, MAX_NODE_SCORE, _divided(used * MAX_NODE_SCORE, capacity))
@@ -127,7 +131,7 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
 
 def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
     """(R,) what share of its capacity a part of each resource is, 0..100, averaged by weight over the resources that the node has."""
-    if not use.places:
+    if not use.names:
         return np.zeros(len(rows), np.int64)
     used, capacity = used_and_capacity(rows, use)
     scaled = part(used, capacity) * MAX_NODE_SCORE

@@ -11,7 +11,7 @@ from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.snapshot import Attribute, Rows, Snapshot
 from extender.snapshot.pod_attributes import LabelClass
-from extender.testing import PodBuilder, make_cache, make_node, make_pod
+from extender.testing import PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from tests.extender.cache.seen import on_node, seen
 
 NODE = make_node("n").capacity(cpu=4)
@@ -423,7 +423,56 @@ def test_columns_grow() -> None:
 
     places = [snapshot.nodes.index[f"n{number}"] for number in range(300)]
     assert snapshot.nodes.allocatable[places, 0].tolist() == snapshot.nodes.requested[places, 0].tolist() == list(range(0, 300_000, 1000))
-    gpu = snapshot.resources.code_of("example.com/r7")
-    assert snapshot.nodes.allocatable[:, gpu].sum() == sum(range(7, 300, 20))
+    assert Rows.of(snapshot).allocatable_of("example.com/r7").sum() == sum(range(7, 300, 20))
     tally = snapshot.tally(Attribute.LABELS, "all", lambda symbol: int(isinstance(symbol, LabelClass)))
     assert np.array_equal(tally.per_node, np.ones(300, np.int64))
+
+
+def test_what_nodes_merely_offer_takes_no_room() -> None:
+    """
+    A node with thousands of extended resources adds none to axis K: only pods that ask for one do.
+    """
+    offers = {f"example.com/thing-{number}": 1 for number in range(5000)}
+
+    asking = make_pod("p").node("n").req({"example.com/thing-7": 1})
+
+    snapshot = make_snapshot(make_node("n").capacity(offers, cpu="4", pods=10), pods=[asking])
+
+    assert list(snapshot.resources) == ["cpu", "memory", "ephemeral-storage", "example.com/thing-7"]
+    rows = Rows.of(snapshot)
+    assert rows.allocatable_of("example.com/thing-7").tolist() == rows.allocatable_of("example.com/thing-4000").tolist() == [1]
+    assert rows.requested_of("example.com/thing-7").tolist() == [1]
+    assert rows.requested_of("example.com/thing-4000").tolist() == [0]
+    assert rows.allocatable_of("example.com/nothing").tolist() == [0]
+
+
+def test_a_resource_that_a_pod_asks_for_first_is_found_on_every_node() -> None:
+    """
+    The nodes were there before anybody asked.
+    """
+    nodes = [make_node(name).capacity({"example.com/gpu": amount}, cpu="4", pods=10) for name, amount in (("a", 2), ("b", 3))]
+    cache = make_cache(*nodes)
+    assert Rows.of(cache.update_snapshot()).allocatable_of("example.com/gpu").tolist() == [2, 3]
+
+    cache.add_pod(make_pod("p").node("b").req({"example.com/gpu": 1}).obj())
+
+    rows = Rows.of(cache.update_snapshot())
+    assert rows.allocatable_of("example.com/gpu").tolist() == [2, 3]
+    assert rows.requested_of("example.com/gpu").tolist() == [0, 1]
+
+
+def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
+    """
+    A node whose taints change with every heartbeat does not make every decision slower for ever.
+    """
+    node = make_node("n").capacity(cpu="4", pods=10)
+    cache = make_cache(node)
+    old = node.obj()
+    for number in range(3000):
+        new = node.taint("at", str(number)).obj()
+        cache.update_node(old, new)
+        snapshot = cache.update_snapshot()
+        old = new
+
+    assert len(snapshot.nodes.taint_sets) < 2000
+    assert snapshot.nodes.taints_of(int(snapshot.nodes.taint_set[0]))[0].value == "2999"
