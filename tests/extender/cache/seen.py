@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from extender.objects.pod import Pod
-from extender.snapshot import Attribute, Snapshot
+from extender.snapshot import Attribute, Rows, Snapshot
 from extender.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
 
 LABEL_KEYS = ("disk", "topology.kubernetes.io/zone")
 IMAGES = ("img-a", "img-b")
+RESOURCES = ("cpu", "memory", *(f"example.com/{name}" for name in ("gpu", "fpga", "tpu")))
 QUESTIONS = {
     "web": (Attribute.LABELS, lambda symbol: int(isinstance(symbol, LabelClass) and ("app", "web") in symbol.labels)),
     "terminating": (Attribute.LABELS, lambda symbol: 3 * int(isinstance(symbol, LabelClass) and symbol.is_terminating)),
@@ -24,15 +25,16 @@ def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSe
     """
     Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a plugin would.
     """
-    nodes, pods = snapshot.nodes, snapshot.pods
+    nodes, pods, rows = snapshot.nodes, snapshot.pods, Rows.of(snapshot)
     per_node = {name: snapshot.tally(attribute, name, weight).per_node for name, (attribute, weight) in QUESTIONS.items()}
     result: dict[str, NodeSeen] = {}
     for place, node in enumerate(nodes.objects):
         assert nodes.index[node.name] == place
         result[node.name] = {
             "node": node,
-            "allocatable": amounts(snapshot, nodes.allocatable[place]),
-            "requested": amounts(snapshot, nodes.requested[place]),
+            "allocatable": {name: int(rows.allocatable_of(name)[place]) for name in RESOURCES},
+            "requested": {name: int(rows.requested_of(name)[place]) for name in RESOURCES},
+            "requested by pods": amounts(snapshot, nodes.requested[place]),
             "non zero": nodes.non_zero_requested[place].tolist(),
             "room": (int(nodes.allowed_pods[place]), int(nodes.pod_count[place])),
             "cordoned": bool(nodes.unschedulable[place]),
