@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from extender.cluster_state import ClusterState
+from extender.config import load_file
+from extender.engine import Engine
+
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 
@@ -101,3 +105,13 @@ def test_every_file_that_is_linked_exists() -> None:
     links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", (ROOT / paper).read_text())}
 
     assert [(paper, link) for paper, link in sorted(links) if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.yaml")), ids=lambda path: path.name)
+def test_every_configuration_that_ships_makes_an_engine(path: Path) -> None:
+    """
+    As it is, without a change.
+    """
+    engine = Engine.open(load_file(path), ClusterState())
+
+    assert engine.is_ready

@@ -25,7 +25,10 @@ from extender.snapshot.pod_attributes import HostPort
 
 
 class CacheError(Exception):
-    """What was asked does not go with what the cache holds; the cache has not changed."""
+    """What was asked does not go with what the cache holds.
+
+    The cache has not changed, but for a node that is removed under other zone labels than it had: it is gone all the same, as upstream.
+    """
 
 
 @final
