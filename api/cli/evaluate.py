@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
-import msgspec
+import orjson
 import typer
 
 from api.json_limits import check_json
@@ -56,7 +56,7 @@ async def _answer_all(engine: Engine, file: str) -> int:
             failed += 1
             progress.report(number, f"internal error: {type(exc).__name__}: {exc}")
             continue
-        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+        sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
         progress.show(number, failed)
     sys.stdout.buffer.flush()
     progress.clear()

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-import msgspec
+import orjson
 from fastapi import APIRouter, Request, Response
 
 from api.documentation import EVALUATE
@@ -34,7 +34,7 @@ async def evaluate(request: Request) -> Response:
                 answer = await face.engine.evaluate(scenario)
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
-    return json_response(msgspec.json.encode(answer))
+    return json_response(orjson.dumps(answer))
 
 
 def _read_scenario(body: bytes) -> dict[str, Any]:

@@ -18,8 +18,6 @@ from extender.objects.pod import Pod
 MAX_BYTES_WITHOUT_NODES: Final = 8 * 2**20
 """Of everything in a body but the nodes in full. 15,000 names are about 1 MB."""
 
-SCHEDULERS_HINT: Final = "set nodeCacheCapable: true for this extender in kube-scheduler's configuration"
-
 
 @final
 @dataclass(frozen=True, slots=True)

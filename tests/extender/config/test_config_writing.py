@@ -5,7 +5,6 @@ import json
 import pytest
 
 from extender.config import ConfigErrors, Configuration, Extender, calling_order, complete, load, written
-from extender.config.extender_checks import check_extenders_strictly
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -100,44 +99,3 @@ def test_extenders_that_may_fail_are_asked_last():
     extenders = [Extender(url_prefix=name, ignorable=name in "ac") for name in "abcd"]
 
     assert [extender.url_prefix for extender in calling_order(extenders)] == ["b", "d", "a", "c"]
-
-
-@pytest.mark.parametrize(
-    ("extender", "errors"),
-    [
-        pytest.param("{urlPrefix: 'http://a:80/b'}", [], id="plain HTTP"),
-        pytest.param("{urlPrefix: 'https://a', enableHTTPS: true, tlsConfig: {caFile: ca.pem}}", [], id="HTTPS with a CA"),
-        pytest.param("{}", ["extenders[0].urlPrefix: Required value: where is the extender?"], id="no address"),
-        pytest.param(
-            "{urlPrefix: 'ftp://a'}",
-            ['extenders[0].urlPrefix: Invalid value: "ftp://a": must be an http or https URL with a host'],
-            id="another scheme",
-        ),
-        pytest.param(
-            "{urlPrefix: 'http://[a'}", ['extenders[0].urlPrefix: Invalid value: "http://[a": is no URL: Invalid IPv6 URL'], id="no URL"
-        ),
-        pytest.param(
-            "{urlPrefix: 'http://u:secret@a'}",
-            ["extenders[0].urlPrefix: Invalid value: must not have a user, a query or a fragment"],
-            id="a password, which is not repeated",
-        ),
-        pytest.param(
-            "{urlPrefix: 'https://a', httpTimeout: 1m, tlsConfig: {certFile: c}}",
-            [
-                'extenders[0].urlPrefix: Invalid value: "https://a": https goes with `enableHTTPS: true`, http without it',
-                'extenders[0].httpTimeout: Invalid value: "1m0s": must be greater than 0s and at most 30s',
-                "extenders[0].tlsConfig: Required value: a certificate and its key go together",
-            ],
-            id="several errors",
-        ),
-        pytest.param(
-            "{urlPrefix: 'https://a', enableHTTPS: true}",
-            ["extenders[0].tlsConfig: Required value: name a CA for HTTPS, or say `insecure: true`"],
-            id="HTTPS that trusts anybody",
-        ),
-    ],
-)
-def test_strict_checks_find_what_upstream_lets_pass(extender, errors):
-    extenders = load(f"{HEAD}extenders: [{extender}]").extenders
-
-    assert [error.text for error in check_extenders_strictly(extenders)] == errors
