@@ -1,0 +1,107 @@
+"""Time that passes at once: an event loop for tests, in which waiting costs nothing and timing decides nothing.
+
+    assert virtual_time.run(asyncio.sleep(3600, "an hour later")) == "an hour later"
+
+Everything that waits by the loop (`asyncio.sleep`, `asyncio.timeout`, `loop.time()`) waits in the order it would in reality, and the same
+way in every run. In-memory transports only: a socket or a child process has a time of its own.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple, Unpack, final
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+A_DAY = 24 * 60 * 60.0
+
+
+class DeadlockError(RuntimeError):
+    """The loop has nothing left that could wake anybody, or was still waiting at its horizon."""
+
+
+def run(main: Coroutine[Any, Any, T], *, horizon: float = A_DAY) -> T:
+    """What `main` returns, on a loop of its own whose time begins at 0 and jumps to the next timer whenever nothing is ready.
+
+    Work in threads (`asyncio.to_thread`) takes no time: the clock stands until it is done.
+
+    Arguments:
+        horizon: seconds of virtual time after which whoever still waits is considered stuck.
+
+    Raises:
+        DeadlockError: when `main` would wait for ever, naming the tasks that wait.
+        RuntimeError: when something opens a socket or a pipe.
+    """
+    with asyncio.Runner(loop_factory=lambda: _VirtualLoop(horizon)) as runner:
+        return runner.run(main)
+
+
+@final
+class _Clock:
+    """Where the loop and its selector meet."""
+
+    def __init__(self, horizon: float) -> None:
+        self.now = 0.0
+        self.horizon = horizon
+        self.threads_at_work = 0
+        self.who_waits: Callable[[], str] = str
+
+
+@final
+class _VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self, horizon: float) -> None:
+        self._clock = _Clock(horizon)
+        self._clock.who_waits = self._who_waits
+        super().__init__(_TimeJumps(self._clock))
+
+    def time(self) -> float:
+        return self._clock.now
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = super().run_in_executor(executor, func, *args)
+        self._clock.threads_at_work += 1
+        future.add_done_callback(self._thread_is_done)
+        return future
+
+    async def shutdown_default_executor(self) -> None:
+        # The loop starts a thread of its own for this.
+        self._clock.threads_at_work += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._clock.threads_at_work -= 1
+
+    def _thread_is_done(self, _: object) -> None:
+        self._clock.threads_at_work -= 1
+
+    def _who_waits(self) -> str:
+        return ", ".join(sorted(f"{task.get_name()} ({task.get_coro()!r})" for task in asyncio.all_tasks(self))) or "nobody"
+
+
+@final
+class _TimeJumps(selectors.DefaultSelector):
+    """Waits for threads, and for nothing else."""
+
+    def __init__(self, clock: _Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        if self.get_map():  # the first is the loop's own pipe, by which threads wake it
+            raise RuntimeError("virtual time works with in-memory transports only: sockets, pipes and processes have a time of their own")
+        return super().register(fileobj, events, data)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self._clock.threads_at_work:
+            return super().select(0 if timeout == 0 else None)
+        if timeout is None:
+            raise DeadlockError(f"nothing will ever wake: {self._clock.who_waits()}")
+        self._clock.now += timeout
+        if self._clock.now > self._clock.horizon:
+            self._clock.horizon += self._clock.now  # so that those who are cancelled now have time to tidy up
+            raise DeadlockError(f"still waiting after {self._clock.now:g} s: {self._clock.who_waits()}")
+        return super().select(0)
