@@ -60,6 +60,8 @@ class Scalar:
     kind: Kind
     go_type: str = ""
     """What Go calls it in an error if it is a named type, such as `v1.RestartPolicy`."""
+    values: tuple[str, ...] = ()
+    """What the API documents as possible; validation decides."""
 
 
 @final
@@ -120,8 +122,6 @@ class Struct:
     Attributes:
         name: as OpenAPI calls it: `io.k8s.api.core.v1.Pod`.
         fields: by JSON name.
-        inlined: JSON names of an embedded struct, by the name of that struct in Go: its fields stand in `fields`,
-            but an error about one of them names the embedded struct.
         atomic: owned and applied as one value.
     """
 
@@ -129,7 +129,6 @@ class Struct:
     fields: Mapping[str, Field]
     description: str = ""
     atomic: bool = False
-    inlined: Mapping[str, str] | None = None
 
     @property
     def short_name(self) -> str:
