@@ -1,0 +1,169 @@
+"""The answers of an API server that refuses, by upstream's names and in its words.
+
+Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, final
+
+from extender.embedded.resources import Object, Resource
+
+
+@final
+class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
+    """The request is answered with a metav1.Status.
+
+    Attributes:
+        code: the HTTP status.
+        reason: the machine-readable word for it; may be empty.
+        message: what a person reads.
+        details: as in metav1.StatusDetails, without empty fields; None: the answer has none.
+        headers: further headers of the answer.
+    """
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code: Final = code
+        self.reason: Final = reason
+        self.message: Final = message
+        self.details: Final = details
+        self.headers: Final = dict(headers or {})
+
+    def as_object(self, metadata: Object | None = None) -> Object:
+        """The metav1.Status."""
+        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure", "message": self.message}
+        if self.reason:
+            status["reason"] = self.reason
+        if self.details is not None:
+            status["details"] = {name: value for name, value in self.details.items() if value}
+        return status | {"code": self.code}
+
+
+def success(code: int, details: Mapping[str, Any] | None = None) -> Object:
+    """The metav1.Status of an act that has nothing else to show."""
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details is not None:
+        status["details"] = {name: value for name, value in details.items() if value}
+    return status if code == 200 else status | {"code": code}
+
+
+def _details(resource: Resource, name: str, kind: str = "") -> dict[str, Any]:
+    return {"name": name, "group": resource.group, "kind": kind or resource.plural}
+
+
+def not_found(resource: Resource, name: str) -> ApiStatus:
+    """404: there is no such object. Upstream: NewNotFound."""
+    return ApiStatus(404, "NotFound", f'{resource.qualified} "{name}" not found', _details(resource, name))
+
+
+def page_not_found() -> ApiStatus:
+    """404: nothing is served at this path or of this group, version and plural. Upstream: NewGenericServerResponse."""
+    return ApiStatus(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(resource: Resource, name: str) -> ApiStatus:
+    """409: the name is taken. Upstream: NewAlreadyExists."""
+    return ApiStatus(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _details(resource, name))
+
+
+def generate_name_conflict(resource: Resource, name: str) -> ApiStatus:
+    """409: every generated name was taken. Upstream: NewGenerateNameConflict."""
+    message = f'{resource.qualified} "{name}" already exists, the server was not able to generate a unique name for the object'
+    return ApiStatus(409, "AlreadyExists", message, _details(resource, name) | {"retryAfterSeconds": 1}, {"Retry-After": "1"})
+
+
+MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+"""Upstream: registry/generic/registry/store.go, OptimisticLockErrorMsg."""
+
+
+def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource: str = "", kind: str = "") -> ApiStatus:
+    """409: somebody else came first, or a precondition does not hold. `kind` replaces the plural. Upstream: NewConflict."""
+    plural = kind or (f"{resource.plural}/{subresource}" if subresource else resource.plural)
+    qualified = f"{plural}.{resource.group}" if resource.group else plural
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    return ApiStatus(409, "Conflict", message, _details(resource, name, plural))
+
+
+def forbidden(resource: Resource, name: str, why: str) -> ApiStatus:
+    """403: admission says no. Upstream: NewForbidden."""
+    subject = f'{resource.qualified} "{name}" is forbidden' if name else f"{resource.qualified} is forbidden"
+    return ApiStatus(403, "Forbidden", f"{subject}: {why}", _details(resource, name))
+
+
+def bad_request(message: str) -> ApiStatus:
+    """400. Upstream: NewBadRequest."""
+    return ApiStatus(400, "BadRequest", message)
+
+
+def invalid(group: str, kind: str, name: str, texts: Sequence[str], causes: Sequence[Mapping[str, str]]) -> ApiStatus:
+    """422: fields are wrong; `texts` are the errors as printed, `causes` the same as values. Upstream: NewInvalid."""
+    # Upstream prints an error that several rules found only once, but lists every cause.
+    different = list(dict.fromkeys(texts))
+    qualified = f"{kind}.{group}" if group else kind
+    message = f'{qualified} "{name}" is invalid'
+    if different:
+        message += f": {different[0]}" if len(different) == 1 else f": [{', '.join(different)}]"
+    details = {"name": name, "group": group, "kind": kind, "causes": [dict(cause) for cause in causes]}
+    return ApiStatus(422, "Invalid", message, details)
+
+
+def expired(message: str) -> ApiStatus:
+    """410: that version is no longer remembered. Upstream: NewResourceExpired."""
+    return ApiStatus(410, "Expired", message)
+
+
+def gone(message: str) -> ApiStatus:
+    """410 Gone. Upstream: NewGone."""
+    return ApiStatus(410, "Gone", message)
+
+
+def too_large_resource_version(asked: int, current: int) -> ApiStatus:
+    """504: the caller has seen a version that does not exist here yet. Upstream: storage.NewTooLargeResourceVersionError."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return ApiStatus(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1}, {"Retry-After": "1"})
+
+
+def too_many_requests(message: str, retry_after: int, causes: Sequence[Mapping[str, str]] = ()) -> ApiStatus:
+    """429. Upstream: NewTooManyRequests."""
+    details = {"causes": [dict(cause) for cause in causes], "retryAfterSeconds": retry_after}
+    return ApiStatus(429, "TooManyRequests", message, details, {"Retry-After": str(retry_after)} if retry_after else None)
+
+
+def method_not_supported(resource: Resource, action: str) -> ApiStatus:
+    """405: the resource knows no such verb. Upstream: NewMethodNotSupported."""
+    details = {"group": resource.group, "kind": resource.plural}
+    return ApiStatus(405, "MethodNotAllowed", f'{action} is not supported on resources of kind "{resource.qualified}"', details)
+
+
+def method_not_allowed() -> ApiStatus:
+    """405: nothing at this path answers this method. Upstream: NewGenericServerResponse."""
+    return ApiStatus(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def not_acceptable(accepted: Sequence[str]) -> ApiStatus:
+    """406: none of the forms the caller accepts is known. Upstream: negotiation.NewNotAcceptableError."""
+    return ApiStatus(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
+    """415: the body comes in no known form. Upstream: negotiation.NewUnsupportedMediaTypeError."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return ApiStatus(415, "UnsupportedMediaType", message)
+
+
+def too_large_body(limit: int) -> ApiStatus:
+    """413. Upstream: NewRequestEntityTooLargeError."""
+    return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
+
+
+def unauthorized() -> ApiStatus:
+    """401. Upstream: NewUnauthorized."""
+    return ApiStatus(401, "Unauthorized", "Unauthorized")
+
+
+def internal_error(message: str) -> ApiStatus:
+    """500. Upstream: NewInternalError."""
+    return ApiStatus(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
