@@ -8,6 +8,16 @@ No plugin, no queue and no cache are in here, and nothing that runs a plugin: th
 """
 
 from extender.framework.cycle_state import CycleState, NotFoundError, StateKey
+from extender.framework.events import (
+    ALL_EVENTS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+    QueueingHintFn,
+    on,
+)
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
@@ -55,16 +65,21 @@ from extender.objects.pod import Pod
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
 
 __all__ = [
+    "ALL_EVENTS",
     "MAX_NODE_SCORE",
     "SKIP",
     "SUCCESS",
+    "ActionType",
     "Attribute",
     "BindPlugin",
+    "ClusterEvent",
+    "ClusterEventWithHint",
     "Code",
     "CycleState",
     "Diagnosis",
     "EachNodeFilterPlugin",
     "EachNodeScorePlugin",
+    "EventResource",
     "FilterPlugin",
     "Handle",
     "NoNodesAvailableError",
@@ -88,6 +103,8 @@ __all__ = [
     "PreScorePlugin",
     "PreemptionExtender",
     "QueueSortPlugin",
+    "QueueingHint",
+    "QueueingHintFn",
     "ReservePlugin",
     "Rows",
     "ScorePlugin",
@@ -100,6 +117,7 @@ __all__ = [
     "error",
     "first_of",
     "fit_error_message",
+    "on",
     "reject",
     "unresolvable",
     "unschedulable",

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from extender.framework.cycle_state import CycleState
+from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
 from extender.framework.status import NodeStatuses, Status, Verdicts
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
@@ -111,6 +112,14 @@ class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the
         if self._handle is None:
             raise RuntimeError(f"plugin {self.name} was made without a Handle")
         return self._handle
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """The events that may let in a pod which the plugin has refused, most of them with a hint; all events, unless a plugin says
+        otherwise. A pod that several plugins refused comes back as soon as one of them sees a chance.
+
+        Upstream: EnqueueExtensions.EventsToRegister.
+        """
+        return ALL_EVENTS
 
 
 class QueueSortPlugin(Plugin):
