@@ -7,7 +7,26 @@
 No plugin, no queue and no cache are in here, and nothing that runs a plugin: that is `extender.runtime`.
 """
 
+from extender.framework.api_calls import (
+    ApiCall,
+    CallConflict,
+    CallError,
+    CallNotFound,
+    CallSkipped,
+    CallUnknown,
+    Dispatcher,
+    LiveCluster,
+)
+from extender.framework.claim_calls import (
+    CLAIM_FINALIZER,
+    DeallocateResourceClaim,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnreserveResourceClaim,
+)
 from extender.framework.cycle_state import CycleState, NotFoundError, StateKey
+from extender.framework.event_calls import EventType, RecordEvent, reference_to
 from extender.framework.events import (
     ALL_EVENTS,
     ActionType,
@@ -36,12 +55,14 @@ from extender.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    PreFlight,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
 )
 from extender.framework.normalizing import default_normalize_score
+from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.pod_memo import PodMemo
 from extender.framework.status import (
     SKIP,
@@ -60,38 +81,56 @@ from extender.framework.status import (
     unresolvable,
     unschedulable,
 )
+from extender.framework.storage_calls import PatchPersistentVolume, PatchPersistentVolumeClaim
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
 
 __all__ = [
     "ALL_EVENTS",
+    "CLAIM_FINALIZER",
     "MAX_NODE_SCORE",
     "SKIP",
     "SUCCESS",
     "ActionType",
+    "ApiCall",
     "Attribute",
     "BindPlugin",
+    "BindPod",
+    "CallConflict",
+    "CallError",
+    "CallNotFound",
+    "CallSkipped",
+    "CallUnknown",
     "ClusterEvent",
     "ClusterEventWithHint",
     "Code",
     "CycleState",
+    "DeallocateResourceClaim",
+    "DeletePod",
     "Diagnosis",
+    "Dispatcher",
     "EachNodeFilterPlugin",
     "EachNodeScorePlugin",
     "EventResource",
+    "EventType",
     "FilterPlugin",
     "Handle",
+    "LiveCluster",
     "NoNodesAvailableError",
     "Node",
     "NodeInfo",
     "NodeStatuses",
     "NodeVictims",
     "NotFoundError",
+    "PatchPersistentVolume",
+    "PatchPersistentVolumeClaim",
+    "PatchPodStatus",
     "PermitPlugin",
     "Plugin",
     "Pod",
     "PodChanges",
+    "PodCondition",
     "PodMemo",
     "PostBindPlugin",
     "PostFilterPlugin",
@@ -100,24 +139,32 @@ __all__ = [
     "PreEnqueuePlugin",
     "PreFilterPlugin",
     "PreFilterResult",
+    "PreFlight",
     "PreScorePlugin",
     "PreemptionExtender",
+    "ProtectResourceClaim",
     "QueueSortPlugin",
     "QueueingHint",
     "QueueingHintFn",
+    "ReadResourceClaim",
+    "RecordEvent",
     "ReservePlugin",
+    "ReserveResourceClaim",
     "Rows",
     "ScorePlugin",
     "Snapshot",
     "StateKey",
     "Status",
+    "UnreserveResourceClaim",
     "Verdicts",
     "accept",
     "default_normalize_score",
     "error",
     "first_of",
     "fit_error_message",
+    "framework as fwk",
     "on",
+    "reference_to",
     "reject",
     "unresolvable",
     "unschedulable",

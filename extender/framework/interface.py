@@ -11,7 +11,7 @@
 | Score | `score(state, pod, rows)`, `normalize_score(state, pod, scores)` | int64 (R,), 0..100 after normalising | no |
 | Reserve | `reserve(state, pod, node)`, `unreserve(state, pod, node)` | Status | no |
 | Permit | `permit(state, pod, node)` | Status, seconds | no |
-| PreBind | `pre_bind(state, pod, node)` | Status | yes |
+| PreBind | `pre_bind_pre_flight(state, pod, node)`, `pre_bind(state, pod, node)` | PreFlight, Status | no, yes |
 | Bind | `bind(state, pod, node)` | Status | yes |
 | PostBind | `post_bind(state, pod, node)` | nothing | yes |
 
@@ -26,11 +26,14 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
+from extender.framework.api_calls import Dispatcher, LiveCluster
 from extender.framework.cycle_state import CycleState
+from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
-from extender.framework.status import NodeStatuses, Status, Verdicts
+from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
 from extender.snapshot.axes import Int64s
@@ -78,6 +81,20 @@ class Handle(Protocol):
     @property
     def extenders(self) -> Sequence[PreemptionExtender]:
         """The HTTP extenders that take part in preemption, in calling order."""
+
+    @property
+    def dispatcher(self) -> Dispatcher | None:
+        """Who writes to the API server; None where there is none."""
+
+    @property
+    def live(self) -> LiveCluster | None:
+        """The cluster as it is known now, after the cycle, too; None where nobody keeps it up to date."""
+
+    def now(self) -> datetime:
+        """What the clock on the wall says, for times that are written down. Durations are the event loop's."""
+
+    def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
+        """Tell people about the pod, if there is an API server."""
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> Verdicts:
         """All Filters of the profile, nominated pods of equal or higher priority counted.
@@ -258,8 +275,23 @@ class PermitPlugin(Plugin):
         """Success, a refusal, or Wait and for how many seconds at most."""
 
 
+@dataclass(frozen=True, slots=True)
+class PreFlight:
+    """Whether a PreBind has something to do for a pod: Success or Skip; and whether others may do theirs at the same time.
+
+    Upstream: fwk.PreBindPreFlightResult and the Status beside it.
+    """
+
+    status: Status
+    allow_parallel: bool = False
+
+
 class PreBindPlugin(Plugin):
     """Prepares the node or the pod's volumes before binding."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PreFlight:
+        """Skip, if there is nothing to do for this pod; asked before the pod waits for anything. Light, and changes nothing."""
+        return PreFlight(SUCCESS)
 
     @abstractmethod
     async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:

@@ -1,7 +1,9 @@
 """Dynamic resource allocation: claims, device classes, and the devices that drivers publish (resource.k8s.io/v1).
 
-Left out is what only drivers and kubelets read: opaque configuration, attributes that are lists (alpha in 1.36).
+Left out are attributes that are lists (alpha in 1.36).
 """
+
+from typing import Any
 
 import msgspec
 
@@ -21,10 +23,39 @@ class DeviceSelector(ApiObject, frozen=True, gc=False, rename="camel"):
     cel: CELDeviceSelector | None = None
 
 
+class OpaqueDeviceConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.OpaqueDeviceConfiguration: what only the driver understands."""
+
+    driver: str = ""
+    parameters: Any = None
+
+
+class DeviceClassConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceClassConfiguration."""
+
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClaimConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceClaimConfiguration: for all requests, or only those that are named."""
+
+    requests: list[str] = []
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceAllocationConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+    """resourcev1.DeviceAllocationConfiguration: `source` is FromClass or FromClaim."""
+
+    source: str = ""
+    requests: list[str] = []
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
 class DeviceClassSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     """resourcev1.DeviceClassSpec."""
 
     selectors: list[DeviceSelector] = []
+    config: list[DeviceClassConfiguration] = []
     extended_resource_name: str | None = None
 
 
@@ -104,6 +135,7 @@ class DeviceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
 
     requests: list[DeviceRequest] = []
     constraints: list[DeviceConstraint] = []
+    config: list[DeviceClaimConfiguration] = []
 
 
 class ResourceClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -131,6 +163,7 @@ class DeviceAllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
     """resourcev1.DeviceAllocationResult."""
 
     results: list[DeviceRequestAllocationResult] = []
+    config: list[DeviceAllocationConfiguration] = []
 
 
 class AllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):

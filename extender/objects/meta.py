@@ -34,6 +34,7 @@ class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: list[OwnerReference] = []
+    finalizers: tuple[str, ...] = ()
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 
@@ -59,6 +60,7 @@ class Condition(ApiObject, frozen=True, gc=False, rename="camel"):
     type: str = ""
     status: str = ""
     reason: str = ""
+    message: str = ""
 
 
 class NodeSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TypeVar, final
 
 import numpy as np
@@ -66,11 +67,17 @@ class Framework:
         *,
         percentage_of_nodes_to_score: int | None = None,
         extenders: Sequence[fwk.PreemptionExtender] = (),
+        dispatcher: fwk.Dispatcher | None = None,
+        live: fwk.LiveCluster | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.profile_name = profile_name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self._random = rng
         self._extenders = tuple(extenders)
+        self._dispatcher = dispatcher
+        self._live = live
+        self._now = now
         self._snapshot: Snapshot | None = None
         self._nominations = NO_NOMINATIONS
         self._memory = Memory()
@@ -96,6 +103,25 @@ class Framework:
     def extenders(self) -> Sequence[fwk.PreemptionExtender]:
         """The HTTP extenders that take part in preemption."""
         return self._extenders
+
+    @property
+    def dispatcher(self) -> fwk.Dispatcher | None:
+        """Who writes to the API server; None where there is none."""
+        return self._dispatcher
+
+    @property
+    def live(self) -> fwk.LiveCluster | None:
+        """The cluster as it is known now; None where nobody keeps it up to date."""
+        return self._live
+
+    def now(self) -> datetime:
+        """What the clock on the wall says."""
+        return self._now()
+
+    def record_event(self, pod: Pod, event_type: fwk.EventType, reason: str, action: str, note: str) -> None:
+        """Tell people about the pod, in the name of this profile."""
+        if self._dispatcher is not None:
+            self._dispatcher.submit(fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name))
 
     def begin_cycle(self, snapshot: Snapshot, nominations: Nominations = NO_NOMINATIONS) -> fwk.CycleState:
         """Decide over this snapshot from now on."""

@@ -6,7 +6,8 @@ any of them is said at start, all at once and by name.
 
 import inspect
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar, final
 
@@ -85,9 +86,19 @@ class Registry:
         return points | {name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree}
 
     def make_frameworks(
-        self, configuration: Configuration, rng: random.Random, extenders: Sequence[fwk.PreemptionExtender] = ()
+        self,
+        configuration: Configuration,
+        rng: random.Random,
+        extenders: Sequence[fwk.PreemptionExtender] = (),
+        *,
+        dispatcher: fwk.Dispatcher | None = None,
+        live: fwk.LiveCluster | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> dict[str, Framework]:
         """One framework a profile, by scheduler name.
+
+        Arguments:
+            dispatcher, live: of the API server that plugins write to; None for both without one.
 
         Raises:
             ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
@@ -109,6 +120,9 @@ class Registry:
                     rng,
                     percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
                     extenders=extenders,
+                    dispatcher=dispatcher,
+                    live=live,
+                    now=now,
                 )
             except ConfigErrors as exc:
                 errors += exc.errors

@@ -1,0 +1,103 @@
+"""Writes to the API server as values, and who performs them.
+
+A plugin says what should be written, and about which object; how that becomes a request, when it is sent, and what a lost answer means, it
+need not know. The calls themselves stand in `pod_calls`, `storage_calls`, `claim_calls` and `event_calls`.
+
+Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, APIDispatcher; pkg/scheduler/framework/api_calls (v1.36.2).
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from extender.objects.cluster import ClusterObjects
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class CallError(Exception):
+    """A write did not happen, or nobody can tell. The message is the API server's, if it said anything."""
+
+
+class CallNotFound(CallError):  # noqa: N818  (named like the answers of the API server)
+    """The object does not exist, or no more."""
+
+
+class CallConflict(CallError):  # noqa: N818
+    """The object is not as the call takes it to be: newer, another one of that name, or bound already. Look at it again."""
+
+
+class CallUnknown(CallError):  # noqa: N818
+    """It may have happened or not: the answer was lost, and the object does not tell."""
+
+
+class CallSkipped(CallError):  # noqa: N818
+    """It was not performed, and need not be: a more relevant call about the object, or one that includes it, is under way.
+
+    Upstream: fwk.ErrCallSkipped, fwk.ErrCallOverwritten.
+    """
+
+
+class ApiCall(ABC, Generic[T_co]):
+    """One write. T is what performing it yields: the object as the API server has it afterwards, or None.
+
+    Calls with a `relevance` are about pods, and of those waiting about one pod only one is kept: the more relevant one; of equals the
+    newer, with what the older had to say merged into it. Calls without are performed each by itself.
+    """
+
+    __slots__ = ()
+
+    relevance: ClassVar[int] = 0
+    """Upstream: api_calls.Relevances; 0 for calls that it performs at once."""
+    is_urgent: ClassVar[bool] = False
+    """Goes before others: a pod waits for it."""
+
+    @property
+    @abstractmethod
+    def concerns(self) -> str:
+        """The object: its UID, or whatever tells it from all others."""
+
+    @property
+    def is_no_op(self) -> bool:
+        """True when nothing would change."""
+        return False
+
+    def merged_with(self, older: "ApiCall[Any]") -> "ApiCall[T_co]":
+        """This call and an older one of the same kind about the same object, in one."""
+        return self
+
+
+class Dispatcher(Protocol):
+    """Performs calls. There is one for all profiles."""
+
+    async def perform(self, call: ApiCall[T]) -> T:
+        """Perform it, and wait until that is done; a call that would change nothing is done at once.
+
+        Raises:
+            CallNotFound, CallConflict, CallUnknown, CallSkipped: as they say.
+            CallError: refused for another reason.
+        """
+
+    def submit(self, call: ApiCall[Any]) -> "asyncio.Future[None]":
+        """Have it performed in the background; failure is logged.
+
+        Returns:
+            Done, without a result or an error, when the call was performed or given up.
+        """
+
+
+class LiveCluster(Protocol):
+    """The cluster as it is known this very moment, for those who wait for something to happen in it. A Snapshot is of its cycle alone."""
+
+    @property
+    def objects(self) -> ClusterObjects:
+        """Claims, volumes, classes and the rest."""
+
+    def node(self, name: str) -> Node | None:
+        """The node; None if there is none."""
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod that runs on a node or is assumed to; None if there is none."""
