@@ -59,9 +59,7 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._clock.now
 
-    def run_in_executor(
-        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
-    ) -> asyncio.Future[T]:
+    def run_in_executor(self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
         future: asyncio.Future[T] = super().run_in_executor(executor, func, *args)
         self._clock.threads_at_work += 1
         future.add_done_callback(self._thread_is_done)

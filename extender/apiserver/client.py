@@ -1,0 +1,330 @@
+"""Requests to one API server, and watches."""
+# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call can not say
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import final
+
+import httpx
+import msgspec
+
+from extender.apiserver.connections import Connections
+from extender.apiserver.credentials import Identity, Target
+from extender.apiserver.errors import ApiError, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
+from extender.apiserver.failures import TRANSPORT_ERRORS, failure
+from extender.apiserver.rate_limit import RateLimit
+from extender.apiserver.watch_lines import WatchLines
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+MAX_RETRIES = 10
+"""Upstream: client-go/rest/request.go, defaultMaxRetries."""
+
+MAX_RETRY_AFTER = 60.0
+"""Whoever is asked to wait longer than this many seconds hears of it instead."""
+
+MAX_CONNECT_SECONDS = 10.0
+
+MAX_READ_BYTES = 512 << 20
+"""Of a GET: 150,000 pods in one list are about 400 MiB of JSON."""
+
+MAX_WRITE_BYTES = 8 << 20
+"""Of the answer to a write: one object. An API server takes 3 MiB; what it adds (managed fields) fits beside."""
+
+_MAX_ERROR_BYTES = 1 << 20
+
+
+@final
+class Client:
+    """Speaks HTTP/1.1 with one API server.
+
+    What the server said is returned or raised as it said it; what may not have come from an API server at all is `NotKubernetes`. Redirects
+    are not followed. Nothing that it raises, logs or shows holds a secret.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        rng: random.Random | None = None,
+        rate_limit: RateLimit | None = None,
+        user_agent: str = "reprieve",
+    ) -> None:
+        """Nothing is opened yet.
+
+        Arguments:
+            transport: instead of sockets; closed with this client.
+            rng: spreads retries.
+            rate_limit: for requests; watches do not count, as upstream.
+        """
+        self._target = target
+        self._connections = Connections(target, transport)
+        self._rng = rng or random.Random()
+        self._rate_limit = rate_limit
+        self._user_agent = user_agent
+
+    @property
+    def namespace(self) -> str:
+        """Where things are that do not say where they are."""
+        return self._target.namespace
+
+    async def get(self, path: str, *, params: Mapping[str, str] | None = None, timeout: float = 30.0) -> bytes:
+        """An object, or a list."""
+        return await self.request("GET", path, params=params, timeout=timeout)
+
+    async def create(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
+        """The object as it was created. `path` is that of the resource, or of a subresource such as `binding`."""
+        return await self.request("POST", path, body=obj, timeout=timeout)
+
+    async def update(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
+        """The object as it is now."""
+        return await self.request("PUT", path, body=obj, timeout=timeout)
+
+    async def patch(self, path: str, patch: object, content_type: str, *, timeout: float = 30.0) -> bytes:
+        """The object as it is now. `content_type`: one of the patch types above."""
+        return await self.request("PATCH", path, body=patch, content_type=content_type, timeout=timeout)
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        timeout: float = 30.0,
+    ) -> bytes:
+        """Deletes an object, but only if it is still the one of this uid and resource version (`Conflict` otherwise)."""
+        options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        preconditions = {key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None}
+        if preconditions:
+            options["preconditions"] = preconditions
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        return await self.request("DELETE", path, body=options, timeout=timeout)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        timeout: float = 30.0,
+        max_bytes: int | None = None,
+    ) -> bytes:
+        """The body of the answer.
+
+        Tried again, at most ten times: whatever is refused with 429 or 5xx and a Retry-After (after so many seconds and a bit), and a GET
+        whose connection is cut (after a second). Once more after a 401, with credentials read again.
+
+        Arguments:
+            method: in upper case.
+            path: see `paths.path`.
+            body: bytes as they are; anything else is encoded as JSON.
+            timeout: seconds for one attempt, from the first byte out to the last byte in; half of them at most to get a connection.
+            max_bytes: of the answer, decompressed; MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others unless told.
+
+        Raises:
+            ApiError: see there. For a write, `may_have_happened` says what is known.
+        """
+        content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
+        headers = self._headers(accept, compressed=method == "GET")
+        if content:
+            headers["Content-Type"] = content_type
+        cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
+        retries = 0
+        was_doubted = False
+        while True:
+            if self._rate_limit is not None:
+                await self._rate_limit.wait()
+            try:
+                return await self._attempt(method, path, params, headers, content, timeout, cap)
+            except Unauthorized:
+                if was_doubted:
+                    raise
+                was_doubted = True
+                self._connections.doubt()
+            except ApiError as error:
+                wait = _wait_before_retry(method, error)
+                if wait is None or retries == MAX_RETRIES:
+                    raise
+                retries += 1
+                await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
+
+    @asynccontextmanager
+    async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
+        """The events of a watch, for as long as the body of the `async with` runs.
+
+        Nothing is tried again but a 401, once: whoever watches knows where to go on. With a 429 the error says when.
+
+        Arguments:
+            params: `watch=1` included.
+            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when asked for.
+
+        Raises:
+            ApiError: see there; by the iterator too.
+        """
+        opened, response = await self._open_watch(path, params, silence)
+        async with opened:
+            yield WatchLines(f"GET {path}", response.aiter_bytes(), silence)
+
+    async def aclose(self) -> None:
+        """Ends all connections. Requests and watches under way fail."""
+        await self._connections.aclose()
+
+    async def _attempt(
+        self, method: str, path: str, params: Mapping[str, str] | None, headers: dict[str, str], content: bytes, seconds: float, cap: int
+    ) -> bytes:
+        request = f"{method} {path}"
+        async with self._connections.lend() as (transport, identity):
+            try:
+                async with asyncio.timeout(seconds):
+                    response = await self._send(transport, identity, method, path, params, headers, content, seconds)
+                    try:
+                        if not response.is_success:
+                            raise await _refusal(request, response)
+                        _check_content_type(request, response, headers["Accept"])
+                        answer = await _read(request, response, cap)
+                    finally:
+                        await response.aclose()
+            except TimeoutError as error:
+                raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
+            except TRANSPORT_ERRORS as error:
+                raise failure(request, error) from error
+        if method == "GET":
+            _check_kind(request, answer, headers["Accept"])
+        return answer
+
+    async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, httpx.Response]:
+        """An answer whose lines can be read, and what is to be closed after them."""
+        request = f"GET {path}"
+        headers = self._headers(JSON, compressed=False)
+        was_doubted = False
+        while True:
+            async with AsyncExitStack() as stack:
+                transport, identity = await stack.enter_async_context(self._connections.lend())
+                try:
+                    # The head comes as soon as the watch begins; its first event may take its time.
+                    async with asyncio.timeout(seconds):
+                        response = await self._send(transport, identity, "GET", path, params, headers, b"", seconds)
+                        stack.push_async_callback(response.aclose)
+                        error = None if response.status_code == 200 else await _refusal(request, response)
+                except TimeoutError as timeout:
+                    raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
+                except TRANSPORT_ERRORS as cut:
+                    raise failure(request, cut) from cut
+                if error is None:
+                    _check_content_type(request, response, JSON)
+                    return stack.pop_all(), response
+            if was_doubted or not isinstance(error, Unauthorized):
+                raise error
+            was_doubted = True
+            self._connections.doubt()
+
+    async def _send(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        identity: Identity,
+        method: str,
+        path: str,
+        params: Mapping[str, str] | None,
+        headers: dict[str, str],
+        content: bytes,
+        seconds: float,
+    ) -> httpx.Response:
+        """The head of the answer; the body is still to come, without a time limit on it."""
+        if identity.authorization is not None:
+            headers = {**headers, "Authorization": identity.authorization}
+        # Half the time for the connection: when it runs out nothing was sent, and there is no doubt about it.
+        connect = min(seconds / 2, MAX_CONNECT_SECONDS)
+        extensions: dict[str, object] = {"timeout": {"connect": connect, "pool": connect, "read": None, "write": None}}
+        if self._target.tls.server_name is not None:
+            extensions["sni_hostname"] = self._target.tls.server_name
+        url = httpx.URL(self._target.server + path, params=params)
+        return await transport.handle_async_request(httpx.Request(method, url, headers=headers, content=content, extensions=extensions))
+
+    def _headers(self, accept: str, *, compressed: bool) -> dict[str, str]:
+        return {"Accept": accept, "Accept-Encoding": "gzip" if compressed else "identity", "User-Agent": self._user_agent}
+
+
+def _wait_before_retry(method: str, error: ApiError) -> float | None:
+    """Seconds; None when another try would be of no use, or may do twice what should be done once.
+
+    Upstream: client-go/rest/with_retry.go, IsNextRetry (v1.36.2).
+    """
+    if isinstance(error, NoAnswer):
+        return 1.0 if method == "GET" and not error.timed_out else None
+    if isinstance(error, TooLargeResourceVersion):
+        return None  # whoever asked for it knows better what to ask for next
+    if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER or not (error.status == 429 or error.status >= 500):
+        return None
+    return error.retry_after
+
+
+async def _refusal(request: str, response: httpx.Response) -> ApiError:
+    """Reads what the server has to say about its refusal."""
+    try:
+        body = await _read(request, response, _MAX_ERROR_BYTES)
+    except NotKubernetes:
+        body = b""
+    return from_answer(request, response.status_code, body, retry_after=_retry_after(response))
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+async def _read(request: str, response: httpx.Response, cap: int) -> bytes:
+    """The whole body, decompressed, but never more than `cap` bytes."""
+    chunks = []
+    total = 0
+    async for chunk in response.aiter_bytes():
+        total += len(chunk)
+        if total > cap:
+            raise NotKubernetes(f"{request}: the answer is longer than {cap} bytes", status=response.status_code)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _check_content_type(request: str, response: httpx.Response, accept: str) -> None:
+    """A login page is no list, whatever its status."""
+    found = response.headers.get("Content-Type", "")
+    if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
+        raise NotKubernetes(f"{request}: answered {response.status_code} with {found[:64]!r} instead of JSON", status=response.status_code)
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+    message: str = ""
+
+
+_read_kind = msgspec.json.Decoder(_Kind)
+
+
+def _check_kind(request: str, body: bytes, accept: str) -> None:
+    """Neither a Status nor something that is no JSON object passes for what was asked for."""
+    if accept != JSON:
+        return
+    if len(body) > _MAX_ERROR_BYTES:
+        # Whoever decodes it will see; reading it twice would take too long, and no Status is so long.
+        said = _Kind() if body.lstrip()[:1] == b"{" else None
+    else:
+        try:
+            said = _read_kind.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            said = None
+    if said is None:
+        raise NotKubernetes(f"{request}: the answer is no JSON object", status=200)
+    if said.kind == "Status":
+        raise NotKubernetes(f"{request}: answered with a Status: {said.message}", status=200)

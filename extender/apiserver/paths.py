@@ -1,0 +1,39 @@
+"""Where objects are: paths of the Kubernetes API."""
+
+from urllib.parse import quote
+
+
+def path(
+    group: str, version: str, plural: str, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+) -> str:
+    """The path of a resource, of one object of it, or of a subresource of that.
+
+        path("", "v1", "pods", namespace="default", name="web", subresource="binding")
+
+    Arguments:
+        group: "" for the core group.
+        namespace: None for what has none, and for all namespaces together.
+
+    Raises:
+        ValueError: when a part would lead elsewhere, such as a name with a slash in it.
+
+    Upstream: client-go/rest/request.go, Request.URL (v1.36.2).
+    """
+    if subresource is not None and name is None:
+        raise ValueError(f"{plural}/{subresource}: a subresource needs the name of an object")
+    parts = ["apis", group, version] if group else ["api", version]
+    if namespace is not None:
+        parts += ["namespaces", namespace]
+    parts.append(plural)
+    if name is not None:
+        parts.append(name)
+    if subresource is not None:
+        parts += subresource.split("/")
+    return "/" + "/".join(map(_segment, parts))
+
+
+def _segment(text: str) -> str:
+    """Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName (v1.36.2)."""
+    if text in ("", ".", "..") or "/" in text or "%" in text:
+        raise ValueError(f"{text!r} can not be part of a path")
+    return quote(text, safe=":")

@@ -1,0 +1,146 @@
+"""TLS towards the API server: what lies on disk or in a kubeconfig, made into an SSL context.
+
+A key is never written anywhere and never shown.
+"""
+
+import os
+import ssl
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+
+class TlsError(Exception):
+    """The certificates can not be used; the text says which and why, in one line."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pem:
+    """Certificates or a key: a file, which is read again when it is due, or the text itself."""
+
+    file: Path | None = None
+    text: bytes = field(default=b"", repr=False)
+
+    def read(self) -> bytes:
+        """The PEM text as it is now.
+
+        Raises:
+            TlsError: when the file can not be read.
+        """
+        if self.file is None:
+            return self.text
+        try:
+            return self.file.read_bytes()
+        except OSError as error:
+            raise TlsError(f"{self.file} can not be read: {error.strerror}") from error
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate (with those that lead to its CA) and its private key, both PEM."""
+
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TlsMaterial:
+    """All that an SSL context is made of: equal material makes equal contexts."""
+
+    ca: bytes | None
+    """None: those that the system trusts."""
+    key_pair: KeyPair | None
+    insecure: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How to trust the server and how to show who we are."""
+
+    ca: Pem | None = None
+    certificate: Pem | None = None
+    key: Pem | None = None
+    server_name: str | None = None
+    """The name that the server's certificate must hold, when it is not the host of the URL."""
+    insecure: bool = False
+    """The server's certificate is not looked at."""
+
+    def read(self, pair: KeyPair | None = None) -> TlsMaterial:
+        """What is there now.
+
+        Arguments:
+            pair: a client certificate from elsewhere, which goes before the one named here.
+
+        Raises:
+            TlsError: when a file can not be read.
+        """
+        if pair is None and self.certificate is not None and self.key is not None:
+            pair = KeyPair(self.certificate.read(), self.key.read())
+        return TlsMaterial(self.ca.read() if self.ca is not None else None, pair, self.insecure)
+
+
+def context(material: TlsMaterial) -> ssl.SSLContext:
+    """An SSL context for these certificates, TLS 1.2 or newer.
+
+    Raises:
+        TlsError: when a certificate does not parse, or does not belong to the key.
+    """
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Go: whatever is in the bundle is trusted, an intermediate too
+    if material.insecure:
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
+    elif material.ca is None:
+        made.load_default_certs()
+    else:
+        _trust(made, material.ca)
+    if material.key_pair is not None:
+        _show(made, material.key_pair)
+    return made
+
+
+def _trust(made: ssl.SSLContext, ca: bytes) -> None:
+    try:
+        made.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
+    except ssl.SSLError as error:
+        raise TlsError(f"the certificate authority is no PEM certificate: {error.reason or error}") from error
+
+
+def _show(made: ssl.SSLContext, pair: KeyPair) -> None:
+    with _in_memory(pair.certificate) as certificate, _in_memory(pair.key) as key:
+        try:
+            made.load_cert_chain(certificate, key, password=_no_password)
+        except ssl.SSLError as error:
+            raise TlsError(f"the client certificate and its key can not be used: {error.reason or error}") from error
+
+
+def _no_password() -> str:
+    # Without this OpenSSL would ask at the terminal.
+    raise TlsError("the client key is encrypted: give one without a password")
+
+
+@contextmanager
+def _in_memory(pem: bytes) -> Iterator[str]:
+    """A path that only we can read, and on Linux nothing on any disk: OpenSSL takes keys from files only."""
+    if sys.platform != "linux":
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(pem)
+            file.flush()
+            yield file.name
+        return
+    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(pem)
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
