@@ -1,10 +1,9 @@
-"""ClusterState: the objects of a cluster at one moment, as a dump or a scenario holds them; and a Cache filled with them."""
+"""ClusterState: the objects of a cluster at one moment, as a dump or a scenario holds them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
-from extender.cache import Cache, CacheError
 from extender.objects import decoding
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
@@ -60,9 +59,9 @@ class ClusterState:
         """
         lists: dict[str, Any] = {}
         for name, items in objects.items():
-            table = _TABLES.get(name)
+            table = _TABLE_OF_NAME.get(name)
             if table is None:
-                raise decoding.DecodeError(f"objects: unknown kind {name!r:.64}; known are {', '.join(_TABLES)}")
+                raise decoding.DecodeError(f"objects: unknown kind {name!r:.64}; known are {', '.join(_TABLE_OF_NAME)}")
             if not isinstance(items, Sequence) or isinstance(items, str):
                 raise decoding.DecodeError(f"objects.{name}: expected a list")
             lists[table.field] = [_decoded(table.kind, name, place, item) for place, item in enumerate(items)]
@@ -83,48 +82,6 @@ class ClusterState:
         return ClusterState.decode(objects)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class FilledCache:
-    """A cache with the cluster in it, and what could not be put there."""
-
-    cache: Cache
-    nominated: dict[str, str] = field(default_factory=dict)
-    """UID of a pending pod -> the node it is nominated to, in order of nomination."""
-    pending: dict[str, Pod] = field(default_factory=dict)
-    """UID -> pods without a node."""
-    unreadable: list[tuple[str, str]] = field(default_factory=list)
-    """(pod as namespace/name, why it was left out)."""
-
-
-def fill_cache(state: ClusterState) -> FilledCache:
-    """Put a cluster into a new cache, as the scheduler would after its first listing.
-
-    Finished pods are dropped. A pod that cannot be read (a request that is no quantity) is left out and reported: one bad pod must not
-    keep the others from being scheduled.
-    """
-    filled = FilledCache(Cache())
-    for node in state.nodes:
-        filled.cache.add_node(node)
-    for pod in state.pods:
-        if pod.is_terminal:
-            continue
-        if not pod.spec.node_name:
-            pending = identified(pod)
-            filled.pending[pending.uid] = pending
-            continue
-        try:
-            filled.cache.add_pod(identified(pod))
-        except (ValueError, CacheError) as exc:
-            filled.unreadable.append((pod.key, str(exc)))
-    for table in fields(filled.cache.objects):
-        into = getattr(filled.cache.objects, table.name)
-        for item in getattr(state, table.name):
-            meta = item.metadata
-            into[(meta.namespace or "default", meta.name) if table.name in NAMESPACED else meta.name] = item
-    return filled
-
-
 def identified(pod: Pod) -> Pod:
     """A dump made by hand may lack UIDs; namespace and name serve as well, for they are unique at one moment."""
     if pod.uid:
@@ -141,30 +98,35 @@ def _decoded(kind: type[ApiObject], name: str, place: int, item: object) -> ApiO
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Table:
+class Table:
+    """A list of `ClusterState`: what scenarios call it, its field, and the type of its objects."""
+
+    name: str
     field: str
     kind: type[ApiObject]
 
 
-_TABLES: dict[str, _Table] = {
-    "nodes": _Table("nodes", Node),
-    "pods": _Table("pods", Pod),
-    "namespaces": _Table("namespaces", Namespace),
-    "pdbs": _Table("pdbs", PodDisruptionBudget),
-    "pvcs": _Table("pvcs", PersistentVolumeClaim),
-    "pvs": _Table("pvs", PersistentVolume),
-    "storageClasses": _Table("storage_classes", StorageClass),
-    "csiNodes": _Table("csi_nodes", CSINode),
-    "csiDrivers": _Table("csi_drivers", CSIDriver),
-    "csiStorageCapacities": _Table("csi_storage_capacities", CSIStorageCapacity),
-    "volumeAttachments": _Table("volume_attachments", VolumeAttachment),
-    "services": _Table("services", Service),
-    "replicationControllers": _Table("replication_controllers", ReplicationController),
-    "replicaSets": _Table("replica_sets", ReplicaSet),
-    "statefulSets": _Table("stateful_sets", StatefulSet),
-    "resourceClaims": _Table("resource_claims", ResourceClaim),
-    "deviceClasses": _Table("device_classes", DeviceClass),
-    "resourceSlices": _Table("resource_slices", ResourceSlice),
-}
+TABLES: Final = (
+    Table("nodes", "nodes", Node),
+    Table("pods", "pods", Pod),
+    Table("namespaces", "namespaces", Namespace),
+    Table("pdbs", "pdbs", PodDisruptionBudget),
+    Table("pvcs", "pvcs", PersistentVolumeClaim),
+    Table("pvs", "pvs", PersistentVolume),
+    Table("storageClasses", "storage_classes", StorageClass),
+    Table("csiNodes", "csi_nodes", CSINode),
+    Table("csiDrivers", "csi_drivers", CSIDriver),
+    Table("csiStorageCapacities", "csi_storage_capacities", CSIStorageCapacity),
+    Table("volumeAttachments", "volume_attachments", VolumeAttachment),
+    Table("services", "services", Service),
+    Table("replicationControllers", "replication_controllers", ReplicationController),
+    Table("replicaSets", "replica_sets", ReplicaSet),
+    Table("statefulSets", "stateful_sets", StatefulSet),
+    Table("resourceClaims", "resource_claims", ResourceClaim),
+    Table("deviceClasses", "device_classes", DeviceClass),
+    Table("resourceSlices", "resource_slices", ResourceSlice),
+)
+"""In the order in which a cluster is taken in: nodes before pods."""
 
-_NAME_OF_KIND = {table.kind.__name__: name for name, table in _TABLES.items()}
+_TABLE_OF_NAME: Final = {table.name: table for table in TABLES}
+_NAME_OF_KIND: Final = {table.kind.__name__: table.name for table in TABLES}

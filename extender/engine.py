@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -11,7 +11,8 @@ import msgspec
 
 from extender import verbs
 from extender.cache import CacheError
-from extender.cluster_state import ClusterState, FilledCache, fill_cache, identified
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState, identified
 from extender.config.configuration import Configuration, PluginConfig, Profile
 from extender.config.loading import load
 from extender.config.plugin_args import DefaultPreemptionArgs
@@ -19,6 +20,7 @@ from extender.evaluation import DEFAULT_PREEMPTION, Evaluation, evaluate
 from extender.evaluation_answer import answer
 from extender.objects import decoding
 from extender.objects.decoding import DecodeError
+from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
@@ -37,8 +39,19 @@ from extender.verbs import FilterResult, VerbError, Victims
 class Engine:
     """Answers for one cluster. State: the cache, its overlay with the nodes of requests, and a framework a profile."""
 
-    def __init__(self, configuration: Configuration, state: ClusterState, rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        cluster: Cluster,
+        *,
+        is_ready: Callable[[], bool] = lambda: True,
+        rng: random.Random | None = None,
+    ) -> None:
         """Assemble an engine.
+
+        Arguments:
+            cluster: what is known; the engine alone changes it from now on.
+            is_ready: whether everything is in there that is known of the cluster.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -46,29 +59,38 @@ class Engine:
         self._registry = Registry(IN_TREE)
         self._configuration = configuration
         self._frameworks = self._registry.make_frameworks(configuration, rng or random.Random())
-        self._state = state
-        self._filled = fill_cache(state)
+        self._cluster = cluster
+        self._is_ready = is_ready
         self._overlay: Overlay | None = None
-        self._nominations = nominations(self._filled, self._frameworks)
 
     @staticmethod
     def open(configuration: Configuration, state: ClusterState) -> "Engine":
-        """An engine that is ready to answer.
+        """An engine for a cluster as a file describes it.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
         """
-        return Engine(configuration, state)
+        return Engine(configuration, Cluster.of(state))
 
     @property
     def is_ready(self) -> bool:
-        """True once the cluster's objects are in the cache."""
-        return True
+        """True once the cluster's objects are known."""
+        return self._is_ready()
 
     @property
     def unreadable(self) -> Sequence[tuple[str, str]]:
-        """Pods of the state that were left out, and why."""
-        return self._filled.unreadable
+        """Pods that are left out, and why."""
+        return tuple(self._cluster.unreadable.values())
+
+    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        """An object of the cluster came (`old` is None), changed, or went (`new` is None).
+
+        Arguments:
+            table: the name of the object's list in `ClusterState`.
+        """
+        self._cluster.changed(table, old, new)
+        if self._overlay is not None:
+            self._overlay.changed(table, old, new)
 
     # The four verbs. Each raises VerbError when the question is understood and cannot be answered.
 
@@ -90,7 +112,8 @@ class Engine:
         """The victims that really have to go, for each candidate node on which that helps."""
         with _in_words():
             framework = self._framework_for(pod)
-            return verbs.choose_victims(framework, self._filled.cache.update_snapshot(), self._nominations, pod, candidates)
+            nominated = self._nominated(self._cluster)
+            return verbs.choose_victims(framework, self._cluster.cache.update_snapshot(), nominated, pod, candidates)
 
     def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
         """Bind the pod; there is no API server to do that with yet, so that this always says so."""
@@ -116,13 +139,13 @@ class Engine:
 
     async def _evaluate(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
         pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
-        filled = fill_cache(ClusterState.decode(_member(scenario, "objects", dict)))
+        cluster = Cluster.of(ClusterState.decode(_member(scenario, "objects", dict)))
         frameworks = self._registry.make_frameworks(self._configuration_of(scenario), random.Random(0))
         framework = frameworks.get(pod.scheduler_name)
-        nominated = nominations(filled, frameworks, _nominated(scenario))
-        if filled.unreadable:
-            raise DecodeError("; ".join(f"pod {key}: {why}" for key, why in filled.unreadable))
-        snapshot = filled.cache.update_snapshot()
+        nominated = Nominations(cluster.nominees(frameworks, _nominated(scenario)))
+        if cluster.unreadable:
+            raise DecodeError("; ".join(f"pod {key}: {why}" for key, why in cluster.unreadable.values()))
+        snapshot = cluster.cache.update_snapshot()
         if framework is None:
             evaluation = Evaluation(snapshot, error=f"profile not found for scheduler name {pod.scheduler_name!r:.260}")
         else:
@@ -151,31 +174,15 @@ class Engine:
         if nodes is None:
             if node_names is None:
                 raise VerbError("neither nodes nor nodeNames given")
-            return node_names, self._filled.cache.update_snapshot(), self._nominations
+            nominated = self._nominated(self._cluster)
+            return node_names, self._cluster.cache.update_snapshot(), nominated
         if self._overlay is None:
-            self._overlay = Overlay(self._filled, self._state.nodes)
-        nominated = nominations(self._overlay.filled, self._frameworks)
+            self._overlay = Overlay(self._cluster)
+        nominated = self._nominated(self._overlay.cluster)
         return [node.name for node in nodes], self._overlay.snapshot_with(nodes), nominated
 
-
-def nominations(
-    filled: FilledCache, frameworks: Mapping[str, Framework], further: Sequence[tuple[Pod, str]] = ()
-) -> Nominations:
-    """Who is nominated where: pending pods that say so themselves, then `further` ones.
-
-    Pods that no profile here schedules, and gated ones, are in no queue, so that their nominations do not count. Pods that cannot be read
-    are added to `filled.unreadable`.
-    """
-    own = [(pod, pod.status.nominated_node_name) for pod in filled.pending.values()]
-    by_node: dict[str, list[tuple[int, Pod]]] = {}
-    for pod, node in [*own, *further]:
-        if node and pod.scheduler_name in frameworks and not pod.spec.scheduling_gates:
-            try:
-                by_node.setdefault(node, []).append((filled.cache.nominate(pod), pod))
-            except ValueError as exc:
-                filled.pending.pop(pod.uid, None)
-                filled.unreadable.append((pod.key, str(exc)))
-    return Nominations({node: tuple(pods) for node, pods in by_node.items()})
+    def _nominated(self, cluster: Cluster) -> Nominations:
+        return Nominations(cluster.nominees(self._frameworks))
 
 
 @contextmanager

@@ -5,7 +5,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.cluster_state import ClusterState, fill_cache
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.node import Node
 from extender.overlay import Overlay
@@ -18,7 +19,7 @@ PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=
 
 
 def overlay() -> Overlay:
-    return Overlay(fill_cache(ClusterState(nodes=KNOWN, pods=PODS)), KNOWN)
+    return Overlay(Cluster.of(ClusterState(nodes=KNOWN, pods=PODS)))
 
 
 def with_nodes(over: Overlay, *nodes: NodeBuilder) -> Snapshot:
@@ -64,9 +65,9 @@ def test_a_question_leaves_no_trace_in_the_next() -> None:
 
 
 def test_nor_in_the_cluster_itself() -> None:
-    filled = fill_cache(ClusterState(nodes=KNOWN, pods=PODS))
+    filled = Cluster.of(ClusterState(nodes=KNOWN, pods=PODS))
     before = filled.cache.dump()
-    over = Overlay(filled, KNOWN)
+    over = Overlay(filled)
     with_nodes(over, make_node("a").capacity(cpu=8).image("img", size=1), make_node("new").capacity({"example.com/gpu": 8}))
 
     assert filled.cache.dump() == before
@@ -96,7 +97,7 @@ def test_after_any_questions_the_answer_is_as_if_it_were_the_first(chance: rando
     A cluster with some nodes overlaid is the cluster that has those nodes in place of its own.
     """
     cluster = random_cluster(chance)
-    over = Overlay(fill_cache(ClusterState(nodes=cluster.nodes, pods=cluster.pods)), cluster.nodes)
+    over = Overlay(Cluster.of(ClusterState(nodes=cluster.nodes, pods=cluster.pods)))
     for _ in range(4):
         others = (random_cluster(chance).nodes[0] for _ in range(chance.randrange(3)))
         names = (f"n{number}" for number in range(chance.randrange(6), 9))
@@ -107,7 +108,7 @@ def test_after_any_questions_the_answer_is_as_if_it_were_the_first(chance: rando
         as_asked = {node.name: node for node in asked}
         own = [as_asked.get(node.name, node) for node in cluster.nodes]
         new = [node for node in asked if node.name not in {node.name for node in cluster.nodes}]
-        fresh = fill_cache(ClusterState(nodes=[*own, *new], pods=cluster.pods)).cache.update_snapshot()
+        fresh = Cluster.of(ClusterState(nodes=[*own, *new], pods=cluster.pods)).cache.update_snapshot()
         assert without_image_counts(seen(snapshot)) == without_image_counts(seen(fresh))
 
 
