@@ -1,0 +1,208 @@
+"""What differs between two values of a type, and which fields a value has, as sets of fields.
+
+Both follow the schema: a scalar, an atomic list, map or struct is one field; items of other lists are told apart by their keys
+or, in a set, by their value.
+
+Upstream: structured-merge-diff/v6/typed/compare.go, tofieldset.go, helpers.go (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import orjson
+
+from extender.embedded import field_sets
+from extender.embedded.field_sets import LEAF, SELF, FieldSet
+from extender.embedded.schema.types import ListOf, MapOf, Struct, Type
+
+ABSENT: Final = object()
+"""Stands for a field that is not there; None is null."""
+
+
+@final
+class UnkeyedItemError(ValueError):
+    """An item of a list cannot be told from the others."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The fields that only the new value has, that differ, and that only the old value has. No field is in two of them."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+    @property
+    def changed(self) -> FieldSet:
+        """What the new value says and the old one did not."""
+        return field_sets.union(self.modified, self.added)
+
+
+def is_leaf(kind: Type) -> bool:
+    """True if a value of this type is one field, whatever is in it."""
+    if isinstance(kind, (Struct, MapOf)):
+        return kind.atomic
+    return not isinstance(kind, ListOf) or kind.list_type == "atomic"
+
+
+def type_below(kind: Type, name: str) -> Type | None:
+    """The type of a field of a struct or a key of a map; None if the struct has no such field."""
+    if isinstance(kind, Struct):
+        field = kind.fields.get(name)
+        return None if field is None else field.type
+    return kind.value if isinstance(kind, MapOf) else None
+
+
+def item_element(kind: ListOf, item: Any) -> str:
+    """The path element of an item of a list that is not atomic.
+
+    Raises:
+        UnkeyedItemError: the item lacks a key that has no default, or is of the wrong type; the text is upstream's.
+    """
+    if kind.list_type == "set":
+        if isinstance(item, dict):
+            raise UnkeyedItemError("associative list without keys has an element that's a map type")
+        if item is None:
+            raise UnkeyedItemError("associative list without keys has an element that's an explicit null")
+        return f"v:{orjson.dumps(item).decode()}"
+    if not isinstance(item, dict):
+        shape = "a null element" if item is None else "non-map elements"
+        raise UnkeyedItemError(f"associative list with keys may not have {shape}")
+    keys = {}
+    for name in sorted(kind.keys):
+        value = item.get(name, ABSENT)
+        if value is ABSENT:
+            value = _default(kind, name)
+        keys[name] = value
+    return f"k:{orjson.dumps(keys).decode()}"
+
+
+def _default(kind: ListOf, name: str) -> Any:
+    default = kind.item.fields[name].default if isinstance(kind.item, Struct) and name in kind.item.fields else None
+    if default is None:
+        raise UnkeyedItemError(f'associative list with keys has an element that omits key field "{name}" (and doesn\'t have default value)')
+    return default
+
+
+def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, list[Any]]:
+    """The items of a list by path element, in order; several where items cannot be told apart."""
+    result: dict[str, list[Any]] = {}
+    for item in items or ():
+        result.setdefault(item_element(kind, item), []).append(item)
+    return result
+
+
+def compare(kind: Type, old: Any, new: Any) -> Comparison:
+    """How `new` differs from `old`, two values of one type."""
+    added, modified, removed = _compare(kind, old, new)
+    return Comparison(added or LEAF, modified or LEAF, removed or LEAF)
+
+
+_Nodes = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
+_SAME: Final[_Nodes] = (None, None, None)
+_MODIFIED: Final[_Nodes] = (None, LEAF, None)
+
+
+def _compare(kind: Type, old: Any, new: Any) -> _Nodes:
+    if old is ABSENT:
+        return everything(kind, new), None, None
+    if new is ABSENT:
+        return None, None, everything(kind, old)
+    if old == new:
+        return _SAME
+    if is_leaf(kind) or not (old or new):
+        return _MODIFIED
+    if isinstance(kind, ListOf):
+        return _compare_lists(kind, old, new)
+    return _compare_maps(kind, old or {}, new or {})
+
+
+def _compare_maps(kind: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> _Nodes:
+    parts: tuple[FieldSet, FieldSet, FieldSet] = ({}, {}, {})
+    for name in {**old, **new}:
+        below = type_below(kind, name)
+        if below is not None:
+            _put(parts, f"f:{name}", _compare(below, old.get(name, ABSENT), new.get(name, ABSENT)))
+    return parts[0] or None, parts[1] or None, parts[2] or None
+
+
+def _put(parts: tuple[FieldSet, FieldSet, FieldSet], element: str, nodes: _Nodes) -> None:
+    for part, below in zip(parts, nodes, strict=True):
+        if below is not None:
+            part[element] = below
+
+
+def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] | None) -> _Nodes:
+    before, after = items_by_element(kind, old), items_by_element(kind, new)
+    parts: tuple[FieldSet, FieldSet, FieldSet] = ({}, {}, {})
+    for element in {**before, **after}:
+        olds, news = before.get(element, ()), after.get(element, ())
+        if len(olds) < 2 and len(news) < 2:
+            nodes = _compare(kind.item, olds[0] if olds else ABSENT, news[0] if news else ABSENT)
+        elif len(olds) > 1 and len(news) > 1:
+            # Items that cannot be told apart are one field together.
+            nodes = _SAME if olds == news else _MODIFIED
+        elif len(news) < 2:
+            nodes = everything(kind.item, news[0]) if news else None, None, LEAF
+        else:
+            nodes = LEAF, None, everything(kind.item, olds[0]) if olds else None
+        _put(parts, element, nodes)
+    return parts[0] or None, parts[1] or None, parts[2] or None
+
+
+def everything(kind: Type, value: Any) -> FieldSet:
+    """What stands below the path element of a value that came into being, or went: itself and all fields in it."""
+    if not value or is_leaf(kind):
+        return LEAF
+    result: FieldSet = {SELF: LEAF}
+    if isinstance(kind, Struct):
+        fields = kind.fields
+        for name, below in value.items():
+            field = fields.get(name)
+            if field is not None:
+                result[f"f:{name}"] = everything(field.type, below)
+    elif isinstance(kind, MapOf):
+        for name, below in value.items():
+            result[f"f:{name}"] = everything(kind.value, below)
+    elif isinstance(kind, ListOf):
+        for element, items in items_by_element(kind, value).items():
+            result[element] = everything(kind.item, items[0]) if len(items) == 1 else LEAF
+    return result
+
+
+def fields_of(kind: Type, value: Any) -> FieldSet:
+    """The fields that a value sets: every leaf, every item of a list and key of a map; not the named fields that only hold others."""
+    if isinstance(kind, ListOf):
+        found = {}
+        for element, items in items_by_element(kind, value).items():
+            found[element] = _fields_below(kind.item, items[0], True) if len(items) == 1 else LEAF
+        return {element: node for element, node in found.items() if node is not None}
+    found = {}
+    for name, below in (value or {}).items():
+        type_ = type_below(kind, name)
+        if type_ is not None:
+            found[f"f:{name}"] = _fields_below(type_, below, isinstance(kind, MapOf))
+    return {element: node for element, node in found.items() if node is not None}
+
+
+def _fields_below(kind: Type, value: Any, is_own: bool) -> FieldSet | None:
+    if value is None or value == {} or is_leaf(kind):
+        return LEAF
+    return field_sets.node(is_own, fields_of(kind, value))
+
+
+def with_named_fields(kind: Type | None, fields: FieldSet) -> FieldSet:
+    """The set with the named fields of structs that hold any of its members. Upstream: Set.EnsureNamedFieldsAreMembers."""
+    result = {}
+    for element, node in fields.items():
+        if element == SELF:
+            continue
+        name, is_field = element[2:], element.startswith("f:")
+        type_ = type_below(kind, name) if is_field and kind is not None else kind.item if isinstance(kind, ListOf) else None
+        is_named = is_field and isinstance(kind, Struct) and name in kind.fields
+        filled = field_sets.node(field_sets.is_member(node) or is_named, with_named_fields(type_, node))
+        if filled is not None:
+            result[element] = filled
+    return result
