@@ -142,17 +142,16 @@ class Client:
             headers["Content-Type"] = content_type
         cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
         retries = 0
-        was_doubted = False
+        is_second_identity = False
         while True:
             if self._rate_limit is not None:
                 await self._rate_limit.wait()
             try:
                 return await self._attempt(method, path, params, headers, content, timeout, cap)
             except Unauthorized:
-                if was_doubted:
+                if is_second_identity:
                     raise
-                was_doubted = True
-                self._connections.doubt()
+                is_second_identity = True
             except ApiError as error:
                 wait = _wait_before_retry(method, error)
                 if wait is None or retries == MAX_RETRIES:
@@ -196,6 +195,9 @@ class Client:
                         answer = await _read(request, response, cap)
                     finally:
                         await response.aclose()
+            except Unauthorized:
+                self._connections.doubt(identity)
+                raise
             except TimeoutError as error:
                 raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
             except TRANSPORT_ERRORS as error:
@@ -208,7 +210,7 @@ class Client:
         """An answer whose lines can be read, and what is to be closed after them."""
         request = f"GET {path}"
         headers = self._headers(JSON, compressed=False)
-        was_doubted = False
+        is_second_identity = False
         while True:
             async with AsyncExitStack() as stack:
                 transport, identity = await stack.enter_async_context(self._connections.lend())
@@ -225,10 +227,11 @@ class Client:
                 if error is None:
                     _check_content_type(request, response, JSON)
                     return stack.pop_all(), response
-            if was_doubted or not isinstance(error, Unauthorized):
+                if isinstance(error, Unauthorized):
+                    self._connections.doubt(identity)
+            if is_second_identity or not isinstance(error, Unauthorized):
                 raise error
-            was_doubted = True
-            self._connections.doubt()
+            is_second_identity = True
 
     async def _send(
         self,

@@ -78,9 +78,9 @@ class Connections:
                 self._retired.remove(pool)
                 await pool.transport.aclose()
 
-    def doubt(self) -> None:
-        """The server refused us: credentials and certificates are read again before the next request."""
-        self._target.credentials.doubt()
+    def doubt(self, refused: Identity) -> None:
+        """The server refused this identity: credentials and certificates are read again before the next request."""
+        self._target.credentials.doubt(refused)
         self._read_at = float("-inf")
 
     async def aclose(self) -> None:

@@ -45,8 +45,8 @@ class Credentials(ABC):
         """
 
     @abstractmethod
-    def doubt(self) -> None:
-        """The server refused us: what was remembered is read again at the next call."""
+    def doubt(self, refused: Identity) -> None:
+        """The server refused this identity: if it is the one that is remembered, it is read again at the next call."""
 
 
 @final
@@ -60,7 +60,7 @@ class Fixed(Credentials):
         """The same as ever."""
         return Identity(self.authorization)
 
-    def doubt(self) -> None:
+    def doubt(self, refused: Identity) -> None:
         """Changes nothing."""
 
 
@@ -71,7 +71,7 @@ def nobody() -> Credentials:
 
 def token(text: str) -> Credentials:
     """A bearer token that does not change."""
-    return Fixed(_bearer(text, "the token"))
+    return Fixed(bearer(text, "the token"))
 
 
 def basic_auth(user: str, password: str) -> Credentials:
@@ -103,9 +103,10 @@ class TokenFile(Credentials):
             self._due = now + REREAD_SECONDS
         return self._identity
 
-    def doubt(self) -> None:
-        """The file is read again at the next call."""
-        self._due = 0.0
+    def doubt(self, refused: Identity) -> None:
+        """The file is read again at the next call, unless it has been since."""
+        if self._identity is refused:
+            self._due = 0.0
 
     def _read(self) -> str:
         try:
@@ -113,13 +114,21 @@ class TokenFile(Credentials):
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise CredentialsError(f"token file {self._path} can not be read ({reason}): check that it is mounted") from error
-        return _bearer(text, f"the token in {self._path}")
+        return bearer(text, f"the token in {self._path}")
 
     def __repr__(self) -> str:
         return f"TokenFile({str(self._path)!r})"
 
 
-def _bearer(text: str, what: str) -> str:
+def bearer(text: str, what: str) -> str:
+    """The Authorization header for a token.
+
+    Arguments:
+        what: the token, in an error; its text is never quoted.
+
+    Raises:
+        CredentialsError: when no header can hold it.
+    """
     stripped = text.strip()
     if not stripped:
         raise CredentialsError(f"{what} is empty")
