@@ -246,6 +246,11 @@ class Cache:
         """True between `assume_pod` and its confirmation or withdrawal."""
         return pod.uid in self._assumed
 
+    def node(self, name: str) -> Node | None:
+        """The node; None if there is none, though pods may be said to be on it."""
+        entry = self._nodes.get(name)
+        return entry.node if entry is not None else None
+
     def pod(self, uid: str) -> Pod | None:
         """The pod on a node with this UID."""
         return self._pods.get(uid)

@@ -36,6 +36,7 @@ from extender.framework.events import (
     QueueingHint,
     QueueingHintFn,
     on,
+    queue_if,
 )
 from extender.framework.interface import (
     MAX_NODE_SCORE,
@@ -64,6 +65,7 @@ from extender.framework.interface import (
 from extender.framework.normalizing import default_normalize_score
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.pod_memo import PodMemo
+from extender.framework.polling import DEADLINE_EXCEEDED, poll
 from extender.framework.status import (
     SKIP,
     SUCCESS,
@@ -89,6 +91,7 @@ from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
 __all__ = [
     "ALL_EVENTS",
     "CLAIM_FINALIZER",
+    "DEADLINE_EXCEEDED",
     "MAX_NODE_SCORE",
     "SKIP",
     "SUCCESS",
@@ -162,8 +165,9 @@ __all__ = [
     "error",
     "first_of",
     "fit_error_message",
-    "framework as fwk",
     "on",
+    "poll",
+    "queue_if",
     "reference_to",
     "reject",
     "unresolvable",

@@ -144,6 +144,11 @@ def always_queue(pod: Pod, old: object, new: object) -> QueueingHint:
     return QueueingHint.QUEUE
 
 
+def queue_if(may_help: bool) -> QueueingHint:
+    """A hint's answer, from a yes or no."""
+    return QueueingHint.QUEUE if may_help else QueueingHint.QUEUE_SKIP
+
+
 def on(resource: EventResource, action: ActionType, hint: QueueingHintFn | None = None) -> ClusterEventWithHint:
     """A registration, as `events_to_register` lists them."""
     return ClusterEventWithHint(ClusterEvent(resource, action), hint)

@@ -15,5 +15,13 @@ class DefaultBinder(fwk.BindPlugin):
     """
 
     async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Error while no API client is connected: saying Success would claim a binding that does not exist."""
-        return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")
+        """Success once the pod is bound to the node; Error with the API server's words, or when there is none: saying Success then would
+        claim a binding that does not exist."""
+        dispatcher = self._handle.dispatcher if self._handle is not None else None
+        if dispatcher is None:
+            return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")
+        try:
+            await dispatcher.perform(fwk.BindPod.of(pod, node))
+        except fwk.CallError as exc:
+            return fwk.error(str(exc))
+        return fwk.SUCCESS

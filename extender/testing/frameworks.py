@@ -1,8 +1,9 @@
 """A framework of just the plugins that a test is about, without a configuration."""
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 from extender import framework as fwk
 from extender.plugins.priority_sort import PrioritySort
@@ -14,18 +15,22 @@ P = TypeVar("P", bound=fwk.Plugin)
 
 
 def make_framework(
-    *plugins: fwk.Plugin | type[fwk.Plugin],
+    *plugins: fwk.Plugin | Callable[[Any, fwk.Handle], fwk.Plugin],
     weights: Mapping[str, int] | None = None,
     seed: int = 0,
     percentage_of_nodes_to_score: int | None = None,
     extenders: Sequence[fwk.PreemptionExtender] = (),
+    dispatcher: fwk.Dispatcher | None = None,
+    live: fwk.LiveCluster | None = None,
+    now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
 ) -> Framework:
     """A profile with these plugins in this order, each at every extension point that it implements.
 
     Arguments:
-        plugins: a class is made with the framework as its handle and without arguments; an object is taken as it is.
+        plugins: a class (or what makes one) is called with no arguments and the framework as its handle; an object is taken as it is.
         weights: by name of the Score plugin; 1 for those that are not in it.
         seed: of the framework's chance.
+        dispatcher, live: for plugins that write; see `extender.testing.writes`.
     """
     weight_of = weights or {}
 
@@ -67,4 +72,7 @@ def make_framework(
         random.Random(seed),
         percentage_of_nodes_to_score=percentage_of_nodes_to_score,
         extenders=extenders,
+        dispatcher=dispatcher,
+        live=live,
+        now=now,
     )

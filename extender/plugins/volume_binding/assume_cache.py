@@ -7,13 +7,16 @@ Upstream: pkg/scheduler/util/assumecache/assume_cache.go; framework/plugins/volu
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Generic, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 from extender.objects.field_errors import quoted
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
+
+CLAIM_KIND: Final = "v1.PersistentVolumeClaim"
+VOLUME_KIND: Final = "v1.PersistentVolume"
 
 
 class AssumeError(Exception):
@@ -34,7 +37,7 @@ class AssumeCache(Generic[K, T]):
         """The object as assumed, else as the API server has it; None if it has none."""
         known = table.get(key)
         assumed = self._assumed.get(key)
-        return known if known is None or assumed is None or _version(known) > _version(assumed) else assumed
+        return known if known is None or assumed is None or version(known) > version(assumed) else assumed
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
         """Some of the table's objects, each as assumed if it is."""
@@ -53,10 +56,10 @@ class AssumeCache(Generic[K, T]):
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
         if latest is None:
-            raise AssumeError(f"could not find {self._kind} {quoted(name)}")
-        if _version(changed) < _version(latest):
+            raise AssumeError(not_found(self._kind, name))
+        if version(changed) < version(latest):
             raise AssumeError(
-                f"{self._kind} {quoted(name)} is out of sync (stored: {_version(latest)}, assume: {_version(changed)})"
+                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest)}, assume: {version(changed)})"
             )
         self._drop_spent(table)
         self._assumed[key] = changed
@@ -74,7 +77,12 @@ class AssumeCache(Generic[K, T]):
             del self._assumed[key]
 
 
-def _version(item: PersistentVolume | PersistentVolumeClaim) -> int:
+def not_found(kind: str, name: str) -> str:
+    """The assume cache's words."""
+    return f"could not find {kind} {quoted(name)}"
+
+
+def version(item: PersistentVolume | PersistentVolumeClaim) -> int:
     """metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
     text = item.metadata.resource_version
     return int(text) if text.isascii() and text.isdigit() else 0

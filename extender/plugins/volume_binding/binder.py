@@ -198,6 +198,11 @@ class AssumedVolumes:
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """True when all claims of the pod were bound already."""
+        return not self.volumes and not self.claims
+
 
 def assume_pod_volumes(
     storage: Storage, bindings: Iterable[Binding], provisions: Iterable[PersistentVolumeClaim], node: str

@@ -1,5 +1,6 @@
 """VolumeBinding: every claim of a pod needs a volume that the pod's node can reach."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -9,8 +10,10 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.objects.cluster import Key
+from extender.objects.field_errors import quoted
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.plugins.volume_binding.assume_cache import AssumeCache, AssumeError
+from extender.plugins.volume_binding import hints
+from extender.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError
 from extender.plugins.volume_binding.binder import (
     AssumedVolumes,
     PodVolumes,
@@ -18,6 +21,7 @@ from extender.plugins.volume_binding.binder import (
     find_pod_volumes,
     restore_pod_volumes,
 )
+from extender.plugins.volume_binding.binding import BindingError, bind_pod_volumes
 from extender.plugins.volume_binding.pod_claims import BindingModeError, PodClaims, Storage, claims_of, has_claims, why_unusable
 from extender.snapshot.axes import Int64s
 
@@ -41,11 +45,12 @@ ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 
 
 @final
-class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin):
+class VolumeBinding(
+    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin
+):
     """Refuses nodes that do not reach a volume of the pod, or on which a claim that waits for a node would get none.
 
-    Once a node is chosen, the volumes that were found are kept for the pod. Reserve only assumes; the writes
-    that make it true belong to PreBind, which needs an API server and is not in here.
+    Once a node is chosen, the volumes that were found are kept for the pod: Reserve only assumes, PreBind makes it true.
 
     Upstream: framework/plugins/volumebinding/volume_binding.go (v1.36.2).
     """
@@ -59,10 +64,16 @@ class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, f
             ConfigErrors: they are not valid.
         """
         super().__init__(arguments, handle)
-        check_args(arguments if arguments is not None else VolumeBindingArgs())
+        args = arguments if arguments is not None else VolumeBindingArgs()
+        check_args(args)
+        self._bind_timeout = float(args.bind_timeout_seconds)
         # The assume cache of this plugin; see assume_cache.py.
-        self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache("v1.PersistentVolumeClaim")
-        self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+        self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
+        self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """See `hints.events`."""
+        return hints.events()
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without claims; unresolvable when one cannot be used, or should have been bound before the pod came."""
@@ -110,8 +121,32 @@ class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, f
         state.write(ASSUMED, assumed)
         return fwk.SUCCESS
 
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
+        """Skip when all claims of the pod are bound."""
+        assumed = state.find(ASSUMED)
+        if assumed is None:
+            return fwk.PreFlight(_nothing_reserved(node))
+        return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
+
+    async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Write what was reserved, and wait until the volumes are bound. Error when they will not be; then the pod is scheduled anew."""
+        assumed = state.find(ASSUMED)
+        if assumed is None:
+            return _nothing_reserved(node)
+        if assumed.is_empty:
+            return fwk.SUCCESS
+        try:
+            await bind_pod_volumes(state.read(_STATE).storage, assumed, pod, node, self.handle, self._bind_timeout)
+        except (fwk.CallError, BindingError) as exc:
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         """Let go of them."""
         known, assumed = state.find(_STATE), state.find(ASSUMED)
         if known is not None and assumed is not None:
             restore_pod_volumes(known.storage, assumed)
+
+
+def _nothing_reserved(node: str) -> fwk.Status:
+    return fwk.error(f"no pod volumes found for node {quoted(node)}")

@@ -11,12 +11,21 @@ from typing import final
 import numpy as np
 
 from extender.objects.claims import requested_storage
+from extender.objects.csi_nodes import attach_profile
 from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
 from extender.objects.field_errors import quoted
 from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
+from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of
 from extender.objects.quantity import QuantityError, value_of
-from extender.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass, TopologySelectorTerm
+from extender.objects.storage import (
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorTerm,
+)
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Mask
 from extender.snapshot.matching import label_selector_mask, node_selector_mask, requirement_mask
@@ -60,6 +69,24 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
         return None
     terms = node_selector_of(affinity.required).terms
     return ParsedNodeSelector(tuple(replace(term, fields=()) if term.fields else term for term in terms))
+
+
+def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None) -> str | None:
+    """Why one node does not reach a bound volume, None if it does; as `reach_of_bound`, for who waits for one volume on one node.
+
+    Raises:
+        TranslationError: the node wants the volume as a CSI one, which it cannot be.
+    """
+    plugin = in_tree_plugin(volume)
+    if plugin is not None and plugin.is_migrated and csi_node is not None and plugin.name in attach_profile(csi_node).migrated_plugins:
+        try:
+            volume = translated(volume, plugin)
+        except TranslationError as exc:
+            raise TranslationError(f"could not translate pv: {exc}") from exc
+    selector = affinity_of(volume)
+    if selector is None or selector.matches(node):
+        return None
+    return selector.error or "no matching NodeSelectorTerms"
 
 
 def affinity_mask(snapshot: Snapshot, selector: ParsedNodeSelector | None) -> Mask:

@@ -1,0 +1,211 @@
+"""A dispatcher without an API server: what plugins write is noted down, and done to the objects of a Cache as an API server would do it.
+
+    writes = RecordedWrites(cache)
+    framework = make_framework(VolumeBinding, dispatcher=writes, live=cache)
+    ...
+    assert writes.calls == [PatchPersistentVolume(...)]
+
+It knows one object of a name, versions, and the refusals that plugins have to reckon with. What was written shows in the Cache at once, or
+when `deliver()` is called, as if the watch were late.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, final
+
+from extender.cache import Cache
+from extender.framework import (
+    ApiCall,
+    BindPod,
+    CallConflict,
+    CallError,
+    CallNotFound,
+    DeallocateResourceClaim,
+    PatchPersistentVolume,
+    PatchPersistentVolumeClaim,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnreserveResourceClaim,
+)
+from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.objects.cluster import Key
+from extender.objects.decoding import replaced
+from extender.objects.devices import ResourceClaim, ResourceClaimStatus
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+T = TypeVar("T")
+W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
+
+MOST_CONSUMERS = 256
+"""Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class _Failure:
+    kind: type[ApiCall[Any]]
+    error: CallError
+    after: int
+
+
+@final
+class RecordedWrites:
+    """Performs calls on the objects of a cache.
+
+    Arguments:
+        late: what is written shows in the cache only after `deliver()`.
+    """
+
+    def __init__(self, cache: Cache, *, late: bool = False) -> None:
+        self.calls: list[ApiCall[Any]] = []
+        """All that was asked for, refused or not, in order."""
+        self.bound: dict[str, str] = {}
+        """Pod UID -> node."""
+        self._objects = cache.objects
+        self._late = late
+        self._written: dict[tuple[str, object], Callable[[], None]] = {}
+        self._volumes: dict[str, PersistentVolume] = {}
+        self._volume_claims: dict[Key, PersistentVolumeClaim] = {}
+        self._resource_claims: dict[Key, ResourceClaim] = {}
+        self._failures: list[_Failure] = []
+        self._last_version = 1000
+
+    def fail(self, kind: type[ApiCall[Any]], error: CallError, *, after: int = 0) -> None:
+        """One call of a kind ends with this error, and does nothing: the next one, or a later one."""
+        self._failures.append(_Failure(kind, error, after))
+
+    def deliver(self) -> None:
+        """The cache learns what was written."""
+        for show in self._written.values():
+            show()
+        self._written.clear()
+        self._volumes.clear()
+        self._volume_claims.clear()
+        self._resource_claims.clear()
+
+    async def perform(self, call: ApiCall[T]) -> T:
+        """Done at once, though others get a turn before.
+
+        Raises:
+            CallError: scripted, or as an API server would refuse.
+        """
+        await asyncio.sleep(0)
+        result: T = self._perform(call)
+        return result
+
+    def submit(self, call: ApiCall[Any]) -> "asyncio.Future[None]":
+        """Done at once."""
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        try:
+            self._perform(call)
+        except CallError:
+            return done  # who submits does not care
+        return done
+
+    def _perform(self, call: ApiCall[Any]) -> Any:
+        self.calls.append(call)
+        for failure in [failure for failure in self._failures if isinstance(call, failure.kind)]:
+            if failure.after == 0:
+                self._failures.remove(failure)
+                raise failure.error
+            failure.after -= 1
+        match call:
+            case BindPod():
+                if self.bound.setdefault(call.uid, call.node) != call.node:
+                    text = f'pod {call.name} is already assigned to node "{self.bound[call.uid]}"'
+                    raise CallConflict(f'Operation cannot be fulfilled on pods/binding "{call.name}": {text}')
+                return None
+            case PatchPersistentVolume():
+                return self._patch_volume(call)
+            case PatchPersistentVolumeClaim():
+                return self._patch_volume_claim(call)
+            case ReadResourceClaim():
+                return self._claim((call.namespace, call.name))
+            case ProtectResourceClaim() | ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
+                return self._change_claim(call)
+        return None
+
+    def _patch_volume(self, call: PatchPersistentVolume) -> PersistentVolume:
+        known = self._volumes.get(call.name) or self._objects.pvs.get(call.name)
+        if known is None:
+            raise CallNotFound(f'persistentvolumes "{call.name}" not found')
+        _check_version("persistentvolumes", known, call.resource_version)
+        annotations = {**known.metadata.annotations, **({BOUND_BY_CONTROLLER_ANNOTATION: "yes"} if call.bound_by_controller else {})}
+        new = replaced(
+            known, metadata=replaced(known.metadata, annotations=annotations), spec=replaced(known.spec, claim_ref=call.claim)
+        )
+        new = self._versioned(new)
+        self._volumes[call.name] = new
+        self._show(("pv", call.name), lambda: self._objects.pvs.__setitem__(call.name, new))
+        return new
+
+    def _patch_volume_claim(self, call: PatchPersistentVolumeClaim) -> PersistentVolumeClaim:
+        key = (call.namespace, call.name)
+        known = self._volume_claims.get(key) or self._objects.pvcs.get(key)
+        if known is None:
+            raise CallNotFound(f'persistentvolumeclaims "{call.name}" not found')
+        _check_version("persistentvolumeclaims", known, call.resource_version)
+        annotations = {**known.metadata.annotations, SELECTED_NODE_ANNOTATION: call.selected_node}
+        new = self._versioned(replaced(known, metadata=replaced(known.metadata, annotations=annotations)))
+        self._volume_claims[key] = new
+        self._show(("pvc", key), lambda: self._objects.pvcs.__setitem__(key, new))
+        return new
+
+    def _claim(self, key: Key) -> ResourceClaim:
+        known = self._resource_claims.get(key) or self._objects.resource_claims.get(key)
+        if known is None:
+            raise CallNotFound(f'resourceclaims.resource.k8s.io "{key[1]}" not found')
+        return known
+
+    def _change_claim(
+        self, call: ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
+    ) -> ResourceClaim:
+        key = (call.namespace, call.name)
+        known = self._claim(key)
+        if not isinstance(call, UnreserveResourceClaim):
+            _check_version("resourceclaims.resource.k8s.io", known, call.resource_version)
+        status = known.status
+        match call:
+            case ProtectResourceClaim():
+                finalizers = (*known.metadata.finalizers, "resource.kubernetes.io/delete-protection")
+                known = replaced(known, metadata=replaced(known.metadata, finalizers=tuple(dict.fromkeys(finalizers))))
+            case ReserveResourceClaim():
+                reserved_for = [*(one for one in status.reserved_for if one.uid != call.consumer.uid), call.consumer]
+                if len(reserved_for) > MOST_CONSUMERS:
+                    raise CallError(
+                        f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: {len(reserved_for)}: '
+                        f"must have at most {MOST_CONSUMERS} items"
+                    )
+                allocation = call.allocation or status.allocation
+                if allocation is not None and call.allocation_timestamp is not None:
+                    allocation = replaced(allocation, allocation_timestamp=call.allocation_timestamp)
+                known = replaced(known, status=replaced(status, allocation=allocation, reserved_for=reserved_for))
+            case UnreserveResourceClaim():
+                left = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
+                known = replaced(known, status=replaced(status, reserved_for=left))
+            case DeallocateResourceClaim():
+                known = replaced(known, status=ResourceClaimStatus())
+        new = self._versioned(known)
+        self._resource_claims[key] = new
+        self._show(("claim", key), lambda: self._objects.resource_claims.__setitem__(key, new))
+        return new
+
+    def _versioned(self, known: W) -> W:
+        self._last_version += 1
+        return replaced(known, metadata=replaced(known.metadata, resource_version=str(self._last_version)))
+
+    def _show(self, what: tuple[str, object], show: Callable[[], None]) -> None:
+        self._written[what] = show
+        if not self._late:
+            self.deliver()
+
+
+def _check_version(resource: str, known: W, version: str) -> None:
+    if version not in ("", known.metadata.resource_version):
+        raise CallConflict(
+            f'Operation cannot be fulfilled on {resource} "{known.metadata.name}": '
+            "the object has been modified; please apply your changes to the latest version and try again"
+        )
