@@ -37,6 +37,18 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
     return None
 
 
+def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether a `persistentVolumeClaim` volume of the pod names the claim."""
+    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
+    names = (source.claim_name for source in sources if source is not None)
+    return pod.namespace == claim_namespace(claim) and claim.metadata.name in names
+
+
+def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume of the pod uses the claim, be it named or made for a generic ephemeral volume."""
+    return pod.namespace == claim_namespace(claim) and any(claim_name(pod, volume) == claim.metadata.name for volume in pod.spec.volumes)
+
+
 def claim_namespace(claim: PersistentVolumeClaim) -> str:
     """metadata.namespace; a missing one is `default`."""
     return claim.metadata.namespace or "default"

@@ -3,6 +3,7 @@
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (v1.36.2).
 """
 
+from collections.abc import Sequence
 from typing import Any, final
 
 from extender import framework as fwk
@@ -22,6 +23,10 @@ class DefaultPreemption(fwk.PostFilterPlugin):
         check_args(args)
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A victim is gone. What that is worth, the plugins say whose refusal led to the preemption."""
+        return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         """Nominates the node where the least is lost. The whole outcome is left in `state` under `preemption.OUTCOME`."""

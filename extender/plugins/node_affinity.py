@@ -1,5 +1,6 @@
 """NodeAffinity: nodes that a pod asks for by label or name, and those that the profile asks for on behalf of all pods."""
 
+from collections.abc import Sequence
 from typing import Final, final
 
 import numpy as np
@@ -10,7 +11,7 @@ from extender.config.plugin_args import NodeAffinityArgs
 from extender.objects.field_errors import aggregate
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector
-from extender.objects.node_selectors import NAME_FIELD, PreferredTerms, node_selector_of, preferred_terms
+from extender.objects.node_selectors import NAME_FIELD, PreferredTerms, node_selector_of, preferred_terms, required_node_affinity
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, term_mask
@@ -46,6 +47,16 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
             raise SelectorError(aggregate(faults))
         self._added_selector = node_selector_of(added.required) if added.required is not None else None
         self._added_terms = preferred_terms(added.preferred) if added.preferred else None
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A node has the labels now that the pod and the profile ask for."""
+        return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL, self._after_node_change)]
+
+    def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+        """Raises SelectorError where a faulty term may be what keeps the pod from the node."""
+        if self._added_selector is not None and not self._added_selector.matches(new):
+            return fwk.QueueingHint.QUEUE_SKIP
+        return fwk.queue_if(_demands_met(pod, new) and (old is None or not _demands_met(pod, old)))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods that ask for nothing; narrows to the nodes named by a pod whose every term names some."""
@@ -128,3 +139,11 @@ def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
             return None
         names |= frozenset.intersection(*named)
     return names
+
+
+def _demands_met(pod: fwk.Pod, node: fwk.Node) -> bool:
+    required = required_node_affinity(pod)
+    error = required.error(node)
+    if error is not None:
+        raise SelectorError(error)
+    return required.matches(node)

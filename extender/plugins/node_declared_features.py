@@ -1,6 +1,6 @@
 """NodeDeclaredFeatures: pods that use what only some kubelets can do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, final
 
@@ -25,6 +25,13 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
 
     looks_at_pods = False
     looks_only_at_node = True
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A node declares other features, or the pod needs others."""
+        return [
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE, _after_node_change),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, _after_pod_update),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods that need no feature."""
@@ -64,3 +71,11 @@ _FEATURES: Final[Mapping[str, Callable[[Pod], bool]]] = MappingProxyType(
         "UserNamespacesHostNetworkSupport": _has_user_namespace_on_host_network,
     }
 )
+
+
+def _after_node_change(pod: Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+    return fwk.queue_if(old is None or old.status.declared_features != new.status.declared_features)
+
+
+def _after_pod_update(pod: Pod, old: Pod, new: Pod) -> fwk.QueueingHint:
+    return fwk.queue_if(new.uid == pod.uid and required_features(old) != required_features(new))

@@ -1,5 +1,6 @@
 """NodeName: pods that ask for one node by its name."""
 
+from collections.abc import Sequence
 from typing import Final, final
 
 import numpy as np
@@ -18,6 +19,10 @@ class NodeName(fwk.FilterPlugin):
 
     looks_at_pods = False
     looks_only_at_node = True
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A node came; it may be the one."""
+        return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Every other node is refused for good."""

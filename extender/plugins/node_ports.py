@@ -24,6 +24,13 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin):
 
     looks_only_at_node = True
 
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A pod that held one of the ports is gone, or a node came. The ports of a pod never change."""
+        return [
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, _after_pod_deletion),
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
+        ]
+
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without host ports."""
         wanted = host_ports(pod)
@@ -55,3 +62,9 @@ def in_the_way(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozense
 def _collide(wanted: Set[str], used: str) -> bool:
     """Whether one of the wanted addresses cannot be had beside the used one."""
     return used == ANY_ADDRESS or used in wanted or ANY_ADDRESS in wanted
+
+
+def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
+    if not old.spec.node_name and not old.status.nominated_node_name:
+        return fwk.QueueingHint.QUEUE_SKIP
+    return fwk.queue_if(bool(in_the_way(host_ports(pod), host_ports(old))))

@@ -1,5 +1,6 @@
 """NodeUnschedulable: cordoned nodes."""
 
+from collections.abc import Sequence
 from typing import Final, final
 
 from extender import framework as fwk
@@ -22,8 +23,28 @@ class NodeUnschedulable(fwk.FilterPlugin):
     looks_at_pods = False
     looks_only_at_node = True
 
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A node is open to pods now, or the pod tolerates closed ones."""
+        return [
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, _after_toleration_change),
+        ]
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Cordoned nodes are refused for good."""
-        if any(tolerates(toleration, UNSCHEDULABLE_TAINT) for toleration in pod.spec.tolerations):
+        if _tolerates_cordons(pod):
             return fwk.accept(len(rows))
         return fwk.reject(rows.unschedulable, REASON, unresolvable=True)
+
+
+def _tolerates_cordons(pod: fwk.Pod) -> bool:
+    return any(tolerates(toleration, UNSCHEDULABLE_TAINT) for toleration in pod.spec.tolerations)
+
+
+def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+    return fwk.queue_if(not new.spec.unschedulable and (old is None or old.spec.unschedulable))
+
+
+def _after_toleration_change(pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
+    # What it tolerated before need not be asked: then this plugin would not have refused it.
+    return fwk.queue_if(new.uid == pod.uid and _tolerates_cordons(new))

@@ -1,5 +1,6 @@
 """SchedulingGates: pods that somebody holds back on purpose."""
 
+from collections.abc import Sequence
 from typing import final
 
 from extender import framework as fwk
@@ -11,6 +12,11 @@ class SchedulingGates(fwk.PreEnqueuePlugin):
 
     Upstream: framework/plugins/schedulinggates/scheduling_gates.go (v1.36.2).
     """
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """The pod itself lost its last gate."""
+        gates_gone = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        return [fwk.on(fwk.EventResource.POD, gates_gone, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid))]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Names the gates that are left."""

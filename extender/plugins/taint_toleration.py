@@ -25,6 +25,14 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     looks_at_pods = False
     looks_only_at_node = True
 
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """The pod tolerates a node's taints that it did not tolerate before, because the node changed or the pod did."""
+        return [
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
+            # A pod can only be given more tolerations.
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid)),
+        ]
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refused for good: removing pods removes no taint."""
         tolerations = pod.spec.tolerations
@@ -55,3 +63,11 @@ def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], in
     """(T,) an answer for every list of taints in the cluster, by its code: there are many nodes, but few such lists."""
     nodes = snapshot.nodes
     return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)
+
+
+def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+    return fwk.queue_if(_is_tolerated(pod, new) and (old is None or not _is_tolerated(pod, old)))
+
+
+def _is_tolerated(pod: fwk.Pod, node: fwk.Node) -> bool:
+    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations) is None

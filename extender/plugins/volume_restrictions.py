@@ -1,14 +1,15 @@
 """VolumeRestrictions: disks that one node attaches only once, and claims that only one pod in the cluster may use."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
-from extender.objects.claims import READ_WRITE_ONCE_POD, claim_not_found
+from extender.objects.claims import READ_WRITE_ONCE_POD, claim_not_found, names_claim
 from extender.objects.pod import Volume
+from extender.objects.storage import PersistentVolumeClaim
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
 from extender.snapshot.volume_index import VolumeIndex
@@ -44,6 +45,14 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin):
 
     Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).
     """
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A pod that had the pod's disk or claim is gone, a node came, or a missing claim did. The volumes of a pod never change."""
+        return [
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, _after_pod_deletion),
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, fwk.ActionType.ADD, _after_claim_addition),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without such disks whose ReadWriteOncePod claims are free; unresolvable when a claim does not exist."""
@@ -82,10 +91,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin):
             return np.zeros(len(rows), np.bool_)
 
         def is_in_the_way(used: PodSymbol) -> int:
-            if not isinstance(used, VolumeClass):
-                return 0
-            theirs = disks_used(used.disks())
-            return any(disk in theirs and not (is_only_read and theirs[disk]) for disk, is_only_read in wanted.disks)
+            return isinstance(used, VolumeClass) and _conflict(wanted.disks, disks_used(used.disks()))
 
         among = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks
         in_the_way = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), is_in_the_way, among)
@@ -123,6 +129,11 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
     return disks
 
 
+def _conflict(wanted: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:
+    """Whether a wanted disk is in use, and not only to be read on both sides."""
+    return any(disk in used and not (is_only_read and used[disk]) for disk, is_only_read in wanted)
+
+
 def _is_restricted(volume: Volume) -> bool:
     sources = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
     return any(source is not None for source in sources)
@@ -151,3 +162,21 @@ def _is_in_use(snapshot: fwk.Snapshot, namespace: str, claim: str) -> bool:
         if isinstance(used, VolumeClass) and used.namespace == namespace and bool((is_somewhere & (codes == code)).any()):
             return True
     return False
+
+
+def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
+    if old.namespace != pod.namespace:
+        return fwk.QueueingHint.QUEUE_SKIP
+    # Whether a shared claim is a ReadWriteOncePod one is not looked up: it is not worth the time.
+    return fwk.queue_if(
+        _conflict(disks_used(pod.spec.volumes).items(), disks_used(old.spec.volumes)) or not _claims(pod).isdisjoint(_claims(old))
+    )
+
+
+def _claims(pod: fwk.Pod) -> frozenset[str]:
+    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
+    return frozenset(source.claim_name for source in sources if source is not None)
+
+
+def _after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
+    return fwk.queue_if(names_claim(pod, new))

@@ -1,5 +1,6 @@
 """VolumeZone: volumes that say by their labels which zones and regions they can be reached from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -11,13 +12,14 @@ from extender.objects.claims import (
     claim_class,
     claim_not_found,
     class_not_found,
+    names_claim,
     volume_not_found,
 )
 from extender.objects.csi_translation import MULTI_ZONE_DELIMITER
 from extender.objects.field_errors import quoted
 from extender.objects.label_selectors import Operator, Requirement
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
-from extender.objects.storage import PersistentVolume
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.snapshot.axes import Mask
 from extender.snapshot.matching import requirement_mask
 from extender.snapshot.symbols import ABSENT
@@ -50,6 +52,16 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin):
     """
 
     looks_at_pods = False
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A class, a claim or a volume that was missed is there, or nodes or volumes are in other zones now."""
+        add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
+        return [
+            fwk.on(fwk.EventResource.STORAGE_CLASS, add, _after_class_addition),
+            fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add | update, _after_claim_change),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME, add | update, _after_volume_change),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods whose volumes say nothing; unresolvable when a claim, its class or its volume is missing or not yet bound."""
@@ -144,3 +156,19 @@ def _refused(topologies: list[Topology], snapshot: fwk.Snapshot) -> Mask:
 
 def _in_values(snapshot: fwk.Snapshot, key: str, topology: Topology) -> Mask:
     return requirement_mask(snapshot, Requirement(key, Operator.IN, topology.values))
+
+
+def _after_class_addition(pod: fwk.Pod, old: None, new: StorageClass) -> fwk.QueueingHint:
+    return fwk.queue_if(new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
+
+
+def _after_claim_change(pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
+    return fwk.queue_if(names_claim(pod, new))
+
+
+def _after_volume_change(pod: fwk.Pod, old: PersistentVolume | None, new: PersistentVolume) -> fwk.QueueingHint:
+    return fwk.queue_if(old is None or _zones(old) != _zones(new))
+
+
+def _zones(volume: PersistentVolume) -> list[tuple[str, frozenset[str]]]:
+    return [(topology.key, frozenset(topology.values)) for topology in volume_topologies(volume)]

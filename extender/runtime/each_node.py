@@ -1,6 +1,7 @@
 """Plugins that look at one node at a time, wrapped so that the framework sees rows."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -17,6 +18,10 @@ class EachNodeFilter(fwk.FilterPlugin):
     def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
         super().__init__()
         self._plugin = plugin
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """The plugin's."""
+        return self._plugin.events_to_register()
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """The plugin's answers, row by row."""

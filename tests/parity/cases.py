@@ -15,6 +15,15 @@ def component_cases(name: str) -> list[dict[str, Any]]:
     return list(_lines(FOLDER / f"{name}.jsonl.gz"))
 
 
+def component_document(name: str) -> dict[str, Any] | None:
+    """A corpus that is one document, such as `registered-events`; None where a folder of other cases lacks it."""
+    path = FOLDER / f"{name}.json"
+    if "PARITY_CASES" in os.environ and not path.exists():
+        return None
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
 def decision_cases(family: str) -> list[dict[str, Any]]:
     """All `{"scenario", "expected"}` cases of one family of scheduling decisions, such as `taints`."""
     return list(_lines(FOLDER / f"{family}.jsonl.gz"))

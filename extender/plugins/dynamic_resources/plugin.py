@@ -20,6 +20,7 @@ from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
+from extender.plugins.dynamic_resources.hints import ClaimHints
 from extender.plugins.dynamic_resources.pod_claims import ClaimError, claims_of, has_failed_binding, identity, is_held_by_others
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.results import NOT_SHARED_YET, score
@@ -87,6 +88,11 @@ class DynamicResources(
         self._pending: dict[str, ResourceClaim] = {}
         self._slices = Slices()
         self._matches = Matches()
+        self._hints = ClaimHints(lambda: self.handle.snapshot.objects.resource_claims)
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """See `ClaimHints.events`."""
+        return self._hints.events()
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Pods wait until their claims are there."""

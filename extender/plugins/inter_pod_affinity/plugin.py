@@ -5,7 +5,7 @@ from typing import Any, Final, final
 
 from extender import framework as fwk
 from extender.config.plugin_args import InterPodAffinityArgs
-from extender.plugins.inter_pod_affinity import filtering, scoring
+from extender.plugins.inter_pod_affinity import filtering, hints, scoring
 from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, Said
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, KnownNamespaces, PodTerms, WeightedTerm, terms_of
 from extender.snapshot.axes import Int64s
@@ -30,6 +30,15 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
         self._namespaces = KnownNamespaces()
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """Pods on nodes come, go, or have other labels; so do nodes."""
+        add = fwk.ActionType.ADD
+        pods = add | fwk.ActionType.UPDATE_POD_LABEL | fwk.ActionType.DELETE
+        return [
+            fwk.on(fwk.EventResource.POD, pods, hints.after_pod_change),
+            fwk.on(fwk.EventResource.NODE, add | fwk.ActionType.UPDATE_NODE_LABEL, hints.after_node_change),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods that demand nothing and of which nothing is demanded; refused for good if a term cannot be read."""

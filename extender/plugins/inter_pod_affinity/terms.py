@@ -3,7 +3,7 @@
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeVar, final
@@ -15,7 +15,6 @@ from extender.objects.workloads import Namespace
 from extender.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 
 T = TypeVar("T")
-W = TypeVar("W")
 
 _COMPILED_KEPT: Final = 1024
 _NAMESPACE_SELECTORS_KEPT: Final = 1024
@@ -65,30 +64,49 @@ NO_TERMS: Final = PodTerms()
 
 
 @lru_cache(maxsize=_COMPILED_KEPT)
+def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
+    """What pods of this class must be near to.
+
+    Raises:
+        SelectorError: a term cannot be used.
+    """
+    affinity, _ = pods.affinity()
+    return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
+
+
+@lru_cache(maxsize=_COMPILED_KEPT)
+def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
+    """What pods of this class must be away from.
+
+    Raises:
+        SelectorError: a term cannot be used.
+    """
+    _, anti_affinity = pods.affinity()
+    return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
+
+
+@lru_cache(maxsize=_COMPILED_KEPT)
 def terms_of(pods: AffinityClass) -> PodTerms:
     """The terms of pods of this class, as they stand in their specs."""
     affinity, anti_affinity = pods.affinity()
     own = pods.namespace
     errors: list[str] = []
 
-    def stanza(name: str, written: Sequence[W], compiled: Callable[[W], T]) -> tuple[T, ...]:
+    def stanza(name: str, compiled: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         try:
-            return tuple(map(compiled, written))
+            return tuple(compiled())
         except SelectorError as exc:
             errors.append(f"{name}: {exc}")
             return ()
 
-    def required(written: PodAffinityTerm) -> Term:
-        return _term(written, own)
-
-    def weighted(sign: int) -> Callable[[WeightedPodAffinityTerm], WeightedTerm]:
-        return lambda written: WeightedTerm(sign * written.weight, _term(written.pod_affinity_term, own))
+    def weighted(sign: int, written: Sequence[WeightedPodAffinityTerm]) -> list[WeightedTerm]:
+        return [WeightedTerm(sign * wish.weight, _term(wish.pod_affinity_term, own)) for wish in written]
 
     terms = PodTerms(
-        affinity=stanza("requiredAffinityTerms", required_terms(affinity), required),
-        anti_affinity=stanza("requiredAntiAffinityTerms", required_terms(anti_affinity), required),
-        preferred=stanza("preferredAffinityTerms", preferred_terms(affinity), weighted(+1))
-        + stanza("preferredAntiAffinityTerms", preferred_terms(anti_affinity), weighted(-1)),
+        affinity=stanza("requiredAffinityTerms", lambda: required_affinity_terms(pods)),
+        anti_affinity=stanza("requiredAntiAffinityTerms", lambda: required_anti_affinity_terms(pods)),
+        preferred=stanza("preferredAffinityTerms", lambda: weighted(+1, preferred_terms(affinity)))
+        + stanza("preferredAntiAffinityTerms", lambda: weighted(-1, preferred_terms(anti_affinity))),
     )
     return replace(terms, error=aggregate(errors)) if errors else terms
 

@@ -3,6 +3,7 @@
 Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go (v1.36.2).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +15,7 @@ from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.pod import Pod
 from extender.objects.resource_names import is_extended_resource_name
 from extender.objects.resources import filter_requests, fit_scorer_request
+from extender.plugins.node_resources.hints import FitHints
 from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
@@ -54,6 +56,16 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._scorer = STRATEGIES[strategy.type](strategy)
         self._requests = fwk.PodMemo[FitRequest]()
         self._scored = fwk.PodMemo[PodUse]()
+        self._hints = FitHints(lambda: self.handle.snapshot.objects.device_classes)
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """Somebody leaves room, or a node offers more."""
+        action = fwk.ActionType
+        return [
+            fwk.on(fwk.EventResource.POD, action.DELETE | action.UPDATE_POD_SCALE_DOWN, self._hints.after_pod_event),
+            fwk.on(fwk.EventResource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE, self._hints.after_node_change),
+            fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Works out the pod's effective requests once. Never skips: a pod that asks for nothing still counts as a pod."""

@@ -1,5 +1,6 @@
 """NodeVolumeLimits: how many volumes of a CSI driver a node can attach."""
 
+from collections.abc import Sequence
 from typing import Final, final
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.claims import claim_name
 from extender.objects.csi_translation import in_tree_plugin
+from extender.plugins.node_volume_limits import hints
 from extender.plugins.node_volume_limits.counting import Counting, volumes_named
 from extender.snapshot.axes import Mask
 
@@ -19,6 +21,17 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin):
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """A node can attach more, or less is attached; or a missing claim has come."""
+        add, delete = fwk.ActionType.ADD, fwk.ActionType.DELETE
+        return [
+            fwk.on(fwk.EventResource.CSI_NODE, add),
+            fwk.on(fwk.EventResource.CSI_NODE, fwk.ActionType.UPDATE, hints.after_csi_node_update),
+            fwk.on(fwk.EventResource.POD, delete, hints.after_pod_deletion),
+            fwk.on(fwk.EventResource.PERSISTENT_VOLUME_CLAIM, add, hints.after_claim_addition),
+            fwk.on(fwk.EventResource.VOLUME_ATTACHMENT, delete, hints.after_attachment_deletion),
+        ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without claims and without disks that a CSI driver might serve."""

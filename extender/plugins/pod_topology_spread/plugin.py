@@ -6,7 +6,7 @@ from typing import Any, Final, final
 from extender import framework as fwk
 from extender.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from extender.objects.label_selectors import SelectorError
-from extender.plugins.pod_topology_spread import filtering, scoring
+from extender.plugins.pod_topology_spread import filtering, hints, scoring
 from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Constraint, compiled, with_selector
 from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, ServicesByNamespace, default_selector
 from extender.snapshot.axes import Int64s, Mask
@@ -31,6 +31,32 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         self._is_system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_DEFAULTS if self._is_system_defaulted else args.default_constraints
         self._services = ServicesByNamespace()
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """What is counted changes, or where."""
+        action = fwk.ActionType
+        pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
+        nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
+        return [
+            fwk.on(fwk.EventResource.POD, pods, self._after_pod_change),
+            fwk.on(fwk.EventResource.NODE, nodes, self._after_node_change),
+        ]
+
+    def _after_pod_change(self, pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
+        """Raises SelectorError where a constraint cannot be used."""
+        if not hints.is_involved(pod, old, new):
+            return fwk.QueueingHint.QUEUE_SKIP
+        return hints.after_pod_change(pod, self._hard_constraints(pod), old, new)
+
+    def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
+        """Raises SelectorError where a constraint cannot be used."""
+        return hints.after_node_change(self._hard_constraints(pod), old, new)
+
+    def _hard_constraints(self, pod: fwk.Pod) -> tuple[Constraint, ...]:
+        try:
+            return self._constraints(pod, self.handle.snapshot, DO_NOT_SCHEDULE)
+        except SelectorError as exc:
+            raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without DoNotSchedule constraints; an error if a selector cannot be used."""

@@ -1,0 +1,104 @@
+"""Which changes may let in a pod that did not fit.
+
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go, isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
+isSchedulableAfterDeviceClassEvent; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.objects.devices import DeviceClass
+from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
+from extender.objects.resources import Resources, allocatable, assigned_requests, filter_requests, pod_requests
+
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""A pod that asks for an extended resource of this name asks for a device of the class named after the slash."""
+
+
+@final
+class FitHints:
+    """The hints of NodeResourcesFit.
+
+    State: what was read of the last objects asked about, because the same change is held against every pod that waits.
+    """
+
+    def __init__(self, device_classes: Callable[[], Mapping[str, DeviceClass]]) -> None:
+        """Know where to look device classes up; they are asked for only about resources that a node lacks."""
+        self._device_classes = device_classes
+        self._node: fwk.Node | None = None
+        self._room: tuple[Resources, int] = (Resources(), 0)
+        self._old_node: fwk.Node | None = None
+        self._old_room: tuple[Resources, int] = (Resources(), 0)
+        self._pods: tuple[fwk.Pod, fwk.Pod] | None = None
+        self._shrunk: frozenset[str] = frozenset()
+
+    def after_pod_event(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod | None) -> fwk.QueueingHint:
+        """A pod with a node, or the promise of one, is gone; the pod itself asks for less; or one on a node, of what this pod wants."""
+        if new is None:
+            return fwk.queue_if(bool(old.spec.node_name or old.status.nominated_node_name))
+        if new.uid == pod.uid:
+            return fwk.QueueingHint.QUEUE
+        if not new.spec.node_name:
+            return fwk.QueueingHint.QUEUE_SKIP
+        if self._pods is None or self._pods[0] is not old or self._pods[1] is not new:
+            before, after = dict(_amounts(assigned_requests(old)[0])), dict(_amounts(assigned_requests(new)[0]))
+            self._pods = old, new
+            self._shrunk = frozenset(name for name, amount in before.items() if amount > after.get(name, 0))
+        return fwk.queue_if(any(amount and name in self._shrunk for name, amount in _amounts(assigned_requests(pod)[0])))
+
+    def after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+        """The pod fits an empty node of this kind, and the node has come or offers more than it did of what the pod wants."""
+        room, allowed_pods = self._room_on(new)
+        wanted = filter_requests(pod)
+        if allowed_pods < 1 or not self._fits(wanted, room):
+            return fwk.QueueingHint.QUEUE_SKIP
+        if old is None:
+            return fwk.QueueingHint.QUEUE
+        old_room, old_allowed_pods = self._old_room_on(old)
+        if allowed_pods > old_allowed_pods:
+            return fwk.QueueingHint.QUEUE
+        has, had = dict(_amounts(room)), dict(_amounts(old_room))
+        grown = any(amount and has.get(name, 0) > had.get(name, 0) for name, amount in _amounts(wanted))
+        return fwk.queue_if(grown or any(amount and self._is_of_devices(name, room) for name, amount in wanted.scalar.items()))
+
+    def after_device_class_event(self, pod: fwk.Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
+        """The class serves an extended resource that the pod asks for, and did not before."""
+        name = new.spec.extended_resource_name
+        if old is not None and (old.spec.extended_resource_name or "") == (name or ""):
+            return fwk.QueueingHint.QUEUE_SKIP
+        wanted = pod_requests(pod, use_status=False)
+        return fwk.queue_if((old is None and DEVICE_CLASS_PREFIX + new.metadata.name in wanted) or name in wanted)
+
+    def _fits(self, wanted: Resources, room: Resources) -> bool:
+        if wanted.milli_cpu > room.milli_cpu or wanted.memory > room.memory or wanted.ephemeral_storage > room.ephemeral_storage:
+            return False
+        return all(
+            amount <= room.scalar.get(name, 0) or self._is_of_devices(name, room) for name, amount in wanted.scalar.items() if amount
+        )
+
+    def _is_of_devices(self, name: str, room: Resources) -> bool:
+        """Whether a device class serves the extended resource, because the node has none of its own."""
+        if room.scalar.get(name):
+            return False
+        classes = self._device_classes()
+        if name.startswith(DEVICE_CLASS_PREFIX) and name.removeprefix(DEVICE_CLASS_PREFIX) in classes:
+            return True
+        return any(device_class.spec.extended_resource_name == name for device_class in classes.values())
+
+    def _room_on(self, node: fwk.Node) -> tuple[Resources, int]:
+        if self._node is not node:
+            self._node, self._room = node, allocatable(node)
+        return self._room
+
+    def _old_room_on(self, node: fwk.Node) -> tuple[Resources, int]:
+        if self._old_node is not node:
+            self._old_node, self._old_room = node, allocatable(node)
+        return self._old_room
+
+
+def _amounts(resources: Resources) -> Iterator[tuple[str, int]]:
+    yield CPU, resources.milli_cpu
+    yield MEMORY, resources.memory
+    yield EPHEMERAL_STORAGE, resources.ephemeral_storage
+    yield from resources.scalar.items()

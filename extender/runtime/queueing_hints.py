@@ -1,0 +1,68 @@
+"""What the plugins of a profile tell the queue: who wants to hear of which events, and who holds pods back.
+
+Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins (v1.36.2).
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from extender import framework as fwk
+from extender.framework.events import QueueingHintFunction, QueueingHintMap, always_queue
+from extender.objects.pod import Pod
+from extender.runtime.framework import PluginsByPoint
+
+EXTENDER: Final = "Extender"
+"""Stands for all HTTP extenders where it is told which plugins refused a pod. Upstream: framework.ExtenderName."""
+
+_LOG: Final = logging.getLogger(__name__)
+_NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_TAINT)
+
+
+def registrations(plugins: PluginsByPoint, *, has_extenders: bool = False) -> dict[str, Sequence[fwk.ClusterEventWithHint]]:
+    """Plugin -> what it registers, of those that can refuse a pod; with extenders also `EXTENDER`, which cannot say what would help.
+
+    A PostFilter that registers nothing of its own is left out: it refuses no pod by itself.
+
+    Upstream: runtime/framework.go, NewFramework, enqueueExtensions.
+    """
+    refusing: dict[str, fwk.Plugin] = {plugin.name: plugin for plugin in (*plugins.pre_enqueue, *plugins.pre_filter)}
+    refusing |= dict(plugins.filter)
+    refusing |= {plugin.name: plugin for plugin in (*plugins.reserve, *plugins.permit)}
+    registered = {name: plugin.events_to_register() for name, plugin in refusing.items()}
+    for plugin in plugins.post_filter:
+        events = plugin.events_to_register()
+        if events is not fwk.ALL_EVENTS:
+            registered[plugin.name] = events
+    return registered | ({EXTENDER: fwk.ALL_EVENTS} if has_extenders else {})
+
+
+def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:
+    """Event -> the hints of those who registered for it.
+
+    Who hears of new nodes also hears of taints that change: a node often comes with taints that it loses when it is ready.
+    """
+    hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
+    for name, events in registered.items():
+        for each in events:
+            hints.setdefault(each.event, []).append(QueueingHintFunction(name, each.hint or always_queue))
+        of_nodes = [each.event.action for each in events if each.event.resource is fwk.EventResource.NODE]
+        hears_of_new = any(fwk.ActionType.ADD in action for action in of_nodes)
+        if hears_of_new and not any(fwk.ActionType.UPDATE_NODE_TAINT in action for action in of_nodes):
+            hints.setdefault(_NODE_TAINT_CHANGE, []).append(QueueingHintFunction(name, always_queue))
+    return hints
+
+
+def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "") -> str:
+    """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does."""
+    for plugin in sorted(plugins, key=lambda plugin: plugin.name != last_gated_by):
+        try:
+            status = plugin.pre_enqueue(pod)
+        except Exception:
+            _LOG.exception("Unexpected error running PreEnqueue plugin %s for pod %s", plugin.name, pod.key)
+            return plugin.name
+        if not status.is_success:
+            level = logging.ERROR if status.code is fwk.Code.ERROR else logging.DEBUG
+            _LOG.log(level, "Status after running PreEnqueue plugin %s for pod %s: %s", plugin.name, pod.key, status.message)
+            return plugin.name
+    return ""

@@ -1,0 +1,50 @@
+"""The hint of each plugin, for one pod and one change, says what upstream's says."""
+
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.framework.events import always_queue
+from extender.objects.decoding import convert
+from extender.objects.devices import DeviceClass, ResourceClaim
+from extender.objects.meta import ApiObject
+from extender.objects.pod import Pod
+from extender.objects.workloads import ReplicaSet, Service
+from extender.plugins import IN_TREE
+from extender.testing import make_framework, make_snapshot
+from tests.parity.cases import component_cases
+from tests.parity.recorded_events import event_of, object_of
+
+CASES = component_cases("hints")
+WORLD: dict[str, type[ApiObject]] = {
+    "resourceClaims": ResourceClaim,
+    "deviceClasses": DeviceClass,
+    "services": Service,
+    "replicaSets": ReplicaSet,
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_hints(case: dict[str, Any]) -> None:
+    """
+    The same pod and the same change get the same hint, or the same error; those without a hint function are always worth a try.
+    """
+    given = case["input"]
+    objects = [convert(kind, written) for name, kind in WORLD.items() for written in given["world"].get(name) or ()]
+    handle = make_framework()
+    handle.begin_cycle(make_snapshot(objects=objects))
+    plugin = IN_TREE[given["plugin"]](None, handle)
+    registered, event = event_of(given["registered"]), event_of(given["event"])
+    (hint,) = [each.hint for each in plugin.events_to_register() if each.event == registered]
+    old, new = object_of(event, given["old"]), object_of(event, given["new"])
+
+    answer: dict[str, Any] = {}
+    try:
+        answer["hint"] = (hint or always_queue)(convert(Pod, given["pod"]), old, new).value
+    except ValueError as exc:
+        answer |= {"hint": case["expect"]["hint"], "error": str(exc)}
+
+    assert registered.matches(event)
+    assert case["expect"] == answer | ({"noHintFn": True} if hint is None else {})
+    assert isinstance(plugin, fwk.Plugin)

@@ -1,0 +1,55 @@
+"""The in-tree plugins want to hear of the same events as upstream's, and the queue is told so in the same way."""
+
+from typing import Any
+
+import pytest
+
+from extender.framework.events import ActionType, always_queue
+from extender.plugins import IN_TREE
+from extender.runtime.queueing_hints import queueing_hint_map, registrations
+from extender.testing import make_framework
+from tests.parity.cases import component_document
+from tests.parity.recorded_events import shown
+
+RECORDED = component_document("registered-events")
+pytestmark = pytest.mark.skipif(RECORDED is None, reason="a folder of other cases may lack this one")
+
+
+def recorded() -> dict[str, Any]:
+    assert RECORDED is not None
+    return RECORDED
+
+
+def test_action_bits() -> None:
+    """
+    Actions have upstream's names and numbers.
+    """
+    assert recorded()["actionBits"] == {str(action): int(action) for action in ActionType.__members__.values()}
+
+
+def test_events_to_register() -> None:
+    """
+    Each plugin registers the same events in the same order, with or without a hint.
+    """
+    registered = registrations(make_framework(*IN_TREE.values()).plugins)
+
+    assert recorded()["plugins"] == {
+        name: [
+            {key: value for key, value in shown(each.event).items() if key != "label"}
+            | {"actionMask": int(each.event.action), "hasQueueingHintFn": each.hint is not None}
+            for each in events
+        ]
+        for name, events in registered.items()
+    }
+
+
+def test_the_table_for_the_queue() -> None:
+    """
+    The queue gets one table: event -> plugins. Who hears of new nodes hears of taints as well, and is then always worth a try.
+    """
+    table = queueing_hint_map(registrations(make_framework(*IN_TREE.values()).plugins))
+
+    assert {(row["resource"], row["actionMask"]): row["plugins"] for row in recorded()["queueingHintMap"]} == {
+        (event.resource.value, int(event.action)): sorted(each.plugin_name for each in hints) for event, hints in table.items()
+    }
+    assert {each.hint for event, hints in table.items() if event.action is ActionType.UPDATE_NODE_TAINT for each in hints} == {always_queue}
