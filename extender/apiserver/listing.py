@@ -1,0 +1,142 @@
+"""One whole list of a resource, page by page; nothing of it is seen before all of it is there.
+
+Upstream: client-go/tools/cache/reflector.go, list; client-go/tools/pager/pager.go, List (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar, final
+
+import msgspec
+
+from extender.apiserver.client import Client
+from extender.apiserver.errors import Gone
+from extender.apiserver.kinds import Kind
+from extender.apiserver.paths import path
+from extender.apiserver.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
+from extender.apiserver.store import HasMetadata
+from extender.objects import decoding
+from extender.objects.cluster import Key
+
+T = TypeVar("T", bound=HasMetadata)
+
+PAGE_SIZE: Final = 500
+OFF_THE_LOOP: Final = 1_000_000
+"""Bytes above which a page is read in a thread."""
+LIST_TIMEOUT: Final = 60.0
+
+
+@final
+@dataclass(slots=True)
+class Listing(Generic[T]):
+    """The objects of a resource at one resource version."""
+
+    objects: dict[Key, T] = field(default_factory=dict)
+    unreadable: dict[Key, str] = field(default_factory=dict)
+    """Why an object is missing among the others."""
+    resource_version: str = ""
+    num_unknown: int = 0
+    """Objects of which not even the name could be read."""
+    num_pages: int = 0
+
+    def set_aside(self, exc: UnreadableObjectError) -> None:
+        """An object is there, but cannot be read."""
+        if exc.meta is None:
+            self.num_unknown += 1
+        else:
+            self.unreadable[key_of(exc.meta)] = exc.reason
+
+
+@final
+class Lister(Generic[T]):
+    """Lists one resource."""
+
+    def __init__(self, client: Client, kind: Kind[T], reader: ObjectReader[T]) -> None:
+        self._client = client
+        self._kind = kind
+        self._reader = reader
+        self._path = path(kind.group, kind.version, kind.plural)
+        self.num_requests = 0
+
+    async def list(self, resource_version: str, *, page_size: int | None) -> Listing[T]:
+        """All objects, at least as new as asked for.
+
+        When the first pages are too old to be continued, the list is asked for again in one piece.
+
+        Arguments:
+            resource_version: "" for the newest there is, "0" for whatever the server has at hand.
+            page_size: None to ask for everything at once.
+
+        Raises:
+            ApiError: as Client.request.
+            DoubtfulAnswerError: the answer is no list of this kind.
+        """
+        try:
+            return await self._pages(resource_version, page_size)
+        except Gone:
+            if page_size is None or resource_version not in ("", "0"):
+                raise
+            return await self._pages(resource_version, None)
+
+    async def _pages(self, resource_version: str, page_size: int | None) -> Listing[T]:
+        listing: Listing[T] = Listing()
+        token = ""
+        while True:
+            self.num_requests += 1
+            params = self._params(resource_version, page_size, token)
+            body = await self._client.request("GET", self._path, params=params, timeout=LIST_TIMEOUT)
+            if len(body) > OFF_THE_LOOP:
+                token = await asyncio.to_thread(self._read_page, body, listing)
+            else:
+                token = self._read_page(body, listing)
+            if not token:
+                return listing
+
+    def _params(self, resource_version: str, page_size: int | None, token: str) -> Mapping[str, str]:
+        params: dict[str, str] = {}
+        if self._kind.field_selector:
+            params["fieldSelector"] = self._kind.field_selector
+        if page_size is not None:
+            params["limit"] = str(page_size)
+        if token:
+            params["continue"] = token
+        elif resource_version:
+            params["resourceVersion"] = resource_version
+            if resource_version != "0":
+                params["resourceVersionMatch"] = "NotOlderThan"
+        return params
+
+    def _read_page(self, body: bytes, into: Listing[T]) -> str:
+        """Add the objects of a page; the token for the next one, "" after the last."""
+        try:
+            page = decoding.decode(_Page, body)
+        except decoding.DecodeError as exc:
+            raise DoubtfulAnswerError(f"expected a {self._kind.name}List: {exc}") from exc
+        if (page.kind, page.api_version) != (f"{self._kind.name}List", self._kind.api_version):
+            found = f"{page.api_version!r:.64} {page.kind!r:.64}"
+            raise DoubtfulAnswerError(f"expected a {self._kind.name}List of {self._kind.api_version}, not {found}")
+        if not page.metadata.resource_version:
+            raise DoubtfulAnswerError(f"the {page.kind} does not say of which resource version it is")
+        for item in page.items:
+            try:
+                read = self._reader.read(item, kind_required=False)
+            except UnreadableObjectError as exc:
+                into.set_aside(exc)
+            else:
+                into.objects[key_of(read.metadata)] = read
+        into.num_pages += 1
+        into.resource_version = into.resource_version or page.metadata.resource_version
+        return page.metadata.continue_
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True, rename="camel"):
+    items: list[msgspec.Raw]
+    metadata: _ListMeta
+    kind: str = ""
+    api_version: str = ""

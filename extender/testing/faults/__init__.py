@@ -1,0 +1,9 @@
+"""Faults between a client and an API server, as a script says them: `script` when, `answers` and `watches` what.
+
+    transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
+"""
+
+from extender.testing.faults import answers, watches
+from extender.testing.faults.script import Action, Call, Fault, FaultyTransport
+
+__all__ = ["Action", "Call", "Fault", "FaultyTransport", "answers", "watches"]
