@@ -294,6 +294,21 @@ class PodResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     resource_claim_name: str | None = None
 
 
+class ContainerExtendedResourceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.ContainerExtendedResourceRequest: which request of the claim stands for a container's extended resource."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+    """v1.PodExtendedResourceClaimStatus: the claim that was made for extended resources which device classes serve."""
+
+    request_mappings: list[ContainerExtendedResourceRequest] = []
+    resource_claim_name: str = ""
+
+
 class PodStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.PodStatus."""
 
@@ -306,6 +321,7 @@ class PodStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     allocated_resources: ResourceList | None = None
     resources: ResourceRequirements | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] = []
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class Pod(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -1,0 +1,29 @@
+"""A change of a pod or a node is told as the same cluster events as upstream tells it."""
+
+from typing import Any
+
+import pytest
+
+from extender.objects.decoding import convert
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from tests.parity.cases import component_cases
+from tests.parity.recorded_events import shown
+
+CASES = component_cases("events")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_events(case: dict[str, Any]) -> None:
+    """
+    The same events in the same order; a node may change without any.
+    """
+    old, new = case["input"]["old"], case["input"]["new"]
+
+    if case["input"]["kind"] == "Node":
+        events = node_scheduling_properties_change(convert(Node, old), convert(Node, new))
+    else:
+        events = pod_scheduling_properties_change(convert(Pod, old), convert(Pod, new))
+
+    assert case["expect"] == [shown(event) for event in events]
