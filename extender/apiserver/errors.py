@@ -203,7 +203,7 @@ def from_answer(request: str, status: int, body: bytes, *, retry_after: float | 
     if said.kind == "Status":
         return _from_status(said, status, retry_after)
     if status < 400:
-        return NotKubernetes(f"{request}: answered with a redirection ({status}), which an API server does not", status=status)
+        return NotKubernetes(f"{request}: answered {status}, which an API server does not", status=status)
     kind = _WITHOUT_STATUS.get(status) or (ServerError if status >= 500 else BadRequest)
     return kind(f"{request}: answered {status}: {_excerpt(body)}", status=status, retry_after=retry_after)
 
