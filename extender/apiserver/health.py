@@ -1,5 +1,6 @@
 """What a reflector says of itself."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
@@ -43,5 +44,5 @@ class Counters:
     """Lists older than the one before."""
     on_changes_failed: int = 0
     """Exceptions of whoever was told of changes."""
-    errors: dict[str, int] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
     """Failures by class."""

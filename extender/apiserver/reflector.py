@@ -8,11 +8,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from enum import Enum, auto
 from random import Random
 from typing import Final, Generic, NoReturn, TypeVar, final
 
-from extender.apiserver.backoff import Backoff
+from extender.apiserver import streamed_listing
 from extender.apiserver.client import Client
 from extender.apiserver.errors import (
     ApiError,
@@ -22,7 +21,6 @@ from extender.apiserver.errors import (
     Invalid,
     NoAnswer,
     NotFound,
-    NotKubernetes,
     NotServed,
     TooLargeResourceVersion,
     TooManyRequests,
@@ -33,6 +31,7 @@ from extender.apiserver.health import Counters, Health
 from extender.apiserver.kinds import Kind
 from extender.apiserver.listing import PAGE_SIZE, Lister, Listing
 from extender.apiserver.paths import path
+from extender.apiserver.plan import Plan
 from extender.apiserver.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
 from extender.apiserver.resource_versions import is_older
 from extender.apiserver.store import Change, HasMetadata, Store
@@ -45,24 +44,15 @@ T = TypeVar("T", bound=HasMetadata)
 
 SILENCE: Final = 80.0
 """Seconds without a byte, after which a watch counts as dead: a bookmark is due every minute."""
-INITIAL_SILENCE: Final = 15.0
-"""Seconds within which another of the initial objects of a streamed list must come, or their end."""
 WATCH_SECONDS: Final = (300, 600)
 """How long a watch is asked to last; chance spreads the load."""
 SHORT_WATCH: Final = 1.0
-MAX_FRUITLESS: Final = 3
-"""Watches in a row that brought nothing new, after which a list is the better question."""
 RELIST_PERIOD: Final = 1800.0
 UNKNOWN_RESOURCE_RETRY: Final = 60.0
 ENOUGH_TO_DOUBT: Final = 10
 """If more objects than this are gone at once, all of them, the server is asked again."""
 
 _log = logging.getLogger(__name__)
-
-
-class _Next(Enum):
-    LIST = auto()
-    WATCH = auto()
 
 
 @final
@@ -96,8 +86,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._on_changes = on_changes
         self._rng = rng
-        self._relist_period = relist_period
-        self._backoff = Backoff(rng)
+        self._plan = Plan(relist_period, rng)
         self._reader = ObjectReader(kind)
         self._lister = Lister(client, kind, self._reader)
         self._store: Store[T] = Store()
@@ -105,17 +94,13 @@ class Reflector(Generic[T]):
         self._synced = asyncio.Event()
         self._last_byte: float | None = None
         self._last_error = ""
-        # What to do next.
-        self._next = _Next.LIST
-        self._relist_at = 0.0
-        self._from_newest = False
+        # What the server cannot do.
         self._can_stream = streams_lists
         self._must_page = False
-        # What the server has said once and is asked again.
+        self._is_served = True
+        # What it has said once, and is asked again before it is believed.
         self._seems_empty = False
         self._seems_unknown = False
-        self._is_served = True
-        self._fruitless = 0
 
     @property
     def has_synced(self) -> bool:
@@ -149,7 +134,7 @@ class Reflector(Generic[T]):
                 await asyncio.sleep(self._failed(exc))
 
     async def _list_and_watch(self) -> None:
-        if self._next is _Next.LIST:
+        if self._plan.lists_next:
             self.counters.lists += 1
             if await self._watch_list():
                 return
@@ -173,62 +158,27 @@ class Reflector(Generic[T]):
 
     def _version_to_list(self) -> str:
         """The newest that was seen, so as not to fall behind it; whatever is at hand at first; "" when neither will do."""
-        return "" if self._from_newest else self.last_resource_version or "0"
+        return "" if self._plan.from_newest else self.last_resource_version or "0"
 
     async def _watch_list(self) -> bool:
-        """Let a watch begin with all objects, and go on with it until it ends; False if there must be an ordinary list instead.
-
-        Upstream: reflector.go, watchList.
-        """
+        """Let a watch begin with all objects, and go on with it until it ends; False if there must be an ordinary list instead."""
         if not self._can_stream:
             return False
-        initial = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        version = "" if self._from_newest else self.last_resource_version
-        if version:
-            initial["resourceVersion"] = version
         began = _now()
         try:
-            async with self._watch(initial) as lines:
-                self._replace(await self._initial_objects(lines))
+            version = "" if self._plan.from_newest else self.last_resource_version
+            async with self._watch(streamed_listing.params(version)) as lines:
+                self._replace(await streamed_listing.initial_objects(lines, self._reader, self._heard))
                 await self._follow(lines, began)
         except (ApiError, DoubtfulAnswerError) as exc:
-            is_synced = self._next is _Next.WATCH
-            if is_synced or isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion):
+            is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
+            if not (self._plan.lists_next and is_of_use):
                 raise
             # As upstream: making progress is better than insisting.
-            self._can_stream = not isinstance(exc, BadRequest | Invalid) and not (isinstance(exc, NoAnswer) and exc.timed_out)
-            _log.info("%s: lists are not streamed, so an ordinary one is asked for: %s", self.kind.resource, _one_line(exc))
+            self._can_stream = not isinstance(exc, BadRequest | Invalid | streamed_listing.EndlessListError)
+            _log.info("%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc))
             return False
         return True
-
-    async def _initial_objects(self, lines: WatchLines) -> Listing[T]:
-        listing: Listing[T] = Listing()
-        seen_at = _now()
-        try:
-            async with asyncio.timeout(INITIAL_SILENCE) as patience:
-                async for line in lines:
-                    now = self._heard()
-                    try:
-                        event = read_event(line, self._reader)
-                    except UnreadableObjectError as exc:
-                        listing.set_aside(exc)
-                        continue
-                    match event:
-                        case Put(new):
-                            listing.objects[key_of(new.metadata)] = new
-                            if now - seen_at > 1:
-                                seen_at = now
-                                patience.reschedule(now + INITIAL_SILENCE)
-                        case Removed(gone):
-                            listing.objects.pop(key_of(gone), None)
-                        case Bookmark(version, True):
-                            listing.resource_version = version
-                            return listing
-                        case Bookmark():
-                            pass
-        except TimeoutError as exc:
-            raise NoAnswer("the initial events do not end", timed_out=True) from exc
-        raise DoubtfulAnswerError("the watch has ended before its initial events have")
 
     def _replace(self, listing: Listing[T]) -> None:
         """All that is in the list is there, and nothing else; unless there is reason to ask again.
@@ -238,20 +188,21 @@ class Reflector(Generic[T]):
         """
         last = self.last_resource_version
         if is_older(listing.resource_version, last):
-            if not self._from_newest:
-                self._from_newest = True
+            if not self._plan.from_newest:
+                self._plan.list_newest()
                 raise DoubtfulAnswerError(f"a list not older than {last} was asked for, and one of {listing.resource_version} came")
             self.counters.went_back += 1
             _log.warning("%s: the resource version went backwards, from %s to %s", self.kind.resource, last, listing.resource_version)
         is_empty = not (listing.objects or listing.unreadable or listing.num_unknown)
         if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
-            self._seems_empty = self._from_newest = True
+            self._seems_empty = True
+            self._plan.list_newest()
             raise DoubtfulAnswerError(f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again")
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
         self._unreadable = listing.unreadable
         self.last_resource_version = listing.resource_version
-        self._next, self._relist_at = _Next.WATCH, _now() + self._relist_period * self._rng.uniform(0.9, 1.1)
-        self._from_newest = self._seems_empty = self._seems_unknown = False
+        self._plan.listed(_now())
+        self._seems_empty = self._seems_unknown = False
         self._is_served = True
         self._last_error = ""
         self._tell(self._store.replace(listing.objects, listing.unreadable))
@@ -281,12 +232,12 @@ class Reflector(Generic[T]):
         """Apply what the watch says until it ends, or until it is time for a list."""
         first = self.last_resource_version
         try:
-            async with asyncio.timeout_at(self._relist_at):
+            async with asyncio.timeout_at(self._plan.relist_at):
                 async for line in lines:
                     self._heard()
                     self._take((line, *lines.arrived()))
         except TimeoutError:
-            self._next = _Next.LIST
+            self._plan.lists_next = True
             return
         if _now() - began < SHORT_WATCH and self.last_resource_version == first:
             raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and brought nothing new")
@@ -317,7 +268,7 @@ class Reflector(Generic[T]):
             case Removed(gone):
                 return self._news(gone, self._store.remove(gone))
             case Bookmark(version, _) if is_older(version, self.last_resource_version):
-                self._next, self._from_newest = _Next.LIST, True
+                self._plan.list_newest()
                 raise DoubtfulAnswerError(f"the server is at {version} and was at {self.last_resource_version} before")
             case Bookmark(version, _):
                 self._known_up_to(version)
@@ -333,7 +284,7 @@ class Reflector(Generic[T]):
         """Events may be out of order; where the next watch begins never moves back."""
         if version != self.last_resource_version and not is_older(version, self.last_resource_version):
             self.last_resource_version = version
-            self._fruitless = 0
+            self._plan.learned()
 
     def _heard(self) -> float:
         self._last_byte = now = _now()
@@ -349,31 +300,15 @@ class Reflector(Generic[T]):
             self.counters.on_changes_failed += 1
             _log.exception("%s: whoever was told of %d changes has failed", self.kind.resource, len(changes))
 
-    # Failures.
-
     def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
-        """What must be done next because of a failure, and in how many seconds."""
+        """Take note; in how many seconds to try again."""
         self._last_error = _one_line(exc)
-        self.counters.errors[type(exc).__name__] = self.counters.errors.get(type(exc).__name__, 0) + 1
+        self.counters.errors[type(exc).__name__] += 1
+        if isinstance(exc, NoAnswer) and not exc.timed_out:
+            self.counters.cuts += 1
         _log.warning("%s: %s", self.kind.resource, self._last_error)
-        self._fruitless += 1
-        match exc:
-            case Gone() | TooLargeResourceVersion():
-                self._next, self._from_newest = _Next.LIST, True
-            case TooManyRequests() | Unreachable():
-                pass  # the server cannot answer at the moment; a list would be the bigger question
-            case BadRequest() | Invalid() | Forbidden() | NotFound() | NotServed():
-                self._next = _Next.LIST
-            case NotKubernetes():
-                self._from_newest = True  # perhaps the list was too big to be had in one piece; from the newest it comes in pages
-            case NoAnswer() if not exc.timed_out:
-                self.counters.cuts += 1
-        if self._fruitless >= MAX_FRUITLESS and not isinstance(exc, TooManyRequests | Unreachable):
-            self._next = _Next.LIST
-        delay = self._backoff.next(_now())
-        if not self._is_served:
-            return UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
-        return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay
+        delay = self._plan.failed(exc, _now())
+        return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
 
 
 def _now() -> float:

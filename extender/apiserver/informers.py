@@ -1,0 +1,58 @@
+"""Informers: all that the scheduler watches, side by side. One resource that fails leaves the others alone."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final, TypeVar, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.health import Health
+from extender.apiserver.kinds import Kind
+from extender.apiserver.reflector import RELIST_PERIOD, Reflector
+from extender.apiserver.store import Change, HasMetadata
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+@final
+class Informers:
+    """A reflector for each resource. Say what is wanted with `add`, then `run`."""
+
+    def __init__(self, client: Client, *, rng: Random, streams_lists: bool = True, relist_period: float = RELIST_PERIOD) -> None:
+        self.reflectors: Final[list[Reflector[Any]]] = []
+        self._client = client
+        self._rng = rng
+        self._streams_lists = streams_lists
+        self._relist_period = relist_period
+
+    def add(self, kind: Kind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
+        """A resource whose changes are to be told."""
+        reflector = Reflector(
+            self._client, kind, on_changes, rng=self._rng, streams_lists=self._streams_lists, relist_period=self._relist_period
+        )
+        self.reflectors.append(reflector)
+        return reflector
+
+    async def run(self) -> None:
+        """Keeps all of them up until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(reflector.run(), name=f"reflector of {reflector.kind.resource}")
+
+    @property
+    def has_synced(self) -> bool:
+        """True once the first list of every resource was told."""
+        return all(reflector.has_synced for reflector in self.reflectors)
+
+    async def wait_for_sync(self) -> None:
+        """Returns when `has_synced`."""
+        for reflector in self.reflectors:
+            await reflector.wait_for_sync()
+
+    def health(self, now: float) -> list[Health]:
+        """How each resource is doing.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        return [reflector.health(now) for reflector in self.reflectors]
