@@ -12,6 +12,7 @@ from typing import final
 
 from extender.cache import Cache, CacheError
 from extender.cluster_state import NAMESPACED, TABLES, ClusterState, identified
+from extender.objects import decoding
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -102,9 +103,24 @@ class Cluster:
             self._forget(pod.uid)
         elif pod.spec.node_name:
             self._place(pod)
-        else:
+        elif not self.cache.is_assumed(pod):
+            # (What was seen of an assumed pod before it was bound says nothing new.)
             self._leave_node(pod.uid)
             self._pend(pod)
+
+    def assume(self, uid: str, node: str) -> None:
+        """The pending pod counts on this node from now on, until it is seen there or elsewhere, or is gone. Unknown pods are left alone."""
+        pod = self.pending.get(uid)
+        if pod is None:
+            return
+        try:
+            self.cache.assume_pod(decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node)))
+        except ValueError as exc:
+            self._forget(uid)
+            self.unreadable[uid] = pod.key, str(exc)
+        else:
+            del self.pending[uid]
+            self._denominate(uid)
 
     def _pend(self, pod: Pod) -> None:
         self.unreadable.pop(pod.uid, None)

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import msgspec
 
+from extender import framework as fwk
 from extender import verbs
 from extender.cache import CacheError
 from extender.cluster import Cluster
@@ -45,6 +46,7 @@ class Engine:
         cluster: Cluster,
         *,
         is_ready: Callable[[], bool] = lambda: True,
+        dispatcher: fwk.Dispatcher | None = None,
         rng: random.Random | None = None,
     ) -> None:
         """Assemble an engine.
@@ -52,15 +54,19 @@ class Engine:
         Arguments:
             cluster: what is known; the engine alone changes it from now on.
             is_ready: whether everything is in there that is known of the cluster.
+            dispatcher: performs writes; None without an API server.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
         """
         self._registry = Registry(IN_TREE)
         self._configuration = configuration
-        self._frameworks = self._registry.make_frameworks(configuration, rng or random.Random())
+        self._frameworks = self._registry.make_frameworks(
+            configuration, rng or random.Random(), dispatcher=dispatcher, live=cluster.cache
+        )
         self._cluster = cluster
         self._is_ready = is_ready
+        self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
 
     @staticmethod
@@ -113,14 +119,30 @@ class Engine:
         with _in_words():
             framework = self._framework_for(pod)
             nominated = self._nominated(self._cluster)
-            return verbs.choose_victims(framework, self._cluster.cache.update_snapshot(), nominated, pod, candidates)
+            chosen = verbs.choose_victims(framework, self._cluster.cache.update_snapshot(), nominated, pod, candidates)
+        told = _what_changed(candidates, chosen)
+        if told:
+            framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", told)
+        return chosen
 
-    def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Bind the pod; there is no API server to do that with yet, so that this always says so."""
-        raise VerbError(
-            f"pod {namespace}/{name} was not bound to {node}: this extender has no API server to bind through; "
-            "leave bindVerb empty so that kube-scheduler binds"
-        )
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        """Bind the pod to the node. Done, too, if it is bound there already."""
+        pod = f"pod {namespace}/{name}"
+        if self._dispatcher is None:
+            raise VerbError(
+                f"{pod} was not bound to {node}: this extender has no API server to bind through; "
+                "leave bindVerb empty so that kube-scheduler binds"
+            )
+        if not uid:
+            raise VerbError(f"{pod} was not bound to {node}: without its UID it may be another pod by now")
+        try:
+            await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
+        except fwk.CallError as exc:
+            raise VerbError(f"{pod} was not bound to {node}: {exc}") from exc
+        # Room that the watch does not show yet is taken all the same.
+        self._cluster.assume(uid, node)
+        if self._overlay is not None:
+            self._overlay.cluster.assume(uid, node)
 
     # What-if.
 
@@ -183,6 +205,13 @@ class Engine:
 
     def _nominated(self, cluster: Cluster) -> Nominations:
         return Nominations(cluster.nominees(self._frameworks))
+
+
+def _what_changed(candidates: Mapping[str, Victims], chosen: Mapping[str, Victims]) -> str:
+    """What people should know of an answer to preempt; empty if it is what was asked."""
+    spared = sum(len(set(candidates[name].uids) - set(victims.uids)) for name, victims in chosen.items())
+    told = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
+    return "; ".join([*told, *([f"Extender spared {spared} of the victims"] if spared else [])])
 
 
 @contextmanager

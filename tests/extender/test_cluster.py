@@ -111,6 +111,22 @@ def test_an_assumed_pod_is_confirmed_wherever_it_turns_out_to_be() -> None:
     assert not cluster.cache.assumed_pods
 
 
+def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
+    """
+    What the watch says of it from before changes nothing.
+    """
+    cluster = cluster_of(A.obj(), WEB.obj())
+
+    cluster.assume("1", "a")
+    cluster.changed("pods", WEB.obj(), WEB.label(late="yes").obj())
+
+    assert whereabouts(cluster, "1") == ["a"]
+
+    cluster.changed("pods", WEB.obj(), None)
+
+    assert whereabouts(cluster, "1") == []
+
+
 def test_a_nomination_holds_until_it_is_taken_back() -> None:
     cluster = cluster_of(A.obj(), WEB.nominated_node("a").obj())
     profiles = {"default-scheduler"}

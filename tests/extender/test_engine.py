@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.engine import Engine
+from extender.framework import BindPod, CallConflict, RecordEvent
 from extender.objects.decoding import DecodeError
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.testing.writes import RecordedWrites
 from extender.verbs import VerbError, Victims
 
 ASKED = make_pod("asked").req(cpu=1)
@@ -66,11 +69,74 @@ def test_the_pods_that_have_to_go() -> None:
 
 def test_binding_is_not_ours() -> None:
     with pytest.raises(VerbError) as caught:
-        engine(A).bind("web", "shop", "1", "a")
+        asyncio.run(engine(A).bind("web", "shop", "1", "a"))
 
     assert str(caught.value) == (
         "pod shop/web was not bound to a: this extender has no API server to bind through; "
         "leave bindVerb empty so that kube-scheduler binds"
+    )
+
+
+# Writing.
+
+
+def live_engine(*pods: PodBuilder) -> tuple[Engine, RecordedWrites]:
+    """An engine for node a and these pods that can write."""
+    cluster = Cluster.of(ClusterState(nodes=[A.obj()], pods=[pod.obj() for pod in pods]))
+    writes = RecordedWrites(cluster.cache)
+    return Engine(Configuration.default(), cluster, dispatcher=writes), writes
+
+
+def test_a_pod_is_bound_by_name_and_uid() -> None:
+    ready, writes = live_engine(ASKED)
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert writes.calls == [BindPod("default", "asked", "default/asked", "a")]
+
+
+def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
+    ready, _ = live_engine(ASKED.req(cpu=1))
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert kept(ready, "a", pod=make_pod("next").req(cpu=1)) == []
+
+
+def test_without_a_uid_nothing_is_bound() -> None:
+    ready, writes = live_engine(ASKED)
+
+    with pytest.raises(VerbError, match="without its UID it may be another pod by now"):
+        asyncio.run(ready.bind("asked", "default", "", "a"))
+
+    assert writes.calls == []
+
+
+def test_what_the_api_server_refuses_is_told() -> None:
+    ready, writes = live_engine(ASKED)
+    writes.fail(BindPod, CallConflict("pod asked is already assigned to node \"b\""))
+
+    with pytest.raises(VerbError, match='pod default/asked was not bound to a: pod asked is already assigned to node "b"'):
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert kept(ready, "a", pod=ASKED) == ["a"]
+
+
+def test_people_are_told_when_victims_are_spared() -> None:
+    """
+    The caller tells only of the victims that remain.
+    """
+    ready, writes = live_engine(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
+
+    async def preempt() -> None:
+        ready.preempt(make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": Victims(("x", "y"), 0), "gone": Victims(("z",), 0)})
+
+    asyncio.run(preempt())
+
+    (event,) = [call for call in writes.calls if isinstance(call, RecordEvent)]
+    assert (event.reason, event.note) == (
+        "PreemptionNarrowed",
+        "Extender kept 1 of 2 nodes to preempt pods on; Extender spared 1 of the victims",
     )
 
 
