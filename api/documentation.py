@@ -122,6 +122,7 @@ def health(summary: str) -> dict[str, Any]:
         "responses": {
             200: {"description": "All is well.", "content": text},
             500: {"description": "A check failed; all are listed.", "content": text},
+            503: {"description": "Not ready yet; the checks are listed.", "content": text},
             "default": {"description": "Not found, or not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
         },
     }

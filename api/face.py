@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from api.wire.node_bodies import NodeBodies
+from extender.apiserver.health import Health
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.verbs import FilterResult, Victims
@@ -42,7 +43,7 @@ class AnswersVerbs(Protocol):
         """The victims that have to go; VerbError if that cannot be said."""
         ...
 
-    def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
         """Bind; VerbError if that did not happen."""
         ...
 
@@ -57,11 +58,13 @@ class Face:
     """The engine behind the routes, and the node bodies of its callers.
 
     Attributes:
+        health: how each resource that is followed is doing.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
 
     engine: AnswersVerbs
+    health: Callable[[], Sequence[Health]] = tuple
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -78,7 +78,7 @@ async def bind(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:
-        face.engine.bind(asked.name, asked.namespace, asked.uid, asked.node)
+        await face.engine.bind(asked.name, asked.namespace, asked.uid, asked.node)
     except VerbError as exc:
         return json_response(bind_answer(str(exc)))
     except Exception as exc:

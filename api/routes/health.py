@@ -13,28 +13,37 @@ from fastapi.responses import PlainTextResponse
 
 from api.documentation import health
 from api.face import Face, face_of
+from api.log import escaped
 from api.refusals import Refusal
+from extender.apiserver.health import Health
 
 router: Final = APIRouter(tags=["health"])
 
-Check = Callable[[Face | None], bool]
+Check = Callable[[Face | None], str]
+"""What is wrong; empty if nothing is."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def _ping(face: Face | None) -> bool:
-    return True
+def _ping(face: Face | None) -> str:
+    return ""
 
 
-def _engine(face: Face | None) -> bool:
-    return face is not None and face.engine.is_ready
+def _informer_sync(face: Face | None) -> str:
+    if face is None:
+        return "not started yet"
+    if face.engine.is_ready:
+        return ""
+    waiting = [f"{health.resource} ({health.last_error or 'being listed'})" for health in face.health() if not health.synced]
+    return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
 
 
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
-    "healthz": {"ping": _ping, "engine": _engine},
+    "healthz": {"ping": _ping},
     "livez": {"ping": _ping},
-    "readyz": {"ping": _ping, "engine": _engine},
+    "readyz": {"ping": _ping, "informer-sync": _informer_sync},
 }
+_CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
 @router.get("/healthz", **health("Whether all is well"))
@@ -46,11 +55,11 @@ async def all_checks(request: Request) -> PlainTextResponse:
     face = face_of(request)
     excluded = dict.fromkeys(request.query_params.getlist("exclude"))
     lines, failed = [], []
-    for check, is_fine in CHECKS[name].items():
+    for check, wrong_with in CHECKS[name].items():
         if check in excluded:
             del excluded[check]
             lines.append(f"[+]{check} excluded: ok")
-        elif is_fine(face):
+        elif not wrong_with(face):
             lines.append(f"[+]{check} ok")
         else:
             failed.append(check)
@@ -59,7 +68,7 @@ async def all_checks(request: Request) -> PlainTextResponse:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(json.dumps, sorted(excluded)))}")
     if failed:
         _LOGGER.warning("%s check failed: %s", name, ",".join(failed))
-        return _text("".join(f"{line}\n" for line in lines) + f"{name} check failed\n", 500)
+        return _text("".join(f"{line}\n" for line in lines) + f"{name} check failed\n", _CODES[name])
     if "verbose" not in request.query_params:
         return _text("ok")
     return _text("".join(f"{line}\n" for line in lines) + f"{name} check passed\n")
@@ -71,10 +80,28 @@ async def all_checks(request: Request) -> PlainTextResponse:
 async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Run one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]
-    is_fine = CHECKS[name].get(check)
-    if is_fine is None:
+    wrong_with = CHECKS[name].get(check)
+    if wrong_with is None:
         raise Refusal(404, "there is no check of this name")
-    return _text("ok") if is_fine(face_of(request)) else _text(f"internal server error: {check} failed\n", 500)
+    face = face_of(request)
+    wrong = wrong_with(face)
+    if wrong:
+        return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
+    if check == "informer-sync" and face is not None and "verbose" in request.query_params:
+        return _text("".join(f"{_described(resource)}\n" for resource in face.health()) or "ok")
+    return _text("ok")
+
+
+def _described(resource: Health) -> str:
+    parts = [resource.resource, "synced" if resource.synced else "not synced"]
+    if not resource.is_served:
+        parts.append("not served, so taken to be empty")
+    if resource.silent_for is not None:
+        parts.append(f"last heard of {resource.silent_for:.0f} s ago")
+    parts += [f"{namespace}/{name} cannot be read: {why}" for (namespace, name), why in resource.unreadable.items()]
+    if resource.last_error:
+        parts.append(resource.last_error)
+    return escaped(", ".join(parts), 4096)
 
 
 def _text(text: str, code: int = 200) -> PlainTextResponse:

@@ -27,7 +27,7 @@ class FailingEngine:
     def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
         raise self._kind(self._text)
 
-    def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
         raise self._kind(self._text)
 
     async def evaluate(self, scenario: Mapping[str, object]) -> dict[str, object]:

@@ -5,7 +5,7 @@ import pytest
 from tests.api.serving import Service, assert_is_refusal
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/healthz/ping", "/readyz/engine", "/livez?exclude=ping"])
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/healthz/ping", "/readyz/informer-sync", "/livez?exclude=ping"])
 def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
     answer = example.client.get(path)
 
@@ -17,11 +17,11 @@ def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        pytest.param("verbose", "[+]ping ok\n[+]engine ok\nreadyz check passed\n", id="verbose"),
-        pytest.param("verbose&exclude=engine", "[+]ping ok\n[+]engine excluded: ok\nreadyz check passed\n", id="excluded"),
+        pytest.param("verbose", "[+]ping ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"),
+        pytest.param("verbose&exclude=informer-sync", "[+]ping ok\n[+]informer-sync excluded: ok\nreadyz check passed\n", id="excluded"),
         pytest.param(
             "verbose&exclude=b&exclude=a",
-            '[+]ping ok\n[+]engine ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
+            '[+]ping ok\n[+]informer-sync ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
             id="unknown excluded",
         ),
     ],
@@ -30,6 +30,6 @@ def test_every_check_is_listed_on_request(example: Service, query: str, text: st
     assert example.client.get(f"/readyz?{query}").text == text
 
 
-@pytest.mark.parametrize("path", ["/healthz/nope", "/livez/engine", "/healthz/", "/readyz/ping/x"])
+@pytest.mark.parametrize("path", ["/healthz/nope", "/livez/informer-sync", "/healthz/", "/readyz/ping/x"])
 def test_an_unknown_check_is_not_found(example: Service, path: str) -> None:
     assert_is_refusal(example.client.get(path), 404)
