@@ -81,11 +81,11 @@ class Dispatcher(Protocol):
             CallError: refused for another reason.
         """
 
-    def submit(self, call: ApiCall[Any]) -> "asyncio.Future[None]":
+    def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
         """Have it performed in the background; failure is logged.
 
         Returns:
-            Done, without a result or an error, when the call was performed or given up.
+            Done when the call was: what it yields, None if it came to nothing. Never an error.
         """
 
 

@@ -24,19 +24,21 @@ Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from extender.framework.api_calls import Dispatcher, LiveCluster
-from extender.framework.cycle_state import CycleState
+from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
 from extender.snapshot.axes import Int64s
+
+T = TypeVar("T")
 
 MAX_NODE_SCORE = 100
 """Scores are 0..100 after normalising. Upstream: fwk.MaxNodeScore."""
@@ -89,6 +91,9 @@ class Handle(Protocol):
     @property
     def live(self) -> LiveCluster | None:
         """The cluster as it is known now, after the cycle, too; None where nobody keeps it up to date."""
+
+    def shared(self, key: StateKey[T], make: Callable[[], T]) -> T:
+        """What the plugins of all profiles have in common under the key; made by whoever asks first."""
 
     def now(self) -> datetime:
         """What the clock on the wall says, for times that are written down. Durations are the event loop's."""

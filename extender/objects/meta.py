@@ -39,6 +39,12 @@ class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str | None = None
 
 
+def version(meta: ObjectMeta) -> int:
+    """metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
+    text = meta.resource_version
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
 class LabelSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
     """metav1.LabelSelectorRequirement: `operator` is In, NotIn, Exists or DoesNotExist."""
 

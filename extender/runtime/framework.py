@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class Framework:
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        shared: dict[fwk.StateKey[Any], Any] | None = None,
     ) -> None:
         self.profile_name = profile_name
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
@@ -78,6 +79,7 @@ class Framework:
         self._dispatcher = dispatcher
         self._live = live
         self._now = now
+        self._shared = {} if shared is None else shared
         self._snapshot: Snapshot | None = None
         self._nominations = NO_NOMINATIONS
         self._memory = Memory()
@@ -113,6 +115,13 @@ class Framework:
     def live(self) -> fwk.LiveCluster | None:
         """The cluster as it is known now; None where nobody keeps it up to date."""
         return self._live
+
+    def shared(self, key: fwk.StateKey[T], make: Callable[[], T]) -> T:
+        """What the plugins of all profiles have in common."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        value: T = self._shared[key]
+        return value
 
     def now(self) -> datetime:
         """What the clock on the wall says."""

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 from extender import framework as fwk
 from extender.config.completion import complete
@@ -107,6 +107,7 @@ class Registry:
         resolved = resolve_all(configuration, self.points_of)
         errors: list[FieldError] = []
         frameworks: dict[str, Framework] = {}
+        shared: dict[fwk.StateKey[Any], Any] = {}
         for profile in configuration.profiles:
             plan = resolved[profile.scheduler_name]
 
@@ -123,6 +124,7 @@ class Registry:
                     dispatcher=dispatcher,
                     live=live,
                     now=now,
+                    shared=shared,
                 )
             except ConfigErrors as exc:
                 errors += exc.errors

@@ -23,6 +23,7 @@ def make_framework(
     dispatcher: fwk.Dispatcher | None = None,
     live: fwk.LiveCluster | None = None,
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
+    shared: dict[fwk.StateKey[Any], Any] | None = None,
 ) -> Framework:
     """A profile with these plugins in this order, each at every extension point that it implements.
 
@@ -75,4 +76,5 @@ def make_framework(
         dispatcher=dispatcher,
         live=live,
         now=now,
+        shared=shared,
     )

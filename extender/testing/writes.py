@@ -95,14 +95,17 @@ class RecordedWrites:
         result: T = self._perform(call)
         return result
 
-    def submit(self, call: ApiCall[Any]) -> "asyncio.Future[None]":
-        """Done at once."""
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        try:
-            self._perform(call)
-        except CallError:
-            return done  # who submits does not care
+    def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
+        """Done when others had a turn."""
+        done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def perform() -> None:
+            try:
+                done.set_result(self._perform(call))
+            except CallError:
+                done.set_result(None)
+
+        asyncio.get_running_loop().call_soon(perform)
         return done
 
     def _perform(self, call: ApiCall[Any]) -> Any:

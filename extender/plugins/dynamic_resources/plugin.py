@@ -3,9 +3,11 @@
 Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (v1.36.2).
 """
 
-from collections.abc import Sequence
+import asyncio
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, final
 from uuid import UUID
 
@@ -19,9 +21,19 @@ from extender.objects.devices import AllocationResult, DeviceClass, DeviceReques
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.claim_binding import ClaimBindingError, bind_claim, read_claim, wait_for_devices
+from extender.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
 from extender.plugins.dynamic_resources.hints import ClaimHints
-from extender.plugins.dynamic_resources.pod_claims import ClaimError, claims_of, has_failed_binding, identity, is_held_by_others
+from extender.plugins.dynamic_resources.pod_claims import (
+    ClaimError,
+    claims_of,
+    has_binding_conditions,
+    has_failed_binding,
+    identity,
+    is_held_by_others,
+    is_reserved_for,
+)
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.results import NOT_SHARED_YET, score
 from extender.plugins.dynamic_resources.selection import Matches, Selection
@@ -48,6 +60,10 @@ class _ClaimsOfCycle:
     """For the claims that are not allocated; None if all are."""
     found: "dict[str, _Found]" = field(default_factory=dict)
     """Node -> what the allocator found there; the same whatever pods are on the node, so that one search will do."""
+    kept: dict[str, AllocationResult] = field(default_factory=dict)
+    """Claim -> what Reserve kept for it."""
+    written: dict[str, ResourceClaim] = field(default_factory=dict)
+    """Claim -> what PreBind made of it."""
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
@@ -65,16 +81,23 @@ class _Found:
 
 
 _CLAIMS: Final = fwk.StateKey[_ClaimsOfCycle]("DynamicResources")
+_TRACKER: Final = fwk.StateKey[ClaimTracker]("DynamicResources")
 
 
 @final
 class DynamicResources(
-    fwk.PreEnqueuePlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PostFilterPlugin, fwk.ScorePlugin, fwk.ReservePlugin
+    fwk.PreEnqueuePlugin,
+    fwk.PreFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PostFilterPlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
 ):
     """Holds pods to nodes where their claims are, or can be, allocated. Pods without claims cost nothing.
 
-    State: the claims that were allocated for pods on their way to a node, until the API server knows of it (writing them there takes an
-    API client, and is not done here yet); and, to save work, the pools as they were put together last, and which devices selectors matched.
+    State: the tracker, which all profiles share; which pods' reservations are being taken back; and, to save work, the pools as they were
+    put together last, and which devices selectors matched.
     """
 
     looks_at_pods = False
@@ -85,7 +108,9 @@ class DynamicResources(
         check_args(args)
         self._filter_timeout = args.filter_timeout.nanoseconds / 1e9
         self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
-        self._pending: dict[str, ResourceClaim] = {}
+        self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
+        self._tracker = handle.shared(_TRACKER, ClaimTracker) if handle is not None else ClaimTracker()
+        self._unreserving: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
         self._slices = Slices()
         self._matches = Matches()
         self._hints = ClaimHints(lambda: self.handle.snapshot.objects.resource_claims)
@@ -106,7 +131,7 @@ class DynamicResources(
         """Skip for pods without claims; PostFilter wants to know that it was here."""
         state.write(_CLAIMS, _ClaimsOfCycle())
         try:
-            claims = claims_of(pod, snapshot.objects.resource_claims)
+            claims = claims_of(pod, self._tracker.latest(snapshot.objects.resource_claims))
         except ClaimError as exc:
             return fwk.PreFilterResult(fwk.unresolvable(str(exc)))
         if not claims:
@@ -119,7 +144,7 @@ class DynamicResources(
                 except SelectorError as exc:
                     return fwk.PreFilterResult(fwk.error(str(exc)))
                 continue
-            if identity(claim) in self._pending:
+            if self._tracker.is_pending(claim):
                 return fwk.PreFilterResult(fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated"))
             refusal = _refusal_of_requests(claim, snapshot.objects.device_classes)
             if refusal is not None:
@@ -144,7 +169,9 @@ class DynamicResources(
         return fwk.first_of([_allocate(cycle, cycle.allocator, rows), refused_here])
 
     async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """A claim that kept the pod from a node, and that nobody else holds, would be deallocated to try again elsewhere.
+        """A claim that kept the pod from a node, and that nobody else holds, is deallocated to try again elsewhere.
+
+        Without an API server nothing is written, and the answer is the same.
 
         Raises:
             NotFoundError: a plugin before this one refused the pod, so that PreFilter was never called.
@@ -158,8 +185,21 @@ class DynamicResources(
             for node, status in statuses.explicit.items()
             if status.plugin == self.name and NOT_HERE in status.reasons and node in index
         ]
-        may_go = any(nodes[kept_away].any() and not is_held_by_others(claim, pod) for claim, nodes in cycle.unavailable)
-        return fwk.PostFilterResult(fwk.unschedulable(DEALLOCATED if may_go else STILL_NOT))
+        for claim, nodes in cycle.unavailable:
+            if nodes[kept_away].any() and not is_held_by_others(claim, pod):
+                return fwk.PostFilterResult(await self._deallocated(claim))
+        return fwk.PostFilterResult(fwk.unschedulable(STILL_NOT))
+
+    async def _deallocated(self, claim: ResourceClaim) -> fwk.Status:
+        if self.handle.dispatcher is not None:
+            meta = claim.metadata
+            try:
+                await self.handle.dispatcher.perform(
+                    fwk.DeallocateResourceClaim(claim.namespace, meta.name, meta.uid, meta.resource_version)
+                )
+            except fwk.CallError as exc:
+                return fwk.error(str(exc))
+        return fwk.unschedulable(DEALLOCATED)
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) more where more preferred alternatives were found; 0 where nothing had to be found."""
@@ -181,15 +221,73 @@ class DynamicResources(
         if found is None or found.refusal:
             return fwk.error("claim allocation not found for node")
         for claim, allocation in zip(cycle.unallocated, found.allocations, strict=True):
-            status = replaced(claim.status, allocation=self._with_share_ids(allocation))
-            self._pending[identity(claim)] = replaced(claim, status=status)
+            kept = cycle.kept[identity(claim)] = self._with_share_ids(allocation)
+            self._tracker.expect(replaced(claim, status=replaced(claim.status, allocation=kept)))
         return fwk.SUCCESS
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
-        """Give back what was kept for the pod's claims."""
+        """Give back what was kept for the pod's claims; what was written already is taken back in the background."""
         cycle = state.find(_CLAIMS)
-        for claim in cycle.unallocated if cycle is not None else ():
-            self._pending.pop(identity(claim), None)
+        if cycle is None:
+            return
+        for claim in cycle.unallocated:
+            self._tracker.release(claim)
+        dispatcher = self._handle.dispatcher if self._handle is not None else None
+        if dispatcher is None:
+            return
+        for claim in cycle.claims:
+            latest = cycle.written.get(identity(claim), claim)
+            if latest.status.allocation is None or not is_reserved_for(latest, pod):
+                continue
+            call = fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
+            self._unreserving[identity(claim), pod.uid] = going = dispatcher.submit(call)
+            going.add_done_callback(functools.partial(self._unreserved, (identity(claim), pod.uid)))
+
+    def _unreserved(self, what: tuple[str, str], going: "asyncio.Future[ResourceClaim | None]") -> None:
+        if self._unreserving.get(what) is going:
+            del self._unreserving[what]
+        written = going.result() if not going.cancelled() else None
+        if written is not None:
+            self._tracker.note_written(written)
+
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
+        """Skip for pods without claims."""
+        return fwk.PreFlight(fwk.SUCCESS if state.read(_CLAIMS).claims else fwk.SKIP, allow_parallel=True)
+
+    async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Write what was found for the pod's claims, reserve them for the pod, and wait until their devices can be used on the node."""
+        cycle, dispatcher, live = state.read(_CLAIMS), self.handle.dispatcher, self.handle.live
+        if not cycle.claims:
+            return fwk.SUCCESS
+        if dispatcher is None or live is None:
+            return fwk.error("binding resource claims: there is no API server to bind through")
+        try:
+            claims = [await self._bound(claim, cycle, pod, dispatcher) for claim in cycle.claims]
+            if any(map(has_binding_conditions, claims)):
+                text = f"waiting for binding conditions for device on node {node}"
+                self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
+                table = live.objects.resource_claims
+                await wait_for_devices(claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now)
+        except (fwk.CallError, ClaimBindingError) as exc:
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+
+    async def _bound(self, claim: ResourceClaim, cycle: _ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> ResourceClaim:
+        """The claim, allocated and reserved for the pod."""
+        going = self._unreserving.get((identity(claim), pod.uid))
+        if going is not None:
+            # An earlier attempt is still taking its reservation back: only afterwards the claim tells the truth.
+            await asyncio.wait([going])
+            claim = await read_claim(claim, dispatcher)
+        if is_reserved_for(claim, pod):
+            return claim
+        try:
+            bound = await bind_claim(claim, cycle.kept.get(identity(claim)), pod, dispatcher, self._now())
+            self._tracker.note_written(bound)
+        finally:
+            self._tracker.release(claim)
+        cycle.written[identity(claim)] = bound
+        return bound
 
     def _with_share_ids(self, allocation: AllocationResult) -> AllocationResult:
         results = [
@@ -205,7 +303,7 @@ class DynamicResources(
         if not unallocated:
             return None
         objects = snapshot.objects
-        taken = taken_by([*objects.resource_claims.values(), *self._pending.values()])
+        taken = taken_by(self._tracker.holders(objects.resource_claims))
         slices = list(objects.resource_slices.values())
         if not self._slices.are(slices):
             self._slices = Slices(slices)
@@ -215,7 +313,7 @@ class DynamicResources(
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
         """(N,) the nodes from which the claim's devices cannot be used; all of them once the devices failed to get ready."""
-        if has_failed_binding(claim, allocation, self._binding_timeout):
+        if has_failed_binding(claim, self._binding_timeout, self._now()):
             return np.ones(len(snapshot.nodes), np.bool_)
         if allocation.node_selector is None:
             return np.zeros(len(snapshot.nodes), np.bool_)

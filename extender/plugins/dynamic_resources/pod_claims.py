@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from extender.objects.cluster import Key
-from extender.objects.devices import AllocatedDeviceStatus, AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from extender.objects.devices import AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim
+from extender.objects.field_errors import quoted
+from extender.objects.meta import Condition
 from extender.objects.pod import Pod, PodResourceClaim
 
 
@@ -65,21 +67,69 @@ def is_held_by_others(claim: ResourceClaim, pod: Pod) -> bool:
     return any(consumer.uid != pod.uid for consumer in claim.status.reserved_for) or len(claim.status.reserved_for) > 1
 
 
-def has_failed_binding(claim: ResourceClaim, allocation: AllocationResult, timeout: timedelta) -> bool:
+def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether the pod may use the claim already. Upstream: resourceclaim.go, IsReservedForPod."""
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+class BindingFailedError(Exception):
+    """A driver could not get a device ready for the pod. The message is upstream's."""
+
+
+def has_binding_conditions(claim: ResourceClaim) -> bool:
+    """Whether a device of the claim has to be got ready before the pod can be bound."""
+    allocation = claim.status.allocation
+    return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Whether drivers have got all devices of the claim ready; those that need it, that is. Upstream: isClaimReadyForBinding.
+
+    Raises:
+        BindingFailedError: a driver says that it failed.
+    """
+    allocation = claim.status.allocation
+    if allocation is None:
+        return False
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        device = _device_status(claim, result)
+        if device is None:
+            return False
+        failed = next((true for kind in result.binding_failure_conditions if (true := _true(device, kind)) is not None), None)
+        if failed is not None:
+            raise BindingFailedError(
+                f"claim {claim.metadata.name} binding failed: reason={failed.reason}, message={quoted(failed.message)}"
+            )
+        if any(_true(device, kind) is None for kind in result.binding_conditions):
+            return False
+    return True
+
+
+def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
+    """Whether drivers have had enough time to get the claim's devices ready. Upstream: isClaimTimeout."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
+        return False
+    try:
+        since = datetime.fromisoformat(allocation.allocation_timestamp)
+    except ValueError:
+        # Only hand-made input has such a time; a driver with a moment more does no harm.
+        return False
+    return now - since.astimezone(UTC) > timeout
+
+
+def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
     """Whether waiting for the claim's devices makes no sense any more: a driver reports failure, or nothing for too long.
 
     Arguments:
         timeout: how long a driver may take.
     """
-    for result in allocation.devices.results:
-        if not result.binding_conditions:
-            continue
-        device = _device_status(claim, result)
-        if device is not None and _has_any(device, result.binding_failure_conditions):
-            return True
-        if device is None or not _has_all(device, result.binding_conditions):
-            return _is_overdue(allocation, timeout)
-    return False
+    try:
+        return not is_ready(claim) and is_overdue(claim, timeout, now)
+    except BindingFailedError:
+        return True
 
 
 def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
@@ -87,25 +137,7 @@ def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) 
     return next((status for status in claim.status.devices if (status.driver, status.pool, status.device) == wanted), None)
 
 
-def _is_true(device: AllocatedDeviceStatus, kind: str) -> bool:
+def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
+    """The condition, if it is true."""
     condition = next((condition for condition in device.conditions if condition.type == kind), None)
-    return condition is not None and condition.status == "True"
-
-
-def _has_any(device: AllocatedDeviceStatus, kinds: list[str]) -> bool:
-    return any(_is_true(device, kind) for kind in kinds)
-
-
-def _has_all(device: AllocatedDeviceStatus, kinds: list[str]) -> bool:
-    return all(_is_true(device, kind) for kind in kinds)
-
-
-def _is_overdue(allocation: AllocationResult, timeout: timedelta) -> bool:
-    if allocation.allocation_timestamp is None:
-        return False
-    try:
-        since = datetime.fromisoformat(allocation.allocation_timestamp)
-    except ValueError:
-        # Only hand-made input has such a time; a driver with a moment more does no harm.
-        return False
-    return datetime.now(UTC) - since.astimezone(UTC) > timeout
+    return condition if condition is not None and condition.status == "True" else None

@@ -1,7 +1,5 @@
 """What was found, as an API object, and what it is worth.
 
-Opaque configuration for drivers is left out: nothing here reads it.
-
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, createNodeSelector;
 framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
 """
@@ -14,6 +12,7 @@ from extender.objects.devices import AllocationResult, DeviceAllocationResult, D
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
 from extender.objects.node_selectors import NAME_FIELD
+from extender.plugins.dynamic_resources.configurations import configurations
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 from extender.plugins.dynamic_resources.requests import Wish
@@ -42,7 +41,9 @@ def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -
         AllocationError: a slice's node selector has a form that the API does not allow.
     """
     return AllocationResult(
-        devices=DeviceAllocationResult(results=[_result(pick) for pick in picks]),
+        devices=DeviceAllocationResult(
+            results=[_result(pick) for pick in picks], config=configurations(claim, (pick.wish for pick in picks))
+        ),
         node_selector=_node_selector(claim, [pick.offer for pick in picks], node),
     )
 

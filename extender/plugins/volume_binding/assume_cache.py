@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, Generic, TypeVar, final
 
 from extender.objects.field_errors import quoted
+from extender.objects.meta import version
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 K = TypeVar("K", bound=Hashable)
@@ -37,7 +38,7 @@ class AssumeCache(Generic[K, T]):
         """The object as assumed, else as the API server has it; None if it has none."""
         known = table.get(key)
         assumed = self._assumed.get(key)
-        return known if known is None or assumed is None or version(known) > version(assumed) else assumed
+        return known if known is None or assumed is None or version(known.metadata) > version(assumed.metadata) else assumed
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
         """Some of the table's objects, each as assumed if it is."""
@@ -57,9 +58,9 @@ class AssumeCache(Generic[K, T]):
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
         if latest is None:
             raise AssumeError(not_found(self._kind, name))
-        if version(changed) < version(latest):
+        if version(changed.metadata) < version(latest.metadata):
             raise AssumeError(
-                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest)}, assume: {version(changed)})"
+                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: {version(changed.metadata)})"
             )
         self._drop_spent(table)
         self._assumed[key] = changed
@@ -80,9 +81,3 @@ class AssumeCache(Generic[K, T]):
 def not_found(kind: str, name: str) -> str:
     """The assume cache's words."""
     return f"could not find {kind} {quoted(name)}"
-
-
-def version(item: PersistentVolume | PersistentVolumeClaim) -> int:
-    """metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
-    text = item.metadata.resource_version
-    return int(text) if text.isascii() and text.isdigit() else 0

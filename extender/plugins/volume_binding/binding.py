@@ -11,9 +11,10 @@ from extender import framework as fwk
 from extender.objects.claims import SELECTED_NODE_ANNOTATION, claim_namespace, is_fully_bound
 from extender.objects.csi_translation import TranslationError
 from extender.objects.field_errors import quoted
+from extender.objects.meta import version
 from extender.objects.node import Node
 from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
-from extender.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, not_found, version
+from extender.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, not_found
 from extender.plugins.volume_binding.binder import AssumedVolumes, restore_pod_volumes
 from extender.plugins.volume_binding.pod_claims import Storage
 from extender.plugins.volume_binding.reach import why_unreached
@@ -103,7 +104,7 @@ def _is_volume_bound(written: PersistentVolume, place: _Place, live: fwk.LiveClu
     if volume is None:
         raise _CheckError(f"failed to check binding: {not_found(VOLUME_KIND, name)}")
     claim = _named_claim(written, live)
-    if version(written) > version(volume):
+    if version(written.metadata) > version(volume.metadata):
         return False
     try:
         _check_reach(volume, place)
@@ -130,7 +131,7 @@ def _is_claim_bound(written: PersistentVolumeClaim, place: _Place, live: fwk.Liv
     claim = live.objects.pvcs.get((namespace, name))
     if claim is None:
         raise _CheckError(f"failed to check provisioning pvc: {not_found(CLAIM_KIND, f'{namespace}/{name}')}")
-    if version(written) > version(claim):
+    if version(written.metadata) > version(claim.metadata):
         return False
     if not claim.metadata.annotations:
         raise _CheckError(f"selectedNode annotation reset for PVC {quoted(name)}")

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -55,6 +56,14 @@ class StandInHandle:
         self.snapshot = snapshot
         self.random = random.Random(1)
         self.extenders: Sequence[Any] = ()
+        self.dispatcher = None
+        self.live = None
+
+    def shared(self, key: object, make: Callable[[], Any]) -> Any:
+        return make()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> Verdicts:
         raise AssertionError("no other filters here")

@@ -1,0 +1,145 @@
+"""Writing what was found for a pod's claims, and waiting until drivers have got the devices ready.
+
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from extender import framework as fwk
+from extender.objects.cluster import Key
+from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.objects.field_errors import quoted
+from extender.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
+
+ATTEMPTS: Final = 5
+PAUSE: Final = 0.01
+"""Upstream: client-go/util/retry, DefaultRetry."""
+CHECK_INTERVAL: Final = 5.0
+
+
+class ClaimBindingError(Exception):
+    """A claim of the pod could not be bound, or will not get ready. The message is upstream's."""
+
+
+async def bind_claim(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
+) -> ResourceClaim:
+    """The claim as the API server has it: allocated, and reserved for the pod.
+
+    What others change meanwhile without harm is looked at again, a few times.
+
+    Arguments:
+        allocation: None if the claim is allocated.
+
+    Raises:
+        ClaimBindingError: refused, or the claim was deleted or allocated by somebody else.
+    """
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            await asyncio.sleep(PAUSE)
+            try:
+                claim = await read_claim(claim, dispatcher)
+            except fwk.CallError as exc:
+                raise ClaimBindingError(f"get updated claim {claim.key} after conflict: {exc}") from exc
+        try:
+            return await _write(claim, allocation, pod, dispatcher, now)
+        except fwk.CallConflict as exc:
+            refusal = str(exc)
+    raise ClaimBindingError(refusal)
+
+
+async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> ResourceClaim:
+    """The claim as the API server has it now."""
+    return await dispatcher.perform(fwk.ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
+
+
+async def _write(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
+) -> ResourceClaim:
+    """Once.
+
+    Raises:
+        CallConflict: the claim has changed; the message says at what.
+        ClaimBindingError: as `bind_claim`.
+    """
+    if claim.metadata.deletion_timestamp is not None:
+        raise ClaimBindingError(f"claim {claim.key} got deleted in the meantime")
+    if allocation is not None:
+        if claim.status.allocation is not None:
+            raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
+        if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
+            with _said_of(f"add finalizer to claim {claim.key}"):
+                claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
+    allocated = allocation or claim.status.allocation
+    is_undated = allocated is not None and allocated.allocation_timestamp is None
+    reservation = fwk.ReserveResourceClaim(
+        *_id(claim),
+        claim.metadata.resource_version,
+        ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid),
+        allocation,
+        now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if is_undated else None,
+    )
+    with _said_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
+        return await dispatcher.perform(reservation)
+
+
+class _said_of:  # noqa: N801  (a context manager that reads as a phrase)
+    """What the API server refuses in here is told with what was tried."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
+        if isinstance(exc, fwk.CallConflict):
+            raise fwk.CallConflict(f"{self._what}: {exc}") from exc
+        if isinstance(exc, fwk.CallError):
+            raise ClaimBindingError(f"{self._what}: {exc}") from exc
+
+
+def _id(claim: ResourceClaim) -> tuple[str, str, str]:
+    return claim.namespace, claim.metadata.name, claim.metadata.uid
+
+
+async def wait_for_devices(
+    claims: Iterable[ResourceClaim],
+    latest: Callable[[], Mapping[Key, ResourceClaim]],
+    within: timedelta,
+    now: Callable[[], datetime],
+) -> None:
+    """Wait until drivers say that the devices of all claims can be used on the node.
+
+    Arguments:
+        latest: all claims of the cluster, as they are known now.
+        within: how long a driver may take.
+
+    Raises:
+        ClaimBindingError: a driver failed, or took too long.
+    """
+    keys = [(claim.namespace, claim.metadata.name) for claim in claims]
+
+    def are_ready() -> bool:
+        known = latest()
+        for key in keys:
+            claim = known.get(key)
+            if claim is None:
+                raise ClaimBindingError(f"could not find ResourceClaim {quoted('/'.join(key))}")
+            try:
+                if is_ready(claim):
+                    continue
+            except BindingFailedError as exc:
+                raise ClaimBindingError(str(exc)) from exc
+            if is_overdue(claim, within, now()):
+                raise ClaimBindingError(f"claim {claim.metadata.name} binding timeout")
+            return False
+        return True
+
+    try:
+        await fwk.poll(are_ready, every=CHECK_INTERVAL, within=within.total_seconds(), at_once=True)
+    except TimeoutError as exc:
+        raise ClaimBindingError("device binding timeout") from exc
