@@ -72,7 +72,7 @@ def apply(
         is_same = live is not None and after == before
         result[me] = Owned(mine, resource.api_version, (last.time if last else None) if is_same else time)
 
-    obj, _ = schema.read(resource, after)
+    obj = _read(resource, after)
     if manager == KUBECTL:
         _remember_applied(obj, applied)
     if result:
@@ -91,8 +91,21 @@ def _check(resource: Resource, applied: Object) -> None:
         raise bad_request("metadata.managedFields must be nil")
     problem = applied_values.problem_text(schema.type_of(resource), applied)
     if problem:
-        who = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_with_group(expected)}"
-        raise ApiStatus(500, "", f"failed to create typed patch object ({who}): {problem}")
+        raise ApiStatus(500, "", f"failed to create typed patch object ({_called(resource, metadata)}): {problem}")
+
+
+def _read(resource: Resource, after: Object) -> Object:
+    try:
+        obj, _ = schema.read(resource, after)
+    except schema.WrongType as error:
+        called = _called(resource, after["metadata"])
+        raise ApiStatus(500, "", f"failed to convert new typed object ({called}) to object: {error}") from error
+    return obj
+
+
+def _called(resource: Resource, metadata: Mapping[str, Any]) -> str:
+    named = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return f"{named}; {_with_group(f'{resource.api_version}, Kind={resource.kind}')}"
 
 
 def _with_group(api_version_and_kind: str) -> str:

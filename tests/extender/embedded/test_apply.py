@@ -209,6 +209,12 @@ def test_status_is_applied_to_the_status_only():
             ".spec.template.spec.nodeSelector: expected map, got &{[a true]}",
             id="a list for a map",
         ),
+        pytest.param(
+            deployment(**template({"name": "a", "resources": {"requests": {"cpu": "lots"}}})),
+            "failed to convert new typed object (default/d; apps/v1, Kind=Deployment) to object: "
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="no quantity",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(obj, message):
