@@ -1,0 +1,97 @@
+"""activeQ: the pods to be tried next; and those that are being tried, with what has changed in the cluster meanwhile.
+
+Upstream: pkg/scheduler/backend/queue/active_queue.go (v1.36.2).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, final
+
+from extender.objects.pod import Pod
+from extender.queue.pod_heap import PodHeap
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.queue.queueing_hints import Change
+
+
+@final
+class ActiveQueue:
+    """Pods in trying order, and pods in flight.
+
+    A pod in flight is one that was popped and is not done. Every change since the first of them was popped is kept: when a pod comes back
+    refused, it may already be worth another try.
+    """
+
+    def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
+        self.queue = PodHeap(sort_key)
+        self.scheduling_cycle = 0
+        """How many pods were popped."""
+        # UID -> the pod, and the number of the first change after it was popped; in the order of popping, and so of those numbers.
+        self._in_flight: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
+        self._changes: dict[int, Change] = {}
+        self._first_change = 0
+        self._next_change = 0
+
+    def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
+        """The pod of this key, as it is now; None if it is not in activeQ."""
+        info = self.queue.get(key)
+        if info is not None:
+            info.pod = new
+            self.queue.add_or_update(info)
+        return info
+
+    def move_to_in_flight(self, info: QueuedPodInfo) -> bool:
+        """Count an attempt, and begin to keep changes for the pod. False if the pod is in flight already: then it is not taken up again."""
+        info.attempts += 1
+        if info.pod.uid in self._in_flight:
+            return False
+        self._in_flight[info.pod.uid] = (info, self._next_change)
+        self.scheduling_cycle += 1
+        return True
+
+    def done(self, uid: str) -> None:
+        """The attempt is over; changes that are kept for nobody else are forgotten. Nothing, if the pod is not in flight."""
+        if self._in_flight.pop(uid, None) is None:
+            return
+        _, first_wanted = next(iter(self._in_flight.values()), (None, self._next_change))
+        while self._first_change < first_wanted:
+            del self._changes[self._first_change]
+            self._first_change += 1
+
+    def is_in_flight(self, uid: str) -> bool:
+        """Whether the pod was popped and is not done."""
+        return uid in self._in_flight
+
+    def add_changes_if_in_flight(self, uid: str, changes: Iterable[Change]) -> bool:
+        """Keep changes that concern a pod in flight. False if it is not in flight, and they are not kept."""
+        if uid not in self._in_flight:
+            return False
+        for change in changes:
+            self._keep(change)
+        return True
+
+    def add_change_if_any_in_flight(self, change: Change) -> None:
+        """Keep a change for all pods in flight, if there are any."""
+        if self._in_flight:
+            self._keep(change)
+
+    def changes_for(self, uid: str) -> list[Change] | None:
+        """The changes since the pod was popped, in order; None if it is not in flight."""
+        found = self._in_flight.get(uid)
+        return None if found is None else [self._changes[number] for number in range(found[1], self._next_change)]
+
+    def in_flight_pods(self) -> list[QueuedPodInfo]:
+        """The pods in flight, in the order in which they were popped."""
+        return [info for info, _ in self._in_flight.values()]
+
+    def in_flight_log(self) -> Iterator[QueuedPodInfo | Change]:
+        """Pods in flight and the changes kept for them, in the order in which they came."""
+        number = self._first_change
+        for info, first_change in self._in_flight.values():
+            yield from (self._changes[before] for before in range(number, first_change))
+            number = first_change
+            yield info
+        yield from (self._changes[after] for after in range(number, self._next_change))
+
+    def _keep(self, change: Change) -> None:
+        self._changes[self._next_change] = change
+        self._next_change += 1

@@ -1,0 +1,92 @@
+"""PodHeap: pods by key, and the least of them first.
+
+Upstream: pkg/scheduler/backend/heap/heap.go (v1.36.2).
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Final, final
+
+from extender.queue.queued_pod_info import QueuedPodInfo
+
+_DEAD_ALLOWED: Final = 64
+
+_Entry = tuple[Any, int, QueuedPodInfo]
+"""(sort key, order of arrival, pod). Of equal ones the first to arrive is less."""
+
+
+@final
+class PodHeap:
+    """Adding, finding, removing and taking the least pod are quick. Dead entries stay until they come up or outnumber the rest."""
+
+    __slots__ = ("_arrivals", "_entries", "_heap", "_sort_key")
+
+    def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
+        """Make an empty heap.
+
+        Arguments:
+            sort_key: must not change while a pod is in the heap, but by `add_or_update`.
+        """
+        self._sort_key = sort_key
+        self._entries: dict[str, _Entry] = {}
+        self._heap: list[_Entry] = []
+        self._arrivals = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """The pods in the order in which they would be popped; the heap must not change meanwhile."""
+        return (entry[2] for entry in sorted(self._entries.values(), key=_rank))
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """The pod of this key, None if it is not here."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[2]
+
+    def add_or_update(self, info: QueuedPodInfo) -> None:
+        """The pod is where its sort key puts it, instead of the one that was here under its key."""
+        old = self._entries.get(info.key)
+        entry = (self._sort_key(info), next(self._arrivals) if old is None else old[1], info)
+        self._entries[info.key] = entry
+        heapq.heappush(self._heap, entry)
+        self._forget_the_dead()
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        """The pod that was here under this key and is no more; None if there was none."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        self._forget_the_dead()
+        return entry[2]
+
+    def peek(self) -> QueuedPodInfo | None:
+        """The least pod, None if there is none."""
+        heap, entries = self._heap, self._entries
+        while heap:
+            entry = heap[0]
+            if entries.get(entry[2].key) is entry:
+                return entry[2]
+            heapq.heappop(heap)
+        return None
+
+    def pop(self) -> QueuedPodInfo | None:
+        """The least pod, which is here no more; None if there is none."""
+        info = self.peek()
+        if info is not None:
+            heapq.heappop(self._heap)
+            del self._entries[info.key]
+        return info
+
+    def _forget_the_dead(self) -> None:
+        if len(self._heap) > 2 * len(self._entries) + _DEAD_ALLOWED:
+            self._heap = list(self._entries.values())
+            heapq.heapify(self._heap)
+
+
+def _rank(entry: _Entry) -> tuple[Any, int]:
+    return entry[:2]

@@ -1,0 +1,136 @@
+"""Whether a change is worth another try of a pod: what the hints of the plugins that refused it say.
+
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing (v1.36.2).
+"""
+
+import enum
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
+from extender.objects.pod import Pod
+from extender.queue.queued_pod_info import QueuedPodInfo
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@final
+class QueueingStrategy(enum.Enum):
+    """What becomes of a pod after a change."""
+
+    QUEUE_SKIP = enum.auto()
+    """It stays where it is."""
+    QUEUE_AFTER_BACKOFF = enum.auto()
+    """It is tried again, once its pause is over."""
+    QUEUE_IMMEDIATELY = enum.auto()
+    """It is tried again without a pause."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """An event, the object before and after it, and whose hints are to be asked about it."""
+
+    event: ClusterEvent
+    old: object
+    new: object
+    label: str
+    hints: Mapping[str, Sequence[QueueingHintFunction]]
+    """By profile."""
+    is_wildcard: bool
+    is_of_interest: bool
+    """Whether any plugin of any profile wants to hear of it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """Who is to be asked about an event."""
+
+    hints: Mapping[str, Sequence[QueueingHintFunction]]
+    label: str
+    is_wildcard: bool
+    is_of_interest: bool
+
+
+@final
+class QueueingHints:
+    """The registrations of all profiles. State: who listens to which of the events that have come so far."""
+
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap]) -> None:
+        self._by_profile = by_profile
+        self._listeners: dict[ClusterEvent, _Listeners] = {}
+        events: dict[str, list[ClusterEvent]] = {}
+        for registered in by_profile.values():
+            for event, functions in registered.items():
+                for function in functions:
+                    events.setdefault(function.plugin_name, []).append(event)
+        self._events_of: dict[str, tuple[ClusterEvent, ...]] = {name: tuple(registered) for name, registered in events.items()}
+
+    def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
+        """What the plugin wants to hear of, in any profile."""
+        return self._events_of.get(plugin_name, ())
+
+    def change(self, event: ClusterEvent, old: object, new: object) -> Change:
+        """The event and its objects, with the hints to be asked."""
+        listeners = self._listeners.get(event)
+        if listeners is None:
+            listeners = self._listeners[event] = self._listeners_to(event)
+        return Change(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest)
+
+    def _listeners_to(self, event: ClusterEvent) -> _Listeners:
+        hints = {
+            profile: tuple(function for each, functions in registered.items() if each.matches(event) for function in functions)
+            for profile, registered in self._by_profile.items()
+        }
+        return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
+
+
+def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
+    """What becomes of the pod after this change. Only plugins that refused it are asked; an error of a hint counts as a yes.
+
+    A wildcard event is for all pods, or for the one pod that goes with it.
+    """
+    if info.has_failed:
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF
+    if change.is_wildcard:
+        is_for_it = change.new is None or (isinstance(change.new, Pod) and change.new.uid == info.pod.uid)
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF if is_for_it else QueueingStrategy.QUEUE_SKIP
+    hints = change.hints.get(info.pod.scheduler_name)
+    if hints is None:
+        _LOG.error("No QueueingHintMap is registered for this profile: %s, pod %s", info.pod.scheduler_name, info.key)
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF
+    strategy = QueueingStrategy.QUEUE_SKIP
+    unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
+    for name, hint in hints:
+        if name not in unschedulable and name not in pending:
+            continue
+        try:
+            answer = hint(info.pod, change.old, change.new)
+        except Exception as exc:
+            _LOG.error("QueueingHintFn returns error: event %s, plugin %s, pod %s: %s", change.label, name, info.key, exc)
+            answer = QueueingHint.QUEUE
+        if answer is QueueingHint.QUEUE_SKIP:
+            continue
+        if name in pending:
+            return QueueingStrategy.QUEUE_IMMEDIATELY
+        strategy = QueueingStrategy.QUEUE_AFTER_BACKOFF
+        if not pending:
+            break
+    return strategy
+
+
+def best_strategy(info: QueuedPodInfo, changes: Sequence[Change]) -> QueueingStrategy:
+    """What becomes of the pod after all these changes: the most that one of them is worth."""
+    best = QueueingStrategy.QUEUE_SKIP
+    for change in changes:
+        strategy = strategy_for(info, change)
+        if strategy is QueueingStrategy.QUEUE_IMMEDIATELY:
+            return strategy
+        if strategy is QueueingStrategy.QUEUE_AFTER_BACKOFF:
+            best = strategy
+            if not info.pending_plugins:
+                break
+    return best
