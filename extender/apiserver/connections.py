@@ -1,6 +1,7 @@
 """The connections behind a `Client`: opened with the certificates in force, kept alive, replaced when certificates rotate."""
 
 import asyncio
+import base64
 import logging
 import socket
 import ssl
@@ -15,7 +16,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from extender.apiserver.credentials import REREAD_SECONDS, CredentialsError, Identity, Target
-from extender.apiserver.errors import Unreachable
+from extender.apiserver.errors import NoAnswer, Unreachable
 from extender.apiserver.tls import TlsError, TlsMaterial, context
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Connections:
         """A transport, not to be closed, and who we are.
 
         Raises:
+            NoAnswer: when the client is closed meanwhile.
             Unreachable: when credentials or certificates can not be had, and none are in force.
         """
         if self._closed:
@@ -72,6 +74,11 @@ class Connections:
         pool.users += 1
         try:
             yield pool.transport, identity
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            # aiohttp's way of saying that somebody closed the connection under it.
+            raise NoAnswer("the client was closed", timed_out=False) from error
         finally:
             pool.users -= 1
             if pool in self._retired and not pool.users:
@@ -118,13 +125,25 @@ class Connections:
 
 
 def _open(target: Target, trust: ssl.SSLContext) -> httpx.AsyncBaseTransport:
+    proxy = _proxy(target.proxy) if target.proxy is not None else None
     session = aiohttp.ClientSession(
+        # A CONNECT brings the proxy's headers with it; a request that the proxy itself reads has to bring them along.
+        headers=proxy.headers if proxy is not None and target.server.startswith("http:") else None,
         connector=aiohttp.TCPConnector(
             ssl=trust, limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS, socket_factory=_socket, ttl_dns_cache=10
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
     )
-    return AiohttpTransport(verify=trust, client=session, proxy=httpx.Proxy(target.proxy) if target.proxy is not None else None)
+    return AiohttpTransport(verify=trust, client=session, proxy=proxy)
+
+
+def _proxy(url: str) -> httpx.Proxy:
+    """User and password go into a header: as `auth`, aiohttp warns of them."""
+    parts = httpx.URL(url)
+    if not parts.userinfo:
+        return httpx.Proxy(parts)
+    secret = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
+    return httpx.Proxy(parts.copy_with(username=None, password=None), headers={"Proxy-Authorization": f"Basic {secret}"})
 
 
 def _socket(address: tuple[int, int, int, str, object]) -> socket.socket:

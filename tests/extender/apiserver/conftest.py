@@ -1,0 +1,30 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.extender.apiserver.certificates import Authority
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The authority that a cluster trusts."""
+    return _authority(tmp_path_factory.mktemp("pki"), "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """An authority that nobody trusts."""
+    return _authority(tmp_path_factory.mktemp("pki"), "stranger")
+
+
+@pytest.fixture(scope="session")
+def server_files(authority: Authority) -> tuple[Path, Path]:
+    """Certificate and key of an API server at 127.0.0.1, also known as kubernetes.default."""
+    return authority.sign("apiserver", "IP:127.0.0.1", "DNS:kubernetes.default")
+
+
+def _authority(folder: Path, name: str) -> Authority:
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the openssl command")
+    return Authority(folder, name)

@@ -1,0 +1,105 @@
+"""Small servers on real sockets that misbehave to the byte."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, final
+
+T = TypeVar("T")
+
+LIST = b'{"kind":"PodList","apiVersion":"v1","items":[]}'
+
+Reply = Callable[["Asked"], Awaitable[bool]]
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """On a loop with real time. Whatever hangs fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(30):
+            return await main
+
+    return asyncio.run(bounded())
+
+
+@final
+@dataclass
+class Asked:
+    """One request, and where its answer goes."""
+
+    head: bytes
+    body: bytes
+    writer: asyncio.StreamWriter
+
+    @property
+    def line(self) -> str:
+        return self.head.partition(b"\r\n")[0].decode()
+
+    @property
+    def peer(self) -> str:
+        """The common name of the client certificate; empty when there is none."""
+        certificate = self.writer.get_extra_info("peercert")
+        return next((value for ((key, value),) in certificate["subject"] if key == "commonName"), "") if certificate else ""
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self, status: str = "200 OK", body: bytes = LIST, *headers: str) -> bool:
+        head = "\r\n".join([f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers])
+        await self.send(f"{head}\r\n\r\n".encode() + body)
+        return True
+
+
+@final
+@dataclass
+class Server:
+    """What a server has seen."""
+
+    port: int = 0
+    connections: int = 0
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def secure_url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+
+@asynccontextmanager
+async def serve(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+    """Answers each request with `reply`, which says whether the connection goes on."""
+    server = Server()
+
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.connections += 1
+        try:
+            while True:
+                asked = await _read(reader, writer)
+                server.asked.append(asked)
+                if not await reply(asked):
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
+            pass  # the client has left
+        finally:
+            writer.transport.abort()
+
+    listening = await asyncio.start_server(converse, "127.0.0.1", 0, ssl=tls)
+    server.port = listening.sockets[0].getsockname()[1]
+    async with listening:
+        yield server
+
+
+async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+    return Asked(head, await reader.readexactly(length), writer)
+
+
+async def ok(asked: Asked) -> bool:
+    return await asked.answer()

@@ -1,0 +1,98 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from extender.apiserver.credentials import CredentialsError
+from extender.apiserver.target_lookup import find_target
+from extender.apiserver.tls import Pem
+from extender.testing import virtual_time
+
+IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def write(path: Path, server: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "x",
+                "contexts": [
+                    {"name": "x", "context": {"cluster": "c", "user": "u"}},
+                    {"name": "other", "context": {"cluster": "c", "user": "u"}},
+                ],
+                "clusters": [{"name": "c", "cluster": {"server": server}}],
+                "users": [{"name": "u", "user": {}}],
+            }
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Path:
+    folder = tmp_path / "serviceaccount"
+    folder.mkdir()
+    for name, text in (("token", "sa-token"), ("ca.crt", "CA"), ("namespace", "kube-system\n")):
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_file_goes_before_the_environment_that_before_the_cluster_and_that_before_the_home(tmp_path: Path, account: Path):
+    file, named, home = write(tmp_path / "f", "http://file"), write(tmp_path / "n", "http://named"), tmp_path / "home"
+    write(home / ".kube" / "config", "http://home")
+    environ = {"KUBECONFIG": f"{tmp_path}/gone::{named}"}
+
+    found = [
+        find_target(environ | IN_CLUSTER, file=file, home=home, service_account=account).server,
+        find_target(environ | IN_CLUSTER, home=home, service_account=account).server,
+        find_target(IN_CLUSTER, home=home, service_account=account).server,
+        find_target({}, home=home, service_account=account).server,
+    ]
+
+    assert found == ["http://file", "http://named", "https://10.96.0.1:443", "http://home"]
+
+
+def test_a_pod_is_its_service_account(account: Path):
+    target = find_target(IN_CLUSTER, service_account=account)
+
+    assert (target.server, target.namespace, target.tls.ca) == ("https://10.96.0.1:443", "kube-system", Pem(account / "ca.crt"))
+    assert virtual_time.run(target.credentials.identity(0)).authorization == "Bearer sa-token"
+
+
+def test_a_service_address_of_ipv6_is_bracketed(account: Path):
+    assert find_target(IN_CLUSTER | {"KUBERNETES_SERVICE_HOST": "fd00::1"}, service_account=account).server == "https://[fd00::1]:443"
+
+
+def test_a_pod_may_have_no_namespace_file_and_no_ca(account: Path):
+    (account / "namespace").unlink()
+    (account / "ca.crt").unlink()
+
+    target = find_target(IN_CLUSTER, service_account=account)
+
+    assert (target.namespace, target.tls.ca) == ("default", None)
+
+
+def test_a_context_is_one_of_a_kubeconfig_even_in_a_cluster(tmp_path: Path, account: Path):
+    write(tmp_path / ".kube" / "config", "http://home")
+
+    assert find_target(IN_CLUSTER, context="other", home=tmp_path, service_account=account).server == "http://home"
+
+
+def test_the_proxy_of_the_environment_is_used(tmp_path: Path):
+    target = find_target({"HTTPS_PROXY": "http://proxy:3128"}, file=write(tmp_path / "f", "https://k8s.example"))
+
+    assert target.proxy == "http://proxy:3128"
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({}, "no API server is known: give a kubeconfig, set KUBECONFIG, or run in a cluster"),
+        ({"KUBECONFIG": "/gone/a:/gone/b"}, "none of the files of KUBECONFIG exists: /gone/a, /gone/b"),
+        (IN_CLUSTER, "token is missing: mount a token"),
+    ],
+)
+def test_whoever_finds_nothing_is_told_what_to_do(environ: dict[str, str], words: str, tmp_path: Path):
+    with pytest.raises(CredentialsError, match=words):
+        find_target(environ, home=tmp_path, service_account=tmp_path)
