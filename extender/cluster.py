@@ -1,8 +1,8 @@
 """Cluster: what is known of a cluster, kept up by (old, new) changes of its objects.
 
 Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that could not be read. Every pod that is not
-finished is in exactly one of the cache, `pending` and `unreadable`. A change never fails: what goes against what is known is settled in
-favour of what is said last.
+finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending and in the cache. A change never
+fails: what goes against what is known is settled in favour of what is said last.
 
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
@@ -29,7 +29,7 @@ class Cluster:
         self.cache = cache or Cache()
         self.nodes: dict[str, Node] = {}
         self.pending: dict[str, Pod] = {}
-        """UID -> pod without a node, in order of arrival."""
+        """UID -> pod that the API server knows no node of, in order of arrival. Those that are assumed are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
         """UID -> (namespace/name, why it is left out)."""
         self._nominated: dict[str, Pod] = {}
@@ -103,32 +103,45 @@ class Cluster:
             self._forget(pod.uid)
         elif pod.spec.node_name:
             self._place(pod)
-        elif not self.cache.is_assumed(pod):
-            # (What was seen of an assumed pod before it was bound says nothing new.)
-            self._leave_node(pod.uid)
-            self._pend(pod)
-
-    def assume(self, uid: str, node: str) -> None:
-        """The pending pod counts on this node from now on, until it is seen there or elsewhere, or is gone. Unknown pods are left alone."""
-        pod = self.pending.get(uid)
-        if pod is None:
-            return
-        try:
-            self.cache.assume_pod(decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node)))
-        except ValueError as exc:
-            self._forget(uid)
-            self.unreadable[uid] = pod.key, str(exc)
         else:
-            del self.pending[uid]
-            self._denominate(uid)
+            self._pend(pod)
 
     def _pend(self, pod: Pod) -> None:
         self.unreadable.pop(pod.uid, None)
         self.pending[pod.uid] = pod
+        if self.cache.is_assumed(pod):
+            return  # it is about to be bound; what was seen of it before that says nothing new
+        self._leave_node(pod.uid)
         self._denominate(pod.uid)
         if pod.status.nominated_node_name:
             self._nominated[pod.uid] = pod
             self._nominees = None
+
+    def assume(self, uid: str, node: str) -> Pod | None:
+        """The pending pod counts on this node from now on, until it is seen there or elsewhere, is forgotten, or is gone.
+
+        Returns:
+            The pod with its node; None if there is no such pod, or it is assumed already.
+
+        Raises:
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        pod = self.pending.get(uid)
+        if pod is None or self.cache.is_assumed(pod):
+            return None
+        assumed = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
+        self.cache.assume_pod(assumed)
+        self._denominate(uid)
+        return assumed
+
+    def forget(self, uid: str) -> None:
+        """The pod is not bound after all: it waits again. Idempotent."""
+        known = self.cache.pod(uid)
+        if known is not None and self.cache.is_assumed(known):
+            self.cache.forget_pod(known)
+            pod = self.pending.get(uid)
+            if pod is not None:
+                self._pend(pod)
 
     def _place(self, pod: Pod) -> None:
         self.pending.pop(pod.uid, None)

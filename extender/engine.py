@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, final
 
 import msgspec
@@ -140,9 +140,10 @@ class Engine:
         except fwk.CallError as exc:
             raise VerbError(f"{pod} was not bound to {node}: {exc}") from exc
         # Room that the watch does not show yet is taken all the same.
-        self._cluster.assume(uid, node)
-        if self._overlay is not None:
-            self._overlay.cluster.assume(uid, node)
+        with suppress(ValueError):  # the pod cannot be read: bound it is, and the watch will say so
+            self._cluster.assume(uid, node)
+            if self._overlay is not None:
+                self._overlay.cluster.assume(uid, node)
 
     # What-if.
 

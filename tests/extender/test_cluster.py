@@ -127,6 +127,17 @@ def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
     assert whereabouts(cluster, "1") == []
 
 
+def test_a_pod_that_is_not_bound_after_all_waits_as_it_was_seen_last() -> None:
+    cluster = cluster_of(A.obj(), WEB.obj())
+    cluster.assume("1", "a")
+    cluster.changed("pods", WEB.obj(), WEB.label(late="yes").obj())
+
+    cluster.forget("1")
+
+    assert whereabouts(cluster, "1") == ["pending"]
+    assert cluster.pending["1"].labels == {"late": "yes"}
+
+
 def test_a_nomination_holds_until_it_is_taken_back() -> None:
     cluster = cluster_of(A.obj(), WEB.nominated_node("a").obj())
     profiles = {"default-scheduler"}
@@ -221,7 +232,7 @@ def whereabouts(cluster: Cluster, uid: str) -> list[str]:
     Every place where the pod is: one, if it is known at all.
     """
     places: Iterable[tuple[str, Iterable[str]]] = [
-        ("pending", cluster.pending),
+        ("pending", cluster.pending.keys() - cluster.cache.assumed_pods),
         ("unreadable", cluster.unreadable),
         *((name, [pod.uid for pod in on_node(cluster, name)]) for name in cluster.cache.dump()),
     ]
