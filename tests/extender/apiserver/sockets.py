@@ -18,10 +18,25 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     """On a loop with real time. Whatever hangs fails."""
 
     async def bounded() -> T:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             return await main
 
-    return asyncio.run(bounded())
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        return runner.run(bounded())
+
+
+def pass_time(seconds: float) -> None:
+    """From now on it is so much later."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, _Loop)
+    loop.ahead += seconds
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
 
 
 @final

@@ -14,7 +14,7 @@ from extender.apiserver.client import Client
 from extender.apiserver.credentials import Credentials, Identity, Target
 from extender.apiserver.tls import KeyPair, Pem, Tls
 from tests.extender.apiserver.certificates import Authority, encrypted
-from tests.extender.apiserver.sockets import Asked, Server, ok, run, serve
+from tests.extender.apiserver.sockets import Asked, Server, ok, pass_time, run, serve
 
 Files = tuple[Path, Path]
 PODS = "/api/v1/pods"
@@ -176,6 +176,22 @@ def test_after_a_401_a_rotated_certificate_is_read_again(
         await client.get(PODS)
 
     assert peers(server_files, authority, tls, rotate) == ["old", "old", "new"]
+
+
+def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
+    authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+    put("first")
+
+    async def rotate(client: Client) -> None:
+        await client.get(PODS)
+        put("second")
+        await client.get(PODS)
+        pass_time(45)
+        await client.get(PODS)
+
+    assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
 
 
 def test_a_watch_goes_on_when_certificates_rotate(authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]]):
