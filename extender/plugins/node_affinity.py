@@ -11,7 +11,14 @@ from extender.config.plugin_args import NodeAffinityArgs
 from extender.objects.field_errors import aggregate
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector
-from extender.objects.node_selectors import NAME_FIELD, PreferredTerms, node_selector_of, preferred_terms, required_node_affinity
+from extender.objects.node_selectors import (
+    NAME_FIELD,
+    PreferredTerms,
+    RequiredNodeAffinity,
+    node_selector_of,
+    preferred_terms,
+    required_node_affinity,
+)
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, term_mask
@@ -56,7 +63,8 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         """Raises SelectorError where a faulty term may be what keeps the pod from the node."""
         if self._added_selector is not None and not self._added_selector.matches(new):
             return fwk.QueueingHint.QUEUE_SKIP
-        return fwk.queue_if(_demands_met(pod, new) and (old is None or not _demands_met(pod, old)))
+        required = required_node_affinity(pod)
+        return fwk.queue_if(_matches(required, new) and (old is None or not _matches(required, old)))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods that ask for nothing; narrows to the nodes named by a pod whose every term names some."""
@@ -141,9 +149,10 @@ def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
     return names
 
 
-def _demands_met(pod: fwk.Pod, node: fwk.Node) -> bool:
-    required = required_node_affinity(pod)
+def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
+    if required.matches(node):
+        return True
     error = required.error(node)
     if error is not None:
         raise SelectorError(error)
-    return required.matches(node)
+    return False

@@ -55,7 +55,8 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
 
 def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "") -> str:
     """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does."""
-    for plugin in sorted(plugins, key=lambda plugin: plugin.name != last_gated_by):
+    in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
+    for plugin in in_order:
         try:
             status = plugin.pre_enqueue(pod)
         except Exception:
