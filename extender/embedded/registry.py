@@ -1,29 +1,47 @@
-"""What may be done with objects: read, create, update, delete; over plain JSON values.
+"""What may be done with objects: read, create, update, patch, delete, bind, evict; over plain JSON values.
 
-This is the door for whoever lives in the same process; `kube_api` is the one for requests. Both leave the same traces.
+This is the door for whoever lives in the same process; `kube_api` is the one for requests, and comes through here.
 
-Upstream: apiserver/pkg/registry/generic/registry/store.go (v1.36.2).
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go (v1.36.2).
 """
 
+import copy
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, final
+from typing import Any, Final, final
 
-from extender.embedded import statuses
-from extender.embedded.resources import Object, Resource
+from extender.embedded import admission, decoding, deleting, faces, managed_fields, reviews, scaling, schema, statuses, strategies
+from extender.embedded.defaulting import set_defaults
+from extender.embedded.patching import APPLY, Patch
+from extender.embedded.query import WriteOptions
+from extender.embedded.resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NEW_EVENTS,
+    POD_DISRUPTION_BUDGETS,
+    SERVICES,
+    VOLUME_ATTACHMENTS,
+    Object,
+    Resource,
+)
+from extender.embedded.schema.apps import SCALE
 from extender.embedded.store import Store, Stored
-from extender.embedded.subscription import Subscription, shown
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels, so that no word comes out. Upstream: apimachinery/pkg/util/rand."""
 MAX_GENERATED_BASE: Final = 58
+GENERATE_ATTEMPTS: Final = 8
 
-
-def timestamp(moment: datetime) -> str:
-    """As a metav1.Time is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+_CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS, POD_DISRUPTION_BUDGETS)
+"""A PUT to a name that is free creates. Upstream: AllowCreateOnUpdate of each strategy."""
+_NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, VOLUME_ATTACHMENTS)
+"""An update has to name the resourceVersion it was made from. Upstream: AllowUnconditionalUpdate of each strategy."""
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
 @final
@@ -40,47 +58,132 @@ class Registry:
         self.now: Final = now
         self.rng: Final = rng
 
-    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+    def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """The object; ApiStatus 404 if there is none."""
-        return shown(resource, self._stored(resource, namespace, name))
+        obj = faces.shown(resource, self._stored(resource, namespace, name))
+        return scaling.scale_of(resource, obj) if subresource == "scale" else obj
 
-    def list(self, resource: Resource, namespace: str | None = None) -> list[Object]:
+    def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
         """The objects, of one namespace or of all."""
-        return [shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
+        return [faces.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
 
-    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
-        """Store a new object; as it was stored."""
-        obj = {"kind": resource.kind, "apiVersion": resource.api_version, **obj}
-        metadata = obj["metadata"] = dict(obj.get("metadata") or {})
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = self._generated_name(metadata["generateName"])
-        if resource.namespaced:
-            metadata["namespace"] = namespace
-        name = metadata["name"]
-        if self.store.get(resource, namespace, name) is not None:
-            raise statuses.already_exists(resource, name)
-        metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
-        metadata["creationTimestamp"] = timestamp(self.now())
-        self.store.put(resource, namespace, name, obj)
-        return obj
+    def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
+        """Store a new object; as it was stored.
 
-    def update(self, resource: Resource, namespace: str, name: str, obj: Object) -> Object:
-        """Replace an object; as it was stored."""
-        old = self._stored(resource, namespace, name)
-        wanted = obj["metadata"].get("resourceVersion")
-        if wanted and wanted != str(old.resource_version):
-            raise statuses.conflict(resource, name)
-        self.store.put(resource, namespace, name, obj)
-        return obj
+        Arguments:
+            obj: JSON values, left alone; kind and apiVersion may be missing.
 
-    def delete(self, resource: Resource, namespace: str, name: str) -> Object:
-        """Remove an object; its last state."""
-        self._stored(resource, namespace, name)
-        return shown(resource, self.store.remove(resource, namespace, name))
+        Raises:
+            ApiStatus: it cannot be.
+        """
+        write = options or WriteOptions()
+        new = _read(resource, obj, write)
+        if not resource.is_stored:
+            return reviews.answer(resource, new)
+        _wipe(new["metadata"])
+        _place(resource, namespace, new["metadata"])
+        _drop_duplicate_owners(new["metadata"], write)
+        self._own(resource, None, new, write)
+        return self._create(resource, namespace, new, write)
 
-    def subscribe(self, resources: Sequence[Resource]) -> Subscription:
-        """The changes of these kinds from now on."""
-        return Subscription(self.store, resources)
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Replace an object or what lies below it; as it was stored.
+
+        Arguments:
+            obj: JSON values, left alone. Its resourceVersion, if it has one, is that of the object it was made from.
+
+        Raises:
+            ApiStatus: 409 if somebody else came first; or it cannot be for another reason.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(resource, namespace, name, lambda _: obj, write)
+        new = _read(resource, obj, write)
+        _place(resource, namespace, new["metadata"])
+        _check_name(new["metadata"], namespace, name)
+        _drop_duplicate_owners(new["metadata"], write)
+        stored = self.store.get(resource, namespace, name)
+        uid = new["metadata"].get("uid")
+        if stored is None:
+            if uid or subresource or resource not in _CREATED_BY_UPDATE:
+                raise statuses.not_found(resource, name)
+            _wipe(new["metadata"])
+            write.created = True
+            self._own(resource, None, new, write)
+            return self._create(resource, namespace, new, write)
+        old = faces.shown(resource, stored)
+        if uid and uid != old["metadata"]["uid"]:
+            raise statuses.wrong_uid(resource, stored.key, name, uid, old["metadata"]["uid"])
+        self._own(resource, old, new, write, subresource)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Patch,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Change an object or what lies below it; as it was stored. Server-side apply creates what is not there.
+
+        Raises:
+            ApiStatus: it cannot be.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(resource, namespace, name, lambda scale: patch.of(SCALE, scale), write)
+        stored = self.store.get(resource, namespace, name)
+        if stored is None and (patch.type != APPLY or subresource):
+            raise statuses.not_found(resource, name)
+        old = None if stored is None else faces.shown(resource, stored)
+        if patch.type == APPLY:
+            new = patch.applied(resource, old, write, subresource, self.now())
+            set_defaults(resource, new)
+        else:
+            patched = patch.of(schema.type_of(resource), copy.deepcopy(old or {}))
+            new = patch.read(resource, patched, write)
+            set_defaults(resource, new)
+            self._own(resource, old, new, write, subresource)
+        _place(resource, namespace, new["metadata"])
+        if stored is None or old is None:
+            if new["metadata"].get("uid"):
+                why = f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object was found"
+                raise statuses.conflict(resource, name, why)
+            _check_name(new["metadata"], namespace, name)
+            _wipe(new["metadata"])
+            write.created = True
+            return self._create(resource, namespace, new, write)
+        _check_name(new["metadata"], namespace, name)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+        """Remove an object, or begin to; what a caller is shown: its last state, its present one, or a Status.
+
+        Arguments:
+            options: a metav1.DeleteOptions, checked; None: nothing special.
+
+        Raises:
+            ApiStatus: there is none, or a precondition does not hold.
+        """
+        return deleting.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
+
+    def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
+        """Write an object that the API itself has changed, without asking validation or noting an owner; as it was stored."""
+        if not dry_run:
+            self.store.put(resource, stored.namespace, stored.name, faces.stored_form(resource, new))
+        return faces.typed(resource, new)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
         stored = self.store.get(resource, namespace, name)
@@ -88,5 +191,158 @@ class Registry:
             raise statuses.not_found(resource, name)
         return stored
 
-    def _generated_name(self, base: str) -> str:
-        return base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
+    def _own(self, resource: Resource, old: Object | None, new: Object, write: WriteOptions, subresource: str = "") -> None:
+        owned = managed_fields.updated(resource, old, new, manager=write.manager, subresource=subresource, now=self.now())
+        if owned:
+            new["metadata"]["managedFields"] = owned
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
+        metadata = obj["metadata"]
+        admission.admit_create(self.store, resource, namespace, obj)
+        metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = timestamp(self.now())
+        is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
+        if is_generated:
+            metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
+        strategies.prepare_for_create(resource, obj)
+        name = metadata.get("name", "")
+        existing = self.store.get(resource, namespace, name)
+        if metadata.get("resourceVersion") not in (None, "", "0"):
+            raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
+        metadata.pop("resourceVersion", None)
+        if existing is not None:
+            error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
+            refusal = error(resource, name)
+            if "deletionTimestamp" in existing.decoded()["metadata"]:
+                message = f"object is being deleted: {refusal.message}"
+                refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
+            raise refusal
+        if not write.dry_run:
+            self.store.put(resource, namespace, name, faces.stored_form(resource, obj))
+        return faces.typed(resource, obj)
+
+    def _replace(self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str) -> Object:
+        metadata, former = new["metadata"], old["metadata"]
+        admission.admit_update(self.store, resource, new, old, subresource)
+        _check_version(resource, metadata, stored)
+        strategies.prepare_for_update(resource, new, old, subresource)
+        metadata["uid"] = metadata.get("uid") or former["uid"]
+        metadata["creationTimestamp"] = former["creationTimestamp"]
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            if name in former:
+                metadata[name] = former[name]
+            else:
+                metadata.pop(name, None)
+        metadata["resourceVersion"] = former["resourceVersion"]
+        if _is_same(old, new):
+            return faces.typed(resource, old)
+        if _is_done(resource, old, new):
+            if not write.dry_run:
+                self.store.remove(resource, stored.namespace, stored.name)
+            return faces.typed(resource, new)
+        return self.replace(resource, stored, new, dry_run=write.dry_run)
+
+    def _rescale(
+        self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
+    ) -> Object:
+        stored = self._stored(resource, namespace, name)
+        old = faces.shown(resource, stored)
+        scale = scaling.checked(resource, old, changed(scaling.scale_of(resource, old)), write)
+        new = copy.deepcopy(old)
+        new["spec"]["replicas"] = scale["spec"].get("replicas", 0)
+        new["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion", "")
+        self._own(resource, old, new, write, "scale")
+        return scaling.scale_of(resource, self._replace(resource, stored, old, new, write, ""))
+
+    def _free_name(self, resource: Resource, namespace: str, base: str) -> str:
+        name = ""
+        for _ in range(GENERATE_ATTEMPTS):
+            name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
+            if self.store.get(resource, namespace, name) is None:
+                break
+        return name
+
+
+def timestamp(moment: datetime) -> str:
+    """As a metav1.Time is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
+    """The object by its schema, with the defaults filled in."""
+    new = decoding.read(schema.type_of(resource), obj, write, resource.kind, resource.version)
+    set_defaults(resource, new)
+    return new
+
+
+def _wipe(metadata: Object) -> None:
+    for name in _SYSTEM_FIELDS:
+        metadata.pop(name, None)
+
+
+def _place(resource: Resource, namespace: str, metadata: Object) -> None:
+    """Put the object into the namespace of the request. Upstream: EnsureObjectNamespaceMatchesRequestNamespace."""
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise statuses.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    else:
+        metadata["namespace"] = namespace
+
+
+def _check_name(metadata: Object, namespace: str, name: str) -> None:
+    if not metadata.get("name"):
+        raise statuses.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if metadata["name"] != name:
+        raise statuses.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+
+
+def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
+    wanted = metadata.get("resourceVersion") or "0"
+    if wanted == "0":
+        if resource in _NO_BLIND_UPDATE:
+            raise statuses.version_required(resource, stored.name)
+    elif wanted != str(stored.resource_version):
+        raise statuses.conflict(resource, stored.name)
+
+
+def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
+    """Upstream: handlers/rest.go, dedupOwnerReferencesAndAddWarning."""
+    owners = metadata.get("ownerReferences") or []
+    kept: list[Object] = []
+    dropped = []
+    for owner in owners:
+        if owner in kept:
+            dropped.append(str(owner.get("uid", "")))
+        else:
+            kept.append(owner)
+    if dropped:
+        metadata["ownerReferences"] = kept
+        write.warnings.append(
+            f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(dropped)}"
+        )
+
+
+def _is_same(old: Object, new: Object) -> bool:
+    """Whether there is nothing to write; when fields were last owned does not count. Upstream: IgnoreManagedFieldsTimestampsTransformer."""
+    return _without_times(old) == _without_times(new)
+
+
+def _without_times(obj: Object) -> Object:
+    metadata = dict(obj["metadata"])
+    metadata["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "time"} for entry in metadata.get("managedFields") or ()
+    ]
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {"metadata": metadata}
+
+
+def _is_done(resource: Resource, old: Object, new: Object) -> bool:
+    """Whether this update took away the last that kept the object from going. Upstream: ShouldDeleteDuringUpdate."""
+    if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
+        return False
+    if resource is NAMESPACES and new["spec"].get("finalizers"):
+        return False
+    return not old["metadata"].get("deletionGracePeriodSeconds")

@@ -33,7 +33,7 @@ class Resource:
     """A kind as a group and version serve it.
 
     Attributes:
-        selectable: for each field a selector may name, where its value is; absent means the default of `conversion`.
+        selectable: for each field a selector may name, where its value is; None: its name and its namespace only.
         storage: under which name the objects are kept; two resources of one name are two faces of the same objects.
         is_stored: False for reviews, which are answered and forgotten.
     """
@@ -70,21 +70,18 @@ class Resource:
     @property
     def fields(self) -> Mapping[str, str]:
         """The fields that selectors may ask for, and where their values are."""
-        if self.selectable is not None:
-            return self.selectable
-        return _NAMESPACED_FIELDS if self.namespaced else _CLUSTER_FIELDS
+        return _DEFAULT_FIELDS if self.selectable is None else self.selectable
 
     def subresource(self, name: str) -> Subresource | None:
         """The subresource of this name, if there is one."""
         return next((each for each in self.subresources if each.name == name), None)
 
 
-def _paths(*names: str, **renamed: str) -> Mapping[str, str]:
-    return {name: name for name in names} | renamed
+def _paths(*names: str) -> Mapping[str, str]:
+    return {name: name for name in names}
 
 
-_CLUSTER_FIELDS: Final = _paths("metadata.name")
-_NAMESPACED_FIELDS: Final = _paths("metadata.name", "metadata.namespace")
+_DEFAULT_FIELDS: Final = _paths("metadata.name", "metadata.namespace")
 _POD_FIELDS: Final = {
     **_paths(
         "metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",

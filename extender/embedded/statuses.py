@@ -6,6 +6,8 @@ Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
+from extender.embedded import field_errors
+from extender.embedded.field_errors import FieldError
 from extender.embedded.resources import Object, Resource
 
 
@@ -19,10 +21,17 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
         message: what a person reads.
         details: as in metav1.StatusDetails, without empty fields; None: the answer has none.
         headers: further headers of the answer.
+        metadata: a metav1.ListMeta, empty but for how to go on with a list that has expired.
     """
 
     def __init__(
-        self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code: Final = code
@@ -30,10 +39,11 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
         self.message: Final = message
         self.details: Final = details
         self.headers: Final = dict(headers or {})
+        self.metadata: Final = dict(metadata or {})
 
-    def as_object(self, metadata: Object | None = None) -> Object:
+    def as_object(self) -> Object:
         """The metav1.Status."""
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": metadata or {}, "status": "Failure", "message": self.message}
+        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure", "message": self.message}
         if self.reason:
             status["reason"] = self.reason
         if self.details is not None:
@@ -86,6 +96,38 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource:
     return ApiStatus(409, "Conflict", message, _details(resource, name, plural))
 
 
+_PLACES: Final = {"nodes": "minions", "services": "services/specs", "replicationcontrollers": "controllers"}
+"""Where upstream keeps the kinds that are not kept under their plural."""
+
+
+def wrong_uid(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
+    """409: another object has that name now. Upstream: storage/interfaces.go, Preconditions.Check; NewInvalidObjError."""
+    return _precondition(resource, key, name, f"UID in precondition: {wanted}, UID in object meta: {found}")
+
+
+def wrong_version(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
+    """409: the object has changed since. Upstream: as above."""
+    return _precondition(resource, key, name, f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}")
+
+
+def _precondition(resource: Resource, key: str, name: str, why: str) -> ApiStatus:
+    place = f"/registry/{_PLACES.get(resource.qualified, resource.plural)}/{key}"
+    error = f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {why}"
+    return conflict(resource, name, error)
+
+
+def version_required(resource: Resource, name: str) -> ApiStatus:
+    """422: this kind is not updated blindly. Upstream: registry/generic/registry/store.go, Update."""
+    # Upstream has no better kind at hand than the plural.
+    error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+    return invalid(resource.group, resource.plural, name, [error])
+
+
+def undecodable(kind: str, version: str, why: str) -> ApiStatus:
+    """400: the body claims to be of the right kind, but cannot be read as such. Upstream: handlers/rest.go, transformDecodeError."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
 def forbidden(resource: Resource, name: str, why: str) -> ApiStatus:
     """403: admission says no. Upstream: NewForbidden."""
     subject = f'{resource.qualified} "{name}" is forbidden' if name else f"{resource.qualified} is forbidden"
@@ -97,26 +139,20 @@ def bad_request(message: str) -> ApiStatus:
     return ApiStatus(400, "BadRequest", message)
 
 
-def invalid(group: str, kind: str, name: str, texts: Sequence[str], causes: Sequence[Mapping[str, str]]) -> ApiStatus:
-    """422: fields are wrong; `texts` are the errors as printed, `causes` the same as values. Upstream: NewInvalid."""
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiStatus:
+    """422: fields are wrong. Upstream: NewInvalid."""
     # Upstream prints an error that several rules found only once, but lists every cause.
-    different = list(dict.fromkeys(texts))
+    texts = list(dict.fromkeys(map(str, errors)))
     qualified = f"{kind}.{group}" if group else kind
     message = f'{qualified} "{name}" is invalid'
-    if different:
-        message += f": {different[0]}" if len(different) == 1 else f": [{', '.join(different)}]"
-    details = {"name": name, "group": group, "kind": kind, "causes": [dict(cause) for cause in causes]}
-    return ApiStatus(422, "Invalid", message, details)
+    if texts:
+        message += f": {texts[0]}" if len(texts) == 1 else f": [{', '.join(texts)}]"
+    return ApiStatus(422, "Invalid", message, {"name": name, "group": group, "kind": kind, "causes": [each.as_cause() for each in errors]})
 
 
-def expired(message: str) -> ApiStatus:
-    """410: that version is no longer remembered. Upstream: NewResourceExpired."""
-    return ApiStatus(410, "Expired", message)
-
-
-def gone(message: str) -> ApiStatus:
-    """410 Gone. Upstream: NewGone."""
-    return ApiStatus(410, "Gone", message)
+def expired(message: str, *, continue_token: str = "") -> ApiStatus:
+    """410: that version is no longer remembered; the token goes on with what is there now. Upstream: NewResourceExpired."""
+    return ApiStatus(410, "Expired", message, metadata={"continue": continue_token} if continue_token else None)
 
 
 def too_large_resource_version(asked: int, current: int) -> ApiStatus:

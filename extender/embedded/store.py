@@ -7,14 +7,14 @@ rule of any kind; whoever writes has checked.
 import asyncio
 import bisect
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
 import orjson
 
 from extender.embedded.resources import RESOURCES, Object, Resource
-from extender.embedded.selectors import field_value
+from extender.embedded.selectable import field_value
 
 HISTORY: Final = 20_000
 """Changes remembered for each kind: how far a watch may lag, and a page of a list."""
@@ -171,11 +171,13 @@ class Store:
 
     Arguments:
         history: how many changes of each kind are remembered at least.
+        resource_version: where the counter begins; nothing is remembered of what was before.
     """
 
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
         self._kept: Final = {name: _Kept(name, history) for name in _FIELD_PATHS}
         self._resource_version = resource_version
+        self.compact(resource_version)
 
     @property
     def resource_version(self) -> int:
@@ -210,7 +212,7 @@ class Store:
         kept.record(Change("DELETED", resource.stored_as, old, last))
         return last
 
-    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> Sequence[Stored]:
+    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> "View":
         """The objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
 
         Raises:
@@ -221,18 +223,22 @@ class Store:
         earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
         keys = kept.keys()
         found = keys[bisect.bisect_left(keys, low) : bisect.bisect_left(keys, high) if high else len(keys)]
-        objects = kept.objects
-        if not earlier:
-            return [objects[key] for key in found]
-        gone = [key for key in earlier if key not in objects and key >= low and (not high or key < high)]
-        states = (earlier[key] if key in earlier else objects[key] for key in (sorted([*found, *gone]) if gone else found))
-        return [state for state in states if state is not None]
+        if earlier:
+            earlier = {key: stored for key, stored in earlier.items() if key >= low and (not high or key < high)}
+            gone = [key for key, stored in earlier.items() if stored is not None and key not in kept.objects]
+            if gone:
+                found = sorted([*found, *gone])
+        return View(found, kept.objects, earlier)
 
     def compact(self, resource_version: int) -> None:
         """Forget the changes up to this resourceVersion, as etcd does every few minutes."""
         for kept in self._kept.values():
             kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
             kept.compacted = max(kept.compacted, min(resource_version, self._resource_version))
+
+    def compacted(self, resource: Resource) -> int:
+        """The newest resourceVersion of which changes of this kind are forgotten."""
+        return self._kept[resource.stored_as].compacted
 
     def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
         """Reads the changes of these kinds after a resourceVersion, now and as they come.
@@ -241,6 +247,26 @@ class Store:
             CompactedError: they are no longer all remembered.
         """
         return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
+
+
+@final
+class View:
+    """Some objects in order of their keys. Beware: to be used up before anything is written."""
+
+    def __init__(self, keys: Sequence[str], objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]) -> None:
+        self._keys: Final = keys
+        self._objects: Final = objects
+        self._earlier: Final = earlier
+
+    def __len__(self) -> int:
+        created_since = sum(stored is None and key in self._objects for key, stored in self._earlier.items())
+        return len(self._keys) - created_since
+
+    def __iter__(self) -> Iterator[Stored]:
+        if not self._earlier:
+            return map(self._objects.__getitem__, self._keys)
+        states = (self._earlier[key] if key in self._earlier else self._objects[key] for key in self._keys)
+        return (state for state in states if state is not None)
 
 
 @final

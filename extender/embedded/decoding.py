@@ -1,0 +1,184 @@
+"""Bodies of requests: from bytes to objects of the kind that is asked for, refused in Go's words.
+
+Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json (v1.36.2).
+"""
+
+import json
+import re
+from typing import Any, Final
+
+from extender.config.yaml_text import YamlError, read_yaml
+from extender.embedded import schema, statuses
+from extender.embedded.query import WriteOptions
+from extender.embedded.resources import RESOURCES, Object
+from extender.embedded.schema.types import Struct
+from extender.objects.field_errors import quoted
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+MEDIA_TYPES: Final = (JSON, YAML)
+MAX_BYTES: Final = 3 * 1024 * 1024
+"""Upstream: MaxRequestBodyBytes."""
+MAX_DEPTH: Final = 200
+"""Of nested values; upstream goes further, no object of ours needs it."""
+
+_SUSPICIOUS: Final = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{19}|[eE][+-]?[0-9]{3}")
+"""What may stand for something that JSON can say and nobody can store: half a character, or a number beyond all bounds."""
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+"""And texts, so that brackets in them do not count."""
+_SHOWN: Final = 30
+_SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
+
+_GO_WORDS: Final = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+    "Invalid control character at": "in string literal",
+    "Invalid \\escape": "in string escape code",
+    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
+}
+
+
+def parse(body: bytes, media_type: str = JSON) -> Any:
+    """The JSON value of a body; a YAML one is read as such.
+
+    Raises:
+        ValueError: it holds none; with Go's words.
+    """
+    text = body.decode(errors="replace")
+    if media_type == YAML:
+        return _parse_yaml(text)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise ValueError("exceeded max depth")
+    try:
+        value = schema.parse(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(_in_go(error)) from error
+    return _storable(value) if _SUSPICIOUS.search(text) else value
+
+
+def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:
+    """The JSON value of a body that holds an object of this kind, or says nothing about its kind.
+
+    Raises:
+        ApiStatus: 400.
+    """
+    try:
+        value = parse(body, media_type)
+    except ValueError as error:
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {error}", body) from error
+    try:
+        found_version, found_kind = schema.kind_of(value)
+    except schema.WrongType as error:
+        raise _unrecognized(kind, str(error), body) from error
+    expected = f"{group}/{version}" if group else version
+    found_version, found_kind = found_version or expected, found_kind or kind
+    if (found_version, found_kind) == (expected, kind):
+        return {} if value is None else value
+    short = found_version.rpartition("/")[2]
+    subject = f'{found_kind} in version "{short}" cannot be handled as a {kind}'
+    if not _is_known(found_version, found_kind):
+        raise statuses.bad_request(f'{subject}: no kind "{found_kind}" is registered for version "{found_version}" in scheme {_SCHEME}')
+    if found_kind != kind:
+        to = group.partition(".")[0] or "core"
+        raise statuses.bad_request(f"{subject}: converting ({short}.{found_kind}) to ({to}.{kind}): unknown conversion")
+    raise statuses.bad_request(f"the API version in the data ({found_version}) does not match the expected API version ({expected})")
+
+
+def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str = "v1") -> Object:
+    """A JSON value by its schema; what a strict reader objects to is refused or warned of as the caller wished.
+
+    Raises:
+        ApiStatus: 400.
+    """
+    try:
+        value, problems = schema.read_as(struct, raw)
+    except schema.WrongType as error:
+        raise statuses.undecodable(kind, version, str(error)) from error
+    if problems and write.field_validation == "Strict":
+        raise statuses.undecodable(kind, version, f"strict decoding error: {', '.join(problems)}")
+    if write.field_validation == "Warn":
+        write.warnings += problems
+    return value
+
+
+def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
+    cut = body[:_SHOWN]
+    summary = (cut.decode(errors="replace") if cut.startswith(b"{") else cut.hex()) + (" ..." if len(body) > _SHOWN else "")
+    return statuses.bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary or '<empty>'})")
+
+
+def _is_known(api_version: str, kind: str) -> bool:
+    group, _, version = api_version.rpartition("/")
+    return (group, version, kind) in schema.KINDS or any((each.api_version, each.kind) == (api_version, kind) for each in RESOURCES)
+
+
+def _parse_yaml(text: str) -> Any:
+    try:
+        return _storable(read_yaml(text).value)
+    except YamlError as error:
+        raise ValueError(f"error converting YAML to JSON: {error}") from error
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for found in _BRACKETS.finditer(text):
+        bracket = found[0]
+        if bracket in ("[", "{"):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif bracket in ("]", "}"):
+            depth -= 1
+    return deepest
+
+
+def _storable(value: Any) -> Any:
+    """Without halves of characters, as Go replaces them; numbers that no int64 holds as floats."""
+    if isinstance(value, dict):
+        for name in list(value):
+            item = _storable(value[name])
+            whole = _storable(name)
+            if whole != name:
+                del value[name]
+            value[whole] = item
+        return value
+    if isinstance(value, list):
+        return [_storable(each) for each in value]
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return _finite(float(value) if value.bit_length() < 1024 else float("inf"))
+    return _finite(value) if isinstance(value, float) else value
+
+
+def _finite(number: float) -> float:
+    if number - number != 0:
+        raise ValueError("json: cannot unmarshal number into Go value of type float64")
+    return number
+
+
+def _in_go(error: json.JSONDecodeError) -> str:
+    text, place = error.doc, error.pos
+    if place >= len(text) or error.msg.startswith("Unterminated string"):
+        return "unexpected end of JSON input"
+    words = next((said for prefix, said in _GO_WORDS.items() if error.msg.startswith(prefix)), "")
+    if error.msg.startswith("Expecting ',' delimiter"):
+        words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
+    character = text[place]
+    shown = {"'": r"'\''", '"': "'\"'"}.get(character) or f"'{quoted(character)[1:-1]}'"
+    return f"invalid character {shown} {words}".rstrip()
+
+
+def _is_in_object(text: str) -> bool:
+    """Whether the innermost bracket that is still open is a brace."""
+    opened = []
+    for found in _BRACKETS.finditer(text):
+        bracket = found[0]
+        if bracket in ("[", "{"):
+            opened.append(bracket)
+        elif bracket in ("]", "}") and opened:
+            opened.pop()
+    return opened[-1:] == ["{"]
