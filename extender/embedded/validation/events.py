@@ -1,0 +1,106 @@
+"""Events, in either face.
+
+Upstream: pkg/apis/core/validation/events.go (v1.36.2).
+"""
+
+from typing import Any, Final
+
+from extender.embedded.field_errors import FieldError, all_invalid, immutable, invalid, required
+from extender.embedded.resources import Object
+from extender.embedded.validation.metadata import object_meta, object_meta_update
+from extender.objects.validation import label_key_errors, subdomain_errors
+
+_LENGTH: Final = 128
+_NOTE_LENGTH: Final = 1024
+# How the two faces call the same thing; errors speak as core/v1 does.
+_NEW_NAMES: Final = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+_OLD_CONTROLLER: Final = "reportingComponent"
+_FROZEN: Final = (
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action",
+    "related", "reportingController", "reportingInstance",
+)  # fmt: skip
+
+
+def event(obj: Object) -> list[FieldError]:
+    """An event of core/v1."""
+    return _basics(obj, is_new=False)
+
+
+def event_update(new: Object, old: Object) -> list[FieldError]:
+    """An event of core/v1 that replaces another one."""
+    return _basics(new, is_new=False)
+
+
+def new_event(obj: Object) -> list[FieldError]:
+    """An event of events.k8s.io/v1: more is asked of it."""
+    errors = _basics(obj, is_new=True) + object_meta(obj["metadata"], namespaced=True) + _series(obj.get("series"))
+    if obj.get("eventTime") is None:
+        errors.append(required("eventTime"))
+    if obj.get("type") not in ("Normal", "Warning"):
+        errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
+    errors += [invalid(name, "", "needs to be unset") for name in ("firstTimestamp", "lastTimestamp", "count") if _member(obj, name, True)]
+    source = obj.get("deprecatedSource") or {}
+    if source.get("component") or source.get("host"):
+        errors.append(invalid("source", "", "needs to be unset"))
+    return errors
+
+
+def new_event_update(new: Object, old: Object) -> list[FieldError]:
+    """An event of events.k8s.io/v1 that replaces another one: only its series goes on."""
+    errors = _basics(new, is_new=True) + object_meta_update(new["metadata"], old["metadata"])
+    if new.get("series") != old.get("series"):
+        errors += _series(new.get("series"))
+    for name in _FROZEN:
+        errors += immutable(name, _member(new, name, True), _member(old, name, True))
+    return errors
+
+
+def _member(obj: Object, name: str, is_new: bool) -> Any:
+    if name == "reportingController" and not is_new:
+        return obj.get(_OLD_CONTROLLER)
+    return obj.get(_NEW_NAMES.get(name, name) if is_new else name)
+
+
+def _series(series: Object | None) -> list[FieldError]:
+    if series is None:
+        return []
+    errors = [invalid("series.count", "", "should be at least 2")] if series.get("count", 0) < 2 else []
+    return errors if series.get("lastObservedTime") is not None else [*errors, required("series.lastObservedTime")]
+
+
+def _basics(obj: Object, *, is_new: bool) -> list[FieldError]:
+    """What is asked of every event. Upstream: legacyValidateEvent."""
+    errors: list[FieldError] = []
+    namespace = obj["metadata"].get("namespace", "")
+    about = (_member(obj, "involvedObject", is_new) or {}).get("namespace", "")
+    if obj.get("eventTime") is None:
+        agrees = namespace == about or (not about and namespace == "default")
+    else:
+        agrees = bool(about) or namespace in ("default", "kube-system")
+    if not agrees:
+        errors.append(invalid("involvedObject.namespace", about, "does not match event.namespace"))
+    if obj.get("eventTime") is not None:
+        errors += _reporter(obj, is_new)
+        if len(_member(obj, "message", is_new) or "") > _NOTE_LENGTH:
+            errors.append(invalid("message", "", f"can have at most {_NOTE_LENGTH} characters"))
+    return errors + all_invalid("namespace", namespace, subdomain_errors(namespace))
+
+
+def _reporter(obj: Object, is_new: bool) -> list[FieldError]:
+    controller = _member(obj, "reportingController", is_new) or ""
+    errors = [] if controller else [required("reportingController")]
+    errors += all_invalid("reportingController", controller, label_key_errors(controller))
+    for name in ("reportingInstance", "action", "reason"):
+        value = obj.get(name) or ""
+        if not value:
+            errors.append(required(name))
+        if len(value) > _LENGTH:
+            errors.append(invalid(name, "", f"can have at most {_LENGTH} characters"))
+    return errors

@@ -1,0 +1,279 @@
+"""Pods: new ones, and what may change about them.
+
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate (v1.36.2).
+"""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from extender.embedded.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
+from extender.embedded.resources import Object
+from extender.embedded.validation import scheduling
+from extender.embedded.validation.containers import images
+from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
+from extender.embedded.validation.names import MAX_ID, ip, range_error
+from extender.embedded.validation.pod_spec import pod_spec
+from extender.objects.int64 import parse_int64
+from extender.objects.validation import subdomain_errors
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_UPDATABLE: Final = ",".join(
+    (
+        "`spec.containers[*].image`",
+        "`spec.initContainers[*].image`",
+        "`spec.activeDeadlineSeconds`",
+        "`spec.tolerations` (only additions to existing tolerations)",
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+    )
+)
+_SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod(obj: Object) -> list[FieldError]:
+    """A new pod."""
+    spec = obj["spec"]
+    errors = _metadata_and_spec(obj)
+    if spec.get("ephemeralContainers"):
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    return errors
+
+
+def pod_update(new: Object, old: Object) -> list[FieldError]:
+    """A pod that replaces another one: images, deadline, gates, added tolerations; where a gated pod may go can be narrowed."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
+    wanted, former = new["spec"], old["spec"]
+    for part in ("containers", "initContainers"):
+        wrong, stop = _containers_update(f"spec.{part}", wanted.get(part) or (), former.get(part) or ())
+        errors += wrong
+        if stop:
+            return errors
+    wrong, stop = _deadline_update(wanted.get("activeDeadlineSeconds"), former.get("activeDeadlineSeconds"))
+    errors += wrong
+    if stop:
+        return errors
+    errors += _added_tolerations(wanted.get("tolerations") or (), former.get("tolerations") or ())
+    errors += _removed_gates(wanted.get("schedulingGates") or (), former.get("schedulingGates") or ())
+    if wanted == former:
+        return errors
+    rest = _without_updatable(wanted, former)
+    if former.get("schedulingGates"):
+        errors += _narrowed(rest, former)
+    if rest != former:
+        # Upstream adds a diff of its internal types here.
+        errors.append(forbidden("spec", f"pod updates may not change fields other than {_UPDATABLE}\n"))
+    return errors
+
+
+def pod_status_update(new: Object, old: Object) -> list[FieldError]:
+    """The status of a pod that replaces another one."""
+    status, former, spec = new["status"], old.get("status", {}), old["spec"]
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _annotations_update(new, old)
+    for place, condition in enumerate(status.get("conditions") or ()):
+        if condition.get("type") not in _SYSTEM_CONDITIONS:
+            # Upstream's path says so.
+            errors += label_name(f"metadata.conditions[{place}].Type", condition.get("type", ""))
+    if new["spec"].get("nodeName") != spec.get("nodeName"):
+        errors.append(forbidden("status.nodeName", "may not be changed directly"))
+    nominated = status.get("nominatedNodeName", "")
+    if nominated and nominated != former.get("nominatedNodeName"):
+        errors += all_invalid("status.nominatedNodeName", nominated, subdomain_errors(nominated))
+    errors += immutable("status.qosClass", status.get("qosClass", ""), former.get("qosClass", ""))
+    for name in ("containerStatuses", "initContainerStatuses"):
+        errors += _transitions(f"status.{name}", status.get(name) or (), former.get(name) or (), spec)
+    errors += _claim_statuses("status.resourceClaimStatuses", status.get("resourceClaimStatuses") or (), spec)
+    for name in ("podIPs", "hostIPs"):
+        for place, each in enumerate(status.get(name) or ()):
+            errors += ip(f"status.{name}[{place}]", each.get("ip", ""))
+    if status.get("hostIPs") and status["hostIPs"][0].get("ip", "") != status.get("hostIP", ""):
+        errors.append(invalid("status.hostIPs[0].ip", status["hostIPs"][0].get("ip", ""), "must be equal to `hostIP`"))
+    return errors
+
+
+def binding(obj: Object) -> list[FieldError]:
+    """Where a pod is sent. Upstream: ValidatePodBinding."""
+    target = obj.get("target") or {}
+    errors = []
+    if target.get("kind") and target["kind"] != "Node":
+        errors.append(not_supported("target.kind", target["kind"], ("Node", "<empty>")))
+    if not target.get("name"):
+        errors.append(required("target.name"))
+    return errors
+
+
+def _metadata_and_spec(obj: Object) -> list[FieldError]:
+    """Upstream: validatePodMetadataAndSpec."""
+    spec = obj["spec"]
+    errors = object_meta(obj["metadata"], namespaced=True) + _annotations(obj) + pod_spec("spec", spec, is_pod=True)
+    return (
+        errors + images("spec.containers", spec.get("containers") or ()) + images("spec.initContainers", spec.get("initContainers") or ())
+    )
+
+
+def _annotations(obj: Object) -> list[FieldError]:
+    """Upstream: ValidatePodSpecificAnnotations."""
+    annotations = obj["metadata"].get("annotations") or {}
+    errors = []
+    if MIRROR in annotations and not obj["spec"].get("nodeName"):
+        path = f"metadata.annotations[{MIRROR}]"
+        errors.append(invalid(path, annotations[MIRROR], "must set spec.nodeName if mirror pod annotation is set"))
+    cost = annotations.get(DELETION_COST)
+    if cost is not None:
+        number = parse_int64(cost)
+        if number is None or not -(1 << 31) <= number < 1 << 31:
+            errors.append(invalid(f"metadata.annotations[{DELETION_COST}]", cost, "must be a 32bit integer"))
+    return errors
+
+
+def _annotations_update(new: Object, old: Object) -> list[FieldError]:
+    """Upstream: ValidatePodSpecificAnnotationUpdates."""
+    wanted, former = new["metadata"].get("annotations") or {}, old["metadata"].get("annotations") or {}
+    path = f"metadata.annotations[{MIRROR}]"
+    errors = []
+    if MIRROR in former and wanted.get(MIRROR) != former[MIRROR]:
+        errors.append(forbidden(path, "may not remove or update mirror pod annotation"))
+    if MIRROR in wanted and MIRROR not in former:
+        errors.append(forbidden(path, "may not add mirror pod annotation"))
+    return errors + _annotations(new)
+
+
+def _containers_update(path: str, new: Sequence[Object], old: Sequence[Object]) -> tuple[list[FieldError], bool]:
+    if len(new) != len(old):
+        return [forbidden(path, "pod updates may not add or remove containers")], True
+    missing = [required(f"{path}[{place}].image") for place, container in enumerate(new) if not container.get("image")]
+    return missing + images(path, new), False
+
+
+def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
+    path = "spec.activeDeadlineSeconds"
+    if new is None:
+        return [invalid(path, None, "must not update from a positive integer to nil value")] if old is not None else [], False
+    if not 0 <= new <= MAX_ID:
+        return [invalid(path, new, range_error(0, MAX_ID))], True
+    if old is not None and old < new:
+        return [invalid(path, new, "must be less than or equal to previous value")], True
+    return [], False
+
+
+def _added_tolerations(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
+    """Upstream: validateOnlyAddedTolerations."""
+    kept = [_but(toleration, "tolerationSeconds") for toleration in new]
+    if any(_but(toleration, "tolerationSeconds") not in kept for toleration in old):
+        return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
+    return scheduling.tolerations("spec.tolerations", new)
+
+
+def _removed_gates(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
+    """Upstream: validateOnlyDeletedSchedulingGates."""
+    names = {gate["name"] for gate in old}
+    return [
+        forbidden(f"spec.schedulingGates[{place}].name", f"only deletion is allowed, but found new scheduling gate '{gate['name']}'")
+        for place, gate in enumerate(new)
+        if gate["name"] not in names
+    ]
+
+
+def _without_updatable(wanted: Object, former: Object) -> Object:
+    """The new spec with the old values of all that may change."""
+    rest = copy.deepcopy(wanted)
+    for part in ("containers", "initContainers"):
+        for container, before in zip(rest.get(part) or (), former.get(part) or (), strict=True):
+            _take(container, before, "image")
+    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        _take(rest, former, name)
+    grace = former.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0 and rest.get("terminationGracePeriodSeconds") == 1:
+        rest["terminationGracePeriodSeconds"] = grace
+    return rest
+
+
+def _narrowed(rest: Object, former: Object) -> list[FieldError]:
+    """What a gated pod may still change about its nodes; afterwards `rest` has the old values."""
+    errors: list[FieldError] = []
+    chosen, before = rest.get("nodeSelector") or {}, former.get("nodeSelector") or {}
+    if any(chosen.get(key) != value for key, value in before.items()):
+        # Upstream: validateNodeSelectorMutation.
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        errors.append(invalid("spec.nodeSelector", chosen, detail))
+    _take(rest, former, "nodeSelector")
+    new, old = (rest.get("affinity") or {}).get("nodeAffinity"), (former.get("affinity") or {}).get("nodeAffinity")
+    if new == old:
+        return errors
+    errors += _affinity_narrowed("spec.affinity.nodeAffinity", new, old)
+    affinity = rest.setdefault("affinity", {})
+    affinity.pop("nodeAffinity", None)
+    if old is not None:
+        affinity["nodeAffinity"] = old
+    if not affinity and not former.get("affinity"):
+        _take(rest, former, "affinity")
+    return errors
+
+
+def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[str, Any] | None) -> list[FieldError]:
+    """Upstream: validateNodeAffinityMutation."""
+    before = (old or {}).get(_REQUIRED)
+    if before is None:
+        return []
+    here = f"{path}.{_REQUIRED}"
+    after = (new or {}).get(_REQUIRED)
+    old_terms, new_terms = before.get("nodeSelectorTerms") or [], (after or {}).get("nodeSelectorTerms") or []
+    if (old_terms and not new_terms) or len(old_terms) != len(new_terms):
+        return [invalid(f"{here}.nodeSelectorTerms", new_terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
+    errors = []
+    for place, was in enumerate(old_terms):
+        now = new_terms[place]
+        kept = all(
+            (was.get(part) or []) == (now.get(part) or [])[: len(was.get(part) or [])] for part in ("matchExpressions", "matchFields")
+        )
+        is_empty = not was.get("matchExpressions") and not was.get("matchFields")
+        if not kept or (is_empty and was != now):
+            detail = "only additions are allowed (no mutations or deletions)"
+            errors.append(invalid(f"{here}.nodeSelectorTerms[{place}]", now, detail))
+    return errors
+
+
+def _transitions(path: str, new: Sequence[Object], old: Sequence[Object], spec: Object) -> list[FieldError]:
+    """What ended stays ended, unless the pod restarts it. Upstream: ValidateContainerStateTransition."""
+    policy = spec.get("restartPolicy")
+    sidecars = {container.get("name") for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"}
+    errors: list[FieldError] = []
+    if policy == "Always":
+        return errors
+    for place, before in enumerate(old):
+        ended = (before.get("state") or {}).get("terminated")
+        if ended is None or (ended.get("exitCode", 0) != 0 and policy == "OnFailure") or before.get("name") in sidecars:
+            continue
+        states = [now.get("state") or {} for now in new if now.get("name") == before.get("name")]
+        refusal = forbidden(f"{path}[{place}].state", "may not be transitioned to non-terminated state")
+        errors += [refusal for state in states if state.get("terminated") is None]
+    return errors
+
+
+def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list[FieldError]:
+    """Upstream: validatePodResourceClaimStatuses."""
+    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    errors = []
+    seen = set()
+    for place, status in enumerate(statuses):
+        here, name = f"{path}[{place}].name", status.get("name", "")
+        if name not in known:
+            errors.append(invalid(here, name, "must match the name of an entry in `spec.resourceClaims`"))
+        if name in seen:
+            errors.append(duplicate(here, name))
+        seen.add(name)
+    return errors
+
+
+def _but(value: Object, name: str) -> Object:
+    return {key: member for key, member in value.items() if key != name}
+
+
+def _take(new: Object, old: Object, name: str) -> None:
+    if name in old:
+        new[name] = copy.deepcopy(old[name])
+    else:
+        new.pop(name, None)
