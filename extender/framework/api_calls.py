@@ -69,6 +69,10 @@ class ApiCall(ABC, Generic[T_co]):
         """This call and an older one of the same kind about the same object, in one."""
         return self
 
+    def after(self, earlier: "ApiCall[Any]") -> "ApiCall[T_co]":
+        """This call, now that an earlier one about the same object has been performed."""
+        return self
+
 
 class Dispatcher(Protocol):
     """Performs calls. There is one for all profiles."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 from extender.framework.api_calls import ApiCall
+from extender.objects.decoding import replaced
+from extender.objects.meta import Condition
 from extender.objects.pod import Pod, PodStatus
 
 
@@ -103,6 +105,23 @@ class PatchPodStatus(ApiCall[None]):
         taken_over = tuple(condition for condition in older.conditions if condition.type not in said)
         nomination = self.nominated_node_name if self.nominated_node_name is not None else older.nominated_node_name
         return replace(self, conditions=self.conditions + taken_over, nominated_node_name=nomination)
+
+    def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
+        """The status is known as the earlier call left it."""
+        if not isinstance(earlier, PatchPodStatus):
+            return self
+        written = {
+            wanted.type: Condition(type=wanted.type, status=wanted.status, reason=wanted.reason, message=wanted.message)
+            for wanted in earlier.conditions
+        }
+        kept = [condition for condition in self.known.conditions if condition.type not in written]
+        nomination = earlier.nominated_node_name
+        known = replaced(
+            self.known,
+            conditions=[*kept, *written.values()],
+            nominated_node_name=self.known.nominated_node_name if nomination is None else nomination,
+        )
+        return replace(self, known=known)
 
 
 @final

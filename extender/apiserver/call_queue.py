@@ -1,0 +1,145 @@
+"""Calls that wait to be performed: which one is next, and which need not be performed at all.
+
+Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one line for all calls; here bindings do not wait behind what
+nobody waits for.
+"""
+
+import asyncio
+import enum
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.framework import ApiCall, CallSkipped, RecordEvent
+
+MOST_EVENTS: Final = 1000
+"""That wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents."""
+
+MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
+OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
+MERGED: Final = "a call of the same type was enqueued for this object"
+
+
+class Lane(enum.IntEnum):
+    """Who goes before whom."""
+
+    URGENT = 0
+    ORDINARY = 1
+    EVENTS = 2
+
+
+def lane_of(call: ApiCall[Any]) -> Lane:
+    """Where the call waits."""
+    return Lane.URGENT if call.is_urgent else Lane.EVENTS if isinstance(call, RecordEvent) else Lane.ORDINARY
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A call that waits or is being performed."""
+
+    call: ApiCall[Any]
+    outcome: "asyncio.Future[Any]"
+    """What the call yields, or why it came to nothing."""
+    following: "Ticket | None" = None
+    """The next call about the object, held back while this one is being performed."""
+
+
+@final
+class CallQueue:
+    """In order of arrival within each lane. About one pod at most one call waits, and at most one is being performed."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Lane, deque[Ticket]] = {lane: deque() for lane in Lane}
+        self._by_object: dict[str, Ticket] = {}
+        """Calls with a relevance: the one that waits or is being performed."""
+        self._in_flight: set[Ticket] = set()
+
+    def add(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
+        """The call waits from now on; or its outcome is known at once, because it need not be performed."""
+        if call.relevance:
+            self._add_relevant(call, outcome)
+        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= MOST_EVENTS:
+            outcome.set_exception(CallSkipped("too many events wait to be recorded"))
+        else:
+            self._enqueue(Ticket(call, outcome))
+
+    def pop(self, lane: Lane) -> Ticket | None:
+        """The next call of a lane, to be performed now and then given to `finish`; None if none waits."""
+        waiting = self._lanes[lane]
+        if not waiting:
+            return None
+        ticket = waiting.popleft()
+        self._in_flight.add(ticket)
+        return ticket
+
+    def finish(self, ticket: Ticket, *, succeeded: bool) -> None:
+        """The call has been performed; the next one about its object is no longer held back."""
+        self._in_flight.discard(ticket)
+        if not ticket.call.relevance:
+            return
+        del self._by_object[ticket.call.concerns]
+        following = ticket.following
+        if following is not None:
+            call = following.call.after(ticket.call) if succeeded else following.call
+            self._add_relevant(call, following.outcome)
+
+    def withdraw(self, outcome: "asyncio.Future[Any]") -> None:
+        """Whoever waited for this outcome waits no more: a call that was not begun is not performed."""
+        for lane, waiting in self._lanes.items():
+            for ticket in waiting:
+                if ticket.outcome is outcome:
+                    self._lanes[lane].remove(ticket)
+                    if ticket.call.relevance:
+                        del self._by_object[ticket.call.concerns]
+                    return
+        for ticket in self._in_flight:
+            if ticket.following is not None and ticket.following.outcome is outcome:
+                ticket.following = None
+
+    def num_waiting(self, lane: Lane) -> int:
+        """How many calls of a lane wait, those that are held back not counted."""
+        return len(self._lanes[lane])
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing waits and nothing is being performed."""
+        return not self._in_flight and not any(self._lanes.values())
+
+    def _add_relevant(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
+        if outcome.done():
+            return  # whoever wanted it was cancelled
+        first = self._by_object.get(call.concerns)
+        if first is None:
+            if call.is_no_op:
+                outcome.set_result(None)
+                return
+            ticket = self._by_object[call.concerns] = Ticket(call, outcome)
+            self._enqueue(ticket)
+            return
+        latest = first.following or first
+        if call.relevance < latest.call.relevance:
+            outcome.set_exception(CallSkipped(MORE_RELEVANT))
+            return
+        if latest in self._in_flight:
+            first.following = Ticket(call, outcome)
+            return
+        if call.relevance == latest.call.relevance:
+            call = call.merged_with(latest.call)
+            _overwrite(latest, MERGED)
+        else:
+            _overwrite(latest, OVERWRITTEN)
+        if latest is first:
+            self._lanes[lane_of(latest.call)].remove(latest)
+            del self._by_object[call.concerns]
+            self._add_relevant(call, outcome)
+        else:
+            first.following = Ticket(call, outcome)
+
+    def _enqueue(self, ticket: Ticket) -> None:
+        self._lanes[lane_of(ticket.call)].append(ticket)
+
+
+def _overwrite(ticket: Ticket, why: str) -> None:
+    if not ticket.outcome.done():
+        ticket.outcome.set_exception(CallSkipped(why))

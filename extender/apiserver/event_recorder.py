@@ -1,0 +1,161 @@
+"""Recording events: the first of a kind is created, the second makes it a series, further ones are counted and written now and then.
+
+Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+from extender.apiserver.client import STRATEGIC_MERGE_PATCH, Client
+from extender.apiserver.errors import ApiError, NotFound
+from extender.apiserver.paths import path
+from extender.framework import CallError, RecordEvent
+from extender.objects.storage import ObjectReference
+
+FINISH_INTERVAL: Final = 360.0
+"""A series that has had no event for so many seconds is over; the next event begins a new one."""
+REFRESH_INTERVAL: Final = 1800.0
+"""How often the counts of series are written."""
+ATTEMPTS: Final = 12
+PAUSE: Final = 10.0
+LONGEST_NOTE: Final = 1024
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(slots=True)
+class _Recorded:
+    """An event on the API server."""
+
+    body: dict[str, Any]
+    last: float
+    """When the last one came, by the event loop."""
+    last_observed: str
+    count: int = 1
+
+
+@final
+class EventRecorder:
+    """State: the events of the last minutes, by all that makes them equal; the note does not."""
+
+    def __init__(
+        self, client: Client, *, now: Callable[[], datetime], instance: str, fence: Callable[[], str | None] = lambda: None
+    ) -> None:
+        self._client = client
+        self._now = now
+        self._instance = instance
+        self._fence = fence
+        self._recorded: dict[RecordEvent, _Recorded] = {}
+
+    async def record(self, event: RecordEvent) -> None:
+        """The event is on the API server, or counted.
+
+        Raises:
+            CallError: the API server does not take it, or was away for too long.
+        """
+        now = self._now()
+        loop_time = asyncio.get_running_loop().time()
+        key = replace(event, note="")
+        known = self._recorded.get(key)
+        if known is None:
+            known = self._recorded[key] = _Recorded(self._body(event, now), loop_time, _micro_time(now))
+            await self._try(known)
+            return
+        known.count += 1
+        known.last, known.last_observed = loop_time, _micro_time(now)
+        if known.count == 2:
+            await self._try(known)
+
+    async def keep(self) -> None:
+        """Ends series, and writes the counts of those that go on; until cancelled."""
+        loop = asyncio.get_running_loop()
+        refreshed = loop.time()
+        while True:
+            await asyncio.sleep(FINISH_INTERVAL)
+            is_refresh = loop.time() - refreshed >= REFRESH_INTERVAL
+            if is_refresh:
+                refreshed = loop.time()
+            for key, known in list(self._recorded.items()):
+                is_over = loop.time() - known.last >= FINISH_INTERVAL
+                if is_over:
+                    del self._recorded[key]
+                if known.count > 1 and (is_over or is_refresh):
+                    try:
+                        await self._try(known)
+                    except CallError as exc:
+                        _log.info("an event series was not written: %s", exc)
+
+    async def _try(self, known: _Recorded) -> None:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(PAUSE)
+            why_not = self._fence()
+            if why_not is not None:
+                raise CallError(why_not)
+            try:
+                await self._write(known)
+                return
+            except ApiError as exc:
+                refusal = exc
+                # What the API server itself refuses it will refuse again; only when nobody answered it is worth another try.
+                if exc.status:
+                    break
+        raise CallError(refusal.message) from refusal
+
+    async def _write(self, known: _Recorded) -> None:
+        where = known.body["metadata"]
+        events = path("events.k8s.io", "v1", "events", namespace=where["namespace"])
+        if known.count > 1:
+            series = {"series": {"count": known.count, "lastObservedTime": known.last_observed}}
+            try:
+                await self._client.patch(f"{events}/{where['name']}", series, STRATEGIC_MERGE_PATCH)
+                return
+            except NotFound:
+                known.body |= series  # it expired; the series goes on in a new one
+        await self._client.create(events, known.body)
+
+    def _body(self, event: RecordEvent, now: datetime) -> dict[str, Any]:
+        name = f"{event.regarding.name}.{int(now.timestamp() * 1e6) * 1000:x}"
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": event.namespace},
+            "eventTime": _micro_time(now),
+            "reportingController": event.reporting_controller,
+            "reportingInstance": f"{event.reporting_controller}-{self._instance}",
+            "action": event.action,
+            "reason": event.reason,
+            "type": event.type,
+            "note": _cut(event.note),
+            "regarding": _reference(event.regarding),
+        }
+        if event.related is not None:
+            body["related"] = _reference(event.related)
+        return body
+
+
+def _cut(note: str) -> str:
+    """Upstream: schedule_one.go, truncateMessage."""
+    text = note.encode()
+    return note if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
+
+
+def _reference(reference: ObjectReference) -> dict[str, str]:
+    members = {
+        "kind": reference.kind,
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+        "apiVersion": reference.api_version,
+        "resourceVersion": reference.resource_version,
+    }
+    return {name: value for name, value in members.items() if value}
+
+
+def _micro_time(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
