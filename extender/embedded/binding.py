@@ -5,9 +5,9 @@ Upstream: pkg/registry/core/pod/storage/storage.go, BindingREST, setPodNodeAndMe
 
 from typing import Any
 
-from extender.embedded import admission, decoding, faces, field_errors, registry, statuses
+from extender.embedded import admission, decoding, faces, registry, statuses, validation
 from extender.embedded.query import WriteOptions
-from extender.embedded.resources import PODS, Object
+from extender.embedded.resources import BINDINGS, PODS, Object
 from extender.embedded.schema.pods import BINDING
 
 
@@ -45,12 +45,7 @@ def bind(reg: registry.Registry, namespace: str, name: str, raw: Any, write: Wri
 
 def _read(raw: Any, write: WriteOptions) -> Object:
     binding = decoding.read(BINDING, raw, write, "Binding")
-    errors = []
-    target = binding["target"]
-    if target.get("kind", "") not in ("", "Node"):
-        errors.append(field_errors.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
-    if not target.get("name"):
-        errors.append(field_errors.required("target.name"))
+    errors = validation.validate_create(BINDINGS, binding)
     if errors:
         texts = list(dict.fromkeys(map(str, errors)))
         # Upstream hands these out bare, so that they are an error of the server.

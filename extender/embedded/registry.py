@@ -8,12 +8,25 @@ Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, 
 import copy
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
-from extender.embedded import admission, decoding, deleting, faces, managed_fields, reviews, scaling, schema, statuses, strategies
+from extender.embedded import (
+    admission,
+    decoding,
+    deleting,
+    faces,
+    managed_fields,
+    reviews,
+    scaling,
+    schema,
+    statuses,
+    strategies,
+    validation,
+)
 from extender.embedded.defaulting import set_defaults
+from extender.embedded.field_errors import FieldError
 from extender.embedded.patching import APPLY, Patch
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import (
@@ -208,6 +221,7 @@ class Registry:
             metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
         strategies.prepare_for_create(resource, obj)
         name = metadata.get("name", "")
+        _refuse_invalid(resource, name, validation.validate_create(resource, obj))
         existing = self.store.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
@@ -236,6 +250,7 @@ class Registry:
             else:
                 metadata.pop(name, None)
         metadata["resourceVersion"] = former["resourceVersion"]
+        _refuse_invalid(resource, stored.name, validation.validate_update(resource, new, old, subresource))
         if _is_same(old, new):
             return faces.typed(resource, old)
         if _is_done(resource, old, new):
@@ -275,6 +290,13 @@ def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
     new = decoding.read(schema.type_of(resource), obj, write, resource.kind, resource.version)
     set_defaults(resource, new)
     return new
+
+
+def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:
+    if errors:
+        # Events are of the core group, whichever of their two faces is asked.
+        group = "" if resource is NEW_EVENTS else resource.group
+        raise statuses.invalid(group, resource.kind, name, errors)
 
 
 def _wipe(metadata: Object) -> None:

@@ -5,7 +5,7 @@ Upstream: pkg/registry/apps/deployment/storage/storage.go, ScaleREST, scaleFromD
 
 from typing import Any, Final
 
-from extender.embedded import decoding, field_errors, statuses
+from extender.embedded import decoding, statuses, validation
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.schema.apps import SCALE
@@ -41,11 +41,9 @@ def checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions)
     if uid and uid != former["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {former['uid']}"
         raise statuses.conflict(resource, former["name"], why)
-    replicas = scale["spec"].get("replicas", 0)
-    if replicas < 0:
-        raise statuses.invalid(
-            "autoscaling", "Scale", former["name"], [field_errors.invalid("spec.replicas", replicas, field_errors.NEGATIVE)]
-        )
+    errors = validation.validate_scale(scale)
+    if errors:
+        raise statuses.invalid("autoscaling", "Scale", former["name"], errors)
     return scale
 
 
