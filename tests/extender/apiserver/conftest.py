@@ -1,9 +1,8 @@
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.extender.apiserver.certificates import Authority
+from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +18,12 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="session")
-def server_files(authority: Authority) -> tuple[Path, Path]:
+def server_files(authority: Authority) -> CertificateFiles:
     """Certificate and key of an API server at 127.0.0.1, also known as kubernetes.default."""
     return authority.sign("apiserver", "IP:127.0.0.1", "DNS:kubernetes.default")
 
 
 def _authority(folder: Path, name: str) -> Authority:
-    if shutil.which("openssl") is None:
+    if not can_make_certificates():
         pytest.skip("needs the openssl command")
     return Authority(folder, name)

@@ -13,14 +13,13 @@ from extender.apiserver import errors
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import Credentials, Identity, Target
 from extender.apiserver.tls import KeyPair, Pem, Tls
-from tests.extender.apiserver.certificates import Authority, encrypted
+from extender.testing.certificates import Authority, CertificateFiles, encrypted
 from tests.extender.apiserver.sockets import Asked, Server, ok, pass_time, run, serve
 
-Files = tuple[Path, Path]
 PODS = "/api/v1/pods"
 
 
-def server_side(files: Files, *, clients: Authority | None = None) -> ssl.SSLContext:
+def server_side(files: CertificateFiles, *, clients: Authority | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*files)
     if clients is not None:
@@ -29,7 +28,7 @@ def server_side(files: Files, *, clients: Authority | None = None) -> ssl.SSLCon
     return context
 
 
-def ask(files: Files, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None) -> Server:
+def ask(files: CertificateFiles, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None) -> Server:
     """What a server saw of one request."""
 
     async def get() -> Server:
@@ -45,13 +44,13 @@ def ask(files: Files, tls: Tls, *, clients: Authority | None = None, credentials
     return run(get())
 
 
-def test_a_server_of_the_authority_is_believed(authority: Authority, server_files: Files):
+def test_a_server_of_the_authority_is_believed(authority: Authority, server_files: CertificateFiles):
     assert len(ask(server_files, Tls(ca=Pem(file=authority.certificate))).asked) == 1
     assert len(ask(server_files, Tls(ca=Pem(text=authority.certificate.read_bytes()))).asked) == 1
 
 
 @pytest.mark.parametrize("trusted", ["stranger", "system"])
-def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: Files):
+def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: CertificateFiles):
     tls = Tls(ca=Pem(file=stranger.certificate)) if trusted == "stranger" else Tls()
 
     with pytest.raises(errors.Unreachable, match="check certificate-authority and tls-server-name"):
@@ -77,7 +76,7 @@ def test_nobody_looks_at_the_certificate_when_told_not_to(stranger: Authority):
     assert len(ask(stranger.sign("x", "DNS:x"), Tls(insecure=True)).asked) == 1
 
 
-def test_a_client_certificate_is_shown(authority: Authority, server_files: Files):
+def test_a_client_certificate_is_shown(authority: Authority, server_files: CertificateFiles):
     certificate, key = authority.sign("scheduler")
 
     for tls in (
@@ -90,7 +89,7 @@ def test_a_client_certificate_is_shown(authority: Authority, server_files: Files
 class FromPlugin(Credentials):
     """As an exec plugin: a certificate that changes."""
 
-    def __init__(self, *pairs: Files) -> None:
+    def __init__(self, *pairs: CertificateFiles) -> None:
         self.identities = [Identity(None, KeyPair(certificate.read_bytes(), key.read_bytes())) for certificate, key in pairs]
 
     async def identity(self, now: float) -> Identity:
@@ -100,7 +99,7 @@ class FromPlugin(Credentials):
         pass
 
 
-def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(authority: Authority, server_files: Files):
+def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(authority: Authority, server_files: CertificateFiles):
     certificate, key = authority.sign("scheduler")
     tls = Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key))
 
@@ -109,7 +108,7 @@ def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(authorit
     assert server.asked[0].peer == "plugin"
 
 
-def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, server_files: Files):
+def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, server_files: CertificateFiles):
     async def get_twice(client: Client) -> None:
         await client.get(PODS)
         await client.get(PODS)
@@ -121,7 +120,7 @@ def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, s
 
 
 def peers(
-    files: Files, clients: Authority, tls: Tls, act: Callable[[Client], Awaitable[None]], credentials: Credentials | None = None
+    files: CertificateFiles, clients: Authority, tls: Tls, act: Callable[[Client], Awaitable[None]], credentials: Credentials | None = None
 ) -> list[str]:
     """Who asked, by common name. `old` is refused; a watch gets its second event when somebody else has asked."""
     renewed = asyncio.Event()
@@ -165,7 +164,7 @@ def rotating(authority: Authority, tmp_path: Path) -> tuple[Tls, Callable[[str],
 
 
 def test_after_a_401_a_rotated_certificate_is_read_again(
-    authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]]
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
 
@@ -179,7 +178,7 @@ def test_after_a_401_a_rotated_certificate_is_read_again(
 
 
 def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
-    authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]]
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
     tls, put = rotating
     put("first")
@@ -194,7 +193,9 @@ def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_fir
     assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
 
 
-def test_a_watch_goes_on_when_certificates_rotate(authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]]):
+def test_a_watch_goes_on_when_certificates_rotate(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
     tls, put = rotating
     lines: list[bytes] = []
 
@@ -214,10 +215,10 @@ def test_a_watch_goes_on_when_certificates_rotate(authority: Authority, server_f
 
 
 def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
-    authority: Authority, server_files: Files, rotating: tuple[Tls, Callable[[str], None]], caplog: pytest.LogCaptureFixture
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]], caplog: pytest.LogCaptureFixture
 ):
     """
-    Files are not replaced in one instant: what was in force stays until they belong together.
+    CertificateFiles are not replaced in one instant: what was in force stays until they belong together.
     """
     tls, _ = rotating
     assert tls.key is not None
@@ -250,15 +251,17 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
             lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key), "client certificate and its key", id="of another key"
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1]))), "key is encrypted", id="password"
+            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1], "canary"))),
+            "key is encrypted",
+            id="password",
         ),
     ],
 )
 def test_certificates_that_can_not_be_used_say_so_in_one_line(
-    ruin: Callable[[Tls, Path, Files], Tls],
+    ruin: Callable[[Tls, Path, CertificateFiles], Tls],
     words: str,
     authority: Authority,
-    server_files: Files,
+    server_files: CertificateFiles,
     rotating: tuple[Tls, Callable[[str], None]],
     tmp_path: Path,
 ):
@@ -281,7 +284,7 @@ def test_no_key_shows(authority: Authority):
     assert not [text for text in shown if body in text or "canary" in text]
 
 
-def test_a_server_is_reached_through_a_proxy(authority: Authority, server_files: Files):
+def test_a_server_is_reached_through_a_proxy(authority: Authority, server_files: CertificateFiles):
     """
     The proxy sees where to, and not what.
     """

@@ -1,0 +1,162 @@
+"""A real control plane for tests: etcd and kube-apiserver, as envtest runs them. No controllers, no kubelets, no scheduler.
+
+    with ControlPlane.start(assets, folder) as plane:
+        client = Client(plane.target())
+
+The programs come from elsewhere: `setup-envtest use 1.36.x` fetches them and says where they are, which KUBEBUILDER_ASSETS then names.
+"""
+
+import secrets
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final, final
+
+import httpx
+
+from extender.apiserver.credentials import Target, token
+from extender.apiserver.tls import Pem, Tls
+from extender.testing.certificates import Authority, CertificateFiles
+from extender.testing.processes import Process
+
+ADMIN: Final = "admin"
+
+START_SECONDS: Final = 60.0
+"""A kube-apiserver on a busy machine takes half a minute."""
+
+STOP_SECONDS: Final = 20.0
+
+
+@final
+class ControlPlane:
+    """etcd and kube-apiserver on ports of their own.
+
+    Upstream: sigs.k8s.io/controller-runtime, pkg/internal/testing/controlplane, APIServer and Etcd.
+    """
+
+    def __init__(self, assets: Path, folder: Path, users: Mapping[str, Sequence[str]], start_seconds: float) -> None:
+        """Nothing runs yet; see `start`."""
+        self._assets = assets
+        self._folder = folder
+        self._start_seconds = start_seconds
+        self._tokens = {user: secrets.token_urlsafe(24) for user in users}
+        self._token_file = folder / "tokens.csv"
+        self._token_file.write_text("".join(f'{self._tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()))
+        self._authority = Authority(folder, "kubernetes")
+        self._serving = self._authority.sign("kube-apiserver", "IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc")
+        self._service_accounts = self._authority.sign("service-accounts")
+        etcd_port, peer_port, self._port = _free_ports(3)
+        self._etcd_url = f"http://127.0.0.1:{etcd_port}"
+        self._peer_url = f"http://127.0.0.1:{peer_port}"
+        self._api_server: Process | None = None
+
+    @staticmethod
+    @contextmanager
+    def start(
+        assets: Path,
+        folder: Path,
+        *,
+        users: Mapping[str, Sequence[str]] | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> Iterator["ControlPlane"]:
+        """A control plane that is ready; it ends with the `with`.
+
+        Arguments:
+            assets: where the programs are.
+            folder: empty; certificates, etcd's data and the logs go there.
+            users: further users and their groups; `admin` may do everything.
+
+        Raises:
+            ProcessError: when a program is missing, ends, or does not become ready.
+        """
+        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds)
+        with ExitStack() as stack:
+            stack.enter_context(plane._running_etcd())
+            stack.callback(plane.stop_api_server)
+            plane.start_api_server()
+            yield plane
+
+    def target(self, user: str = ADMIN) -> Target:
+        """How `user` reaches it."""
+        return Target(self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user]))
+
+    @property
+    def url(self) -> str:
+        """Of the API server; the same after a restart."""
+        return f"https://127.0.0.1:{self._port}"
+
+    def start_api_server(self) -> None:
+        """Returns when it is ready."""
+        process = Process([self._assets / "kube-apiserver", *self._api_server_flags(self._serving)], self._folder / "kube-apiserver.log")
+        self._api_server = process
+        trust = ssl.create_default_context(cafile=str(self._authority.certificate))
+        with httpx.Client(verify=trust, trust_env=False, headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"}) as http:
+            process.wait_until(lambda: _is_ok(http, f"{self.url}/readyz"), self._start_seconds)
+
+    def stop_api_server(self) -> None:
+        """The API server goes away, and with it all connections; what it has stored stays. Nothing to do when it has gone."""
+        if self._api_server is not None:
+            self._api_server.stop(STOP_SECONDS)
+            self._api_server = None
+
+    def kill_api_server(self) -> None:
+        """It goes away without a word."""
+        if self._api_server is not None:
+            self._api_server.kill()
+            self._api_server = None
+
+    @contextmanager
+    def _running_etcd(self) -> Iterator[None]:
+        flags = [
+            f"--advertise-client-urls={self._etcd_url}",
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={self._etcd_url}",
+            f"--listen-peer-urls={self._peer_url}",
+            "--unsafe-no-fsync=true",
+        ]
+        process = Process([self._assets / "etcd", *flags], self._folder / "etcd.log")
+        try:
+            with httpx.Client(trust_env=False) as http:
+                process.wait_until(lambda: _is_ok(http, f"{self._etcd_url}/health"), self._start_seconds)
+            yield
+        finally:
+            process.stop(STOP_SECONDS)
+
+    def _api_server_flags(self, serving: CertificateFiles) -> list[str]:
+        return [
+            # Without these it looks for an address of this machine that others could reach, and there may be none.
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged=true",
+            "--authorization-mode=RBAC",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self._folder}",
+            # Service accounts are made by a controller, and there is none.
+            "--disable-admission-plugins=ServiceAccount",
+            f"--etcd-servers={self._etcd_url}",
+            f"--secure-port={self._port}",
+            f"--service-account-issuer={self.url}/",
+            f"--service-account-key-file={self._service_accounts.certificate}",
+            f"--service-account-signing-key-file={self._service_accounts.key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            f"--tls-cert-file={serving.certificate}",
+            f"--tls-private-key-file={serving.key}",
+            f"--token-auth-file={self._token_file}",
+        ]
+
+
+def _is_ok(http: httpx.Client, url: str) -> bool:
+    try:
+        return http.get(url, timeout=2).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        taken = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in taken:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in taken]

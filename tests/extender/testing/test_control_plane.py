@@ -1,0 +1,158 @@
+"""The starter of a control plane, with programs that only pretend. What real ones do is in `tests/envtest`."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from extender.apiserver import errors
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.testing.certificates import can_make_certificates
+from extender.testing.control_plane import ControlPlane
+from extender.testing.processes import Process, ProcessError
+
+pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
+
+FAKE = Path(__file__).with_name("fake_program.py")
+
+
+@pytest.fixture
+def assets(tmp_path: Path) -> Path:
+    """A folder with both programs; what they are to do, and what they did, is there too."""
+    folder = tmp_path / "assets"
+    folder.mkdir()
+    for name in ("etcd", "kube-apiserver"):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{FAKE}" {name} "{folder}" "$@"\n')
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def journal(assets: Path) -> list[str]:
+    path = assets / "journal"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def ask(target: Target) -> dict[str, str]:
+    async def get() -> bytes:
+        client = Client(target)
+        try:
+            return await client.get("/version")
+        finally:
+            await client.aclose()
+
+    answer: dict[str, str] = json.loads(asyncio.run(get()))
+    return answer
+
+
+def test_it_is_ready_when_it_is_there_and_gone_afterwards(assets: Path, work: Path):
+    with ControlPlane.start(assets, work) as plane:
+        answer = ask(plane.target())
+        url = plane.url
+
+    assert answer == {"kind": "Answer", "path": "/version", "user": "admin"}
+    assert journal(assets) == ["etcd came", "kube-apiserver came", "kube-apiserver left", "etcd left"]
+    with pytest.raises(errors.Unreachable):
+        ask(Target(url))
+
+
+def test_the_programs_are_told_of_each_other_and_of_nobody_else(assets: Path, work: Path):
+    with ControlPlane.start(assets, work):
+        etcd, api_server = (json.loads((assets / f"{name}.flags").read_text()) for name in ("etcd", "kube-apiserver"))
+
+    assert etcd["listen-client-urls"] == etcd["advertise-client-urls"] == api_server["etcd-servers"]
+    assert etcd["listen-client-urls"] != etcd["listen-peer-urls"]
+    assert Path(etcd["data-dir"]).parent == work == Path(api_server["cert-dir"])
+    assert api_server["bind-address"] == "127.0.0.1"
+    assert api_server["disable-admission-plugins"] == "ServiceAccount"
+    assert api_server["authorization-mode"] == "RBAC"
+    for name in (
+        "tls-cert-file",
+        "tls-private-key-file",
+        "service-account-key-file",
+        "service-account-signing-key-file",
+        "token-auth-file",
+    ):
+        assert Path(api_server[name]).parent == work
+
+
+def test_further_users_have_their_groups(assets: Path, work: Path):
+    with ControlPlane.start(assets, work, users={"viewer": ("readers", "others"), "nobody": ()}) as plane:
+        answer = ask(plane.target("viewer"))
+        groups = [line.split(",", 1)[1] for line in (work / "tokens.csv").read_text().splitlines()]
+
+    assert answer["user"] == "viewer"
+    assert groups == ['admin,admin,"system:masters"', 'viewer,viewer,"readers,others"', 'nobody,nobody,""']
+
+
+def test_the_api_server_comes_back_where_it_was(assets: Path, work: Path):
+    with ControlPlane.start(assets, work) as plane:
+        target = plane.target()
+        plane.stop_api_server()
+        with pytest.raises(errors.Unreachable):
+            ask(target)
+        plane.start_api_server()
+        assert ask(target)["user"] == "admin"
+        plane.kill_api_server()
+
+    came_and_left = ["kube-apiserver came", "kube-apiserver left", "kube-apiserver came"]
+    assert journal(assets) == ["etcd came", *came_and_left, "etcd left"]
+
+
+@pytest.mark.parametrize("name", ["etcd", "kube-apiserver"])
+def test_a_program_that_ends_leaves_its_last_words_and_nobody_behind(name: str, assets: Path, work: Path):
+    (assets / f"{name}.exit").write_text("3")
+
+    words = f"{name} has ended with exit code 3 before it was ready:\nfirst words\nlast words"
+    with pytest.raises(ProcessError, match=words), ControlPlane.start(assets, work):
+        raise AssertionError("it is not there")
+
+    came = [line.split()[0] for line in journal(assets) if line.endswith("came")]
+    left = [line.split()[0] for line in journal(assets) if line.endswith("left")]
+    assert set(came) - set(left) == {name}
+
+
+def test_a_program_that_never_gets_ready_is_stopped(assets: Path, tmp_path: Path):
+    process = Process([assets / "etcd", "--listen-client-urls=http://127.0.0.1:0"], tmp_path / "log")
+
+    with pytest.raises(ProcessError, match="etcd was not ready after 0.1 s"):
+        process.wait_until(lambda: False, 0.1)
+
+    assert not process.is_running
+
+
+@pytest.mark.parametrize("name", ["etcd", "kube-apiserver"])
+def test_a_program_that_is_missing_is_named(name: str, assets: Path, work: Path):
+    (assets / name).unlink()
+
+    words = f"assets/{name} can not be run: No such file or directory"
+    with pytest.raises(ProcessError, match=words), ControlPlane.start(assets, work):
+        raise AssertionError("it is not there")
+
+    assert len(journal(assets)) % 2 == 0
+
+
+def test_a_test_that_fails_leaves_nobody_behind(assets: Path, work: Path):
+    with pytest.raises(KeyError), ControlPlane.start(assets, work):
+        raise KeyError("of the test")
+
+    assert journal(assets)[-2:] == ["kube-apiserver left", "etcd left"]
+
+
+def test_a_stubborn_program_is_ended(assets: Path, tmp_path: Path):
+    (assets / "etcd.stubborn").touch()
+    process = Process([assets / "etcd", "--listen-client-urls=http://127.0.0.1:0"], tmp_path / "log")
+    process.wait_until(lambda: bool(journal(assets)), 30)
+
+    assert not process.stop(0.1)
+    assert not process.is_running
