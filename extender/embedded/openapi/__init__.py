@@ -1,0 +1,125 @@
+"""The API described in OpenAPI, versions 2 and 3, as JSON. No protobuf here.
+
+Upstream: k8s.io/kube-openapi/pkg/handler, handler3 (v1.36.2).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
+
+from extender.embedded import statuses
+from extender.embedded.openapi import operations, schemas
+from extender.embedded.resources import RESOURCES, Resource
+from extender.embedded.schema import KINDS
+
+_INDEX: Final = "/openapi/v3"
+_OLD: Final = "/openapi/v2"
+_JSON: Final = "application/json"
+_ACCEPTED: Final = frozenset({_JSON, "application/*", "*/*", "*"})
+_TITLE: Final = {"title": "Kubernetes", "version": "v1.36.2"}
+_TYPE_NAMES: Final = ("Status", "DeleteOptions")
+
+
+def answer(path: str, accept: str = "") -> tuple[str, bytes] | None:
+    """The document at a path, and its media type; None if there is none.
+
+    Arguments:
+        path: without the query; a hash in it does not matter.
+        accept: the Accept header; empty: anything goes.
+
+    Raises:
+        ApiStatus: 406, if the caller takes only protobuf.
+    """
+    if path == _OLD:
+        document = _version_2()
+    elif path.rstrip("/") == _INDEX:
+        document = _index()
+    else:
+        group_version = path.removeprefix(f"{_INDEX}/")
+        if group_version not in _group_versions():
+            return None
+        document = _version_3(group_version)
+    wanted = {part.partition(";")[0].strip() for part in accept.split(",")}
+    if accept.strip() and not wanted & _ACCEPTED:
+        raise statuses.not_acceptable([_JSON])
+    return _JSON, document
+
+
+@lru_cache(maxsize=1)
+def _group_versions() -> Mapping[str, tuple[Resource, ...]]:
+    """The resources of each group and version, by its path below the root."""
+    found: dict[str, list[Resource]] = {}
+    for resource in RESOURCES:
+        path = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
+        found.setdefault(path, []).append(resource)
+    return {path: tuple(resources) for path, resources in found.items()}
+
+
+@lru_cache(maxsize=1)
+def _index() -> bytes:
+    places = {}
+    for path in _group_versions():
+        digest = hashlib.sha512(_version_3(path)).hexdigest().upper()
+        places[path] = {"serverRelativeURL": f"{_INDEX}/{path}?hash={digest}"}
+    return orjson.dumps({"paths": places})
+
+
+@lru_cache(maxsize=32)
+def _version_3(group_version: str) -> bytes:
+    resources = _group_versions()[group_version]
+    document = {
+        "openapi": "3.0.0",
+        "info": _TITLE,
+        "paths": operations.paths(resources, schemas.VERSION_3),
+        "components": {"schemas": _definitions(resources, schemas.VERSION_3)},
+    }
+    return orjson.dumps(document)
+
+
+@lru_cache(maxsize=1)
+def _version_2() -> bytes:
+    document = {
+        "swagger": "2.0",
+        "info": _TITLE,
+        "paths": operations.paths(RESOURCES, schemas.VERSION_2),
+        "definitions": _definitions(RESOURCES, schemas.VERSION_2),
+    }
+    return orjson.dumps(document)
+
+
+def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any]:
+    """Every type that the paths of these resources mention, by name."""
+    kinds = {(resource.group, resource.version, resource.kind) for resource in resources if resource.is_stored}
+    others = {("", "v1", name) for name in _TYPE_NAMES}
+    others |= {(resource.group, resource.version, resource.kind) for resource in resources}
+    for resource in resources:
+        for below in resource.subresources:
+            others.add((below.group, below.version, below.kind) if below.version else (resource.group, resource.version, below.kind))
+    found = schemas.basics(version)
+    for kind in sorted(kinds | others):
+        for struct in schemas.mentioned(KINDS[kind]):
+            found.setdefault(struct.name, schemas.definition(struct, version))
+        group, its_version, name = kind
+        found[KINDS[kind].name]["x-kubernetes-group-version-kind"] = [{"group": group, "kind": name, "version": its_version}]
+        if kind in kinds:
+            found[f"{KINDS[kind].name}List"] = _list(kind, version)
+    return dict(sorted(found.items()))
+
+
+def _list(kind: tuple[str, str, str], version: int) -> dict[str, Any]:
+    group, its_version, name = kind
+    return {
+        "description": f"A list of objects of kind {name}.",
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string", "description": "The group and version of the schema that this object follows."},
+            "items": {"type": "array", "items": schemas.reference(KINDS[kind].name, version), "description": "The objects."},
+            "kind": {"type": "string", "description": "What kind of object this is."},
+            "metadata": schemas.reference(schemas.LIST_META, version),
+        },
+        "required": ["items"],
+        "x-kubernetes-group-version-kind": [{"group": group, "kind": f"{name}List", "version": its_version}],
+    }
