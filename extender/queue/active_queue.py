@@ -57,10 +57,6 @@ class ActiveQueue:
             del self._changes[self._first_change]
             self._first_change += 1
 
-    def is_in_flight(self, uid: str) -> bool:
-        """Whether the pod was popped and is not done."""
-        return uid in self._in_flight
-
     def add_changes_if_in_flight(self, uid: str, changes: Iterable[Change]) -> bool:
         """Keep changes that concern a pod in flight. False if it is not in flight, and they are not kept."""
         if uid not in self._in_flight:

@@ -12,15 +12,15 @@ from extender.queue.queued_pod_info import QueuedPodInfo
 
 _DEAD_ALLOWED: Final = 64
 
-_Entry = tuple[Any, int, QueuedPodInfo]
-"""(sort key, order of arrival, pod). Of equal ones the first to arrive is less."""
+_Entry = tuple[Any, int, int, QueuedPodInfo]
+"""(sort key, order of arrival, a number of its own, pod). Of equal keys the first to arrive is less; two entries are never equal."""
 
 
 @final
 class PodHeap:
     """Adding, finding, removing and taking the least pod are quick. Dead entries stay until they come up or outnumber the rest."""
 
-    __slots__ = ("_arrivals", "_entries", "_heap", "_sort_key")
+    __slots__ = ("_entries", "_heap", "_numbers", "_sort_key")
 
     def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
         """Make an empty heap.
@@ -31,7 +31,7 @@ class PodHeap:
         self._sort_key = sort_key
         self._entries: dict[str, _Entry] = {}
         self._heap: list[_Entry] = []
-        self._arrivals = count()
+        self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -41,17 +41,17 @@ class PodHeap:
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """The pods in the order in which they would be popped; the heap must not change meanwhile."""
-        return (entry[2] for entry in sorted(self._entries.values(), key=_rank))
+        return (entry[3] for entry in sorted(self._entries.values()))
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """The pod of this key, None if it is not here."""
         entry = self._entries.get(key)
-        return None if entry is None else entry[2]
+        return None if entry is None else entry[3]
 
     def add_or_update(self, info: QueuedPodInfo) -> None:
         """The pod is where its sort key puts it, instead of the one that was here under its key."""
-        old = self._entries.get(info.key)
-        entry = (self._sort_key(info), next(self._arrivals) if old is None else old[1], info)
+        old, number = self._entries.get(info.key), next(self._numbers)
+        entry = (self._sort_key(info), number if old is None else old[1], number, info)
         self._entries[info.key] = entry
         heapq.heappush(self._heap, entry)
         self._forget_the_dead()
@@ -62,15 +62,15 @@ class PodHeap:
         if entry is None:
             return None
         self._forget_the_dead()
-        return entry[2]
+        return entry[3]
 
     def peek(self) -> QueuedPodInfo | None:
         """The least pod, None if there is none."""
         heap, entries = self._heap, self._entries
         while heap:
             entry = heap[0]
-            if entries.get(entry[2].key) is entry:
-                return entry[2]
+            if entries.get(entry[3].key) is entry:
+                return entry[3]
             heapq.heappop(heap)
         return None
 
@@ -86,7 +86,3 @@ class PodHeap:
         if len(self._heap) > 2 * len(self._entries) + _DEAD_ALLOWED:
             self._heap = list(self._entries.values())
             heapq.heapify(self._heap)
-
-
-def _rank(entry: _Entry) -> tuple[Any, int]:
-    return entry[:2]

@@ -362,10 +362,6 @@ class SchedulingQueue:
         """How many pods were popped."""
         return self._active.scheduling_cycle
 
-    def __len__(self) -> int:
-        """How many pods wait."""
-        return len(self._active.queue) + len(self._backoff) + len(self._unschedulable)
-
     def pending_counts(self) -> dict[str, int]:
         """How many pods wait where. Upstream: the metric pending_pods."""
         gated = self._unschedulable.num_gated

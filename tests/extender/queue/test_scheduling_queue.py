@@ -1,0 +1,571 @@
+"""Where a pod goes, and when it is tried again."""
+
+import asyncio
+
+import pytest
+
+from extender.framework import ActionType, ClusterEvent, EventResource, QueueingHint
+from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
+from extender.objects.pod import Pod
+from extender.plugins.priority_sort import PrioritySort
+from extender.queue import AlreadyQueuedError, SchedulingQueue
+from extender.testing import PodBuilder, make_node, make_pod, virtual_time
+from tests.extender.queue.clocked import NODE_ADD, POD_LABEL, PVC_ADD, ClockedQueue, always, broken, never
+
+NODE = make_node("n").obj()
+
+
+def open_gate_named(pod: Pod) -> str:
+    """
+    Gated by the plugin Gate until the label says otherwise.
+    """
+    return "Gate" if pod.labels.get("gate") == "closed" else ""
+
+
+# Which pod is next.
+
+
+def test_the_most_important_pod_is_tried_first_and_of_equals_the_one_that_waits_longest() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("first").priority(1), make_pod("second").priority(1), make_pod("important").priority(9))
+
+    tried = [clocked.pop().pod.name for _ in range(3)]
+
+    assert tried == ["important", "first", "second"]
+
+
+def test_a_pod_whose_priority_changed_moves_up() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a").priority(5), make_pod("b").priority(1))
+
+    clocked.queue.update(make_pod("b").priority(1).obj(), make_pod("b").priority(9).obj(), [EVENT_UNSCHEDULED_POD_UPDATE])
+
+    assert clocked.pop().pod.name == "b"
+
+
+def test_a_pod_that_was_refused_goes_behind_its_equals() -> None:
+    clocked = ClockedQueue(max_backoff=0)
+    clocked.add(make_pod("a"), make_pod("b"))
+    first = clocked.pop()
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    clocked.refuse(first, "Fit")
+
+    assert [clocked.pop().pod.name for _ in range(2)] == ["b", "a"]
+
+
+def test_with_nothing_else_to_do_a_pause_is_cut_short() -> None:
+    """
+    Pods whose pauses end in the same second come in trying order.
+    """
+    clocked = ClockedQueue()
+    for name, priority in (("small", 1), ("great", 9)):
+        clocked.refused(make_pod(name).priority(priority), "Fit")
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+    assert clocked.places() == {"small": "backoff", "great": "backoff"}
+
+    tried = [clocked.pop().pod.name for _ in range(2)]
+
+    assert tried == ["great", "small"]
+    assert clocked.queue.incoming["active", "PopFromBackoffQ"] == 2
+
+
+def test_a_pod_that_failed_pauses_to_the_end() -> None:
+    """
+    Whatever went wrong may still be wrong.
+    """
+    clocked = ClockedQueue()
+    clocked.refused(make_pod("a"))
+
+    assert clocked.places() == {"a": "error backoff"}
+    assert clocked.queue.pop_nowait() is None
+
+
+def test_pop_waits_for_a_pod() -> None:
+    async def scheduler() -> str:
+        clocked = ClockedQueue()
+        asyncio.get_running_loop().call_later(60, lambda: clocked.add(make_pod("late")))
+        info = await clocked.queue.pop()
+        assert info is not None
+        return info.pod.name
+
+    assert virtual_time.run(scheduler()) == "late"
+
+
+def test_pop_ends_when_the_queue_is_closed_and_empty() -> None:
+    async def scheduler() -> list[str]:
+        clocked = ClockedQueue()
+        clocked.add(make_pod("a"))
+        asyncio.get_running_loop().call_later(60, clocked.queue.close)
+        popped = []
+        while (info := await clocked.queue.pop()) is not None:
+            popped.append(info.pod.name)
+        return popped
+
+    assert virtual_time.run(scheduler()) == ["a"]
+
+
+# After an attempt.
+
+
+def test_a_refused_pod_waits_for_a_change() -> None:
+    clocked = ClockedQueue()
+
+    info = clocked.refused(make_pod("a"), "Fit")
+
+    assert clocked.places() == {"a": "unschedulable"}
+    assert (info.attempts, info.unschedulable_count, info.consecutive_errors_count) == (1, 1, 0)
+
+
+def test_a_refusal_after_errors_ends_their_count() -> None:
+    clocked = ClockedQueue(max_backoff=0)
+    clocked.add(make_pod("a"))
+    for _ in range(2):
+        clocked.refuse(clocked.pop())
+    assert clocked.queue.pods_in_active_q()[0].consecutive_errors_count == 2
+    info = clocked.pop()
+
+    clocked.refuse(info, "Fit")
+
+    assert (info.attempts, info.unschedulable_count, info.consecutive_errors_count) == (3, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("refused_by", "pending", "place"),
+    [
+        pytest.param(["Fit"], [], "backoff", id="it may help: after a pause"),
+        pytest.param(["Taints"], [], "unschedulable", id="another plugin refused it: it waits"),
+        pytest.param([], ["Fit"], "active", id="the plugin waited for just that: at once"),
+        pytest.param(["Taints"], ["Fit"], "active", id="the one that waited for it counts most"),
+        pytest.param([], [], "error backoff", id="it failed: events do not matter"),
+    ],
+)
+def test_what_has_changed_during_an_attempt_counts(refused_by: list[str], pending: list[str], place: str) -> None:
+    """
+    A node comes while a pod is tried without it.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"))
+    info = clocked.pop()
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    clocked.refuse(info, *refused_by, pending=tuple(pending))
+
+    assert clocked.places() == {"a": place}
+
+
+def test_what_has_changed_before_an_attempt_does_not_count() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("other"), make_pod("a"))
+    clocked.pop()
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    clocked.refuse(clocked.pop(), "Fit")
+
+    assert clocked.places() == {"other": "in flight", "a": "unschedulable"}
+
+
+def test_nothing_is_kept_when_nothing_is_in_flight() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"), make_pod("b"))
+    first, second = clocked.pop(), clocked.pop()
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+    clocked.queue.done(first.pod.uid)
+    assert clocked.queue.in_flight_log() == [second, NODE_ADD]
+
+    clocked.queue.done(second.pod.uid)
+
+    assert clocked.queue.in_flight_log() == []
+
+
+def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
+    """
+    Nobody kept the changes since: better once too often than never.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"))
+    info = clocked.pop()
+    clocked.queue.done(info.pod.uid)
+
+    clocked.refuse(info, "Fit")
+
+    assert clocked.places() == {"a": "backoff"}
+
+
+def test_a_pod_that_waits_already_does_not_come_back_twice() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a").uid("old"))
+    info = clocked.pop()
+    clocked.add(make_pod("a").uid("new"))
+
+    with pytest.raises(AlreadyQueuedError, match="Pod default/a is already present in the active queue"):
+        clocked.refuse(info, "Fit")
+
+    assert [(waiting.pod.uid, waiting.attempts) for waiting in clocked.queue.pods_in_active_q()] == [("new", 0)]
+    assert clocked.queue.in_flight_pods() == []
+
+
+def test_a_pod_in_flight_is_not_tried_a_second_time() -> None:
+    """
+    A pod that is queued again while it is tried is dropped when it comes up.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"))
+    clocked.pop()
+    clocked.add(make_pod("a"))
+
+    assert clocked.queue.pop_nowait() is None
+    assert clocked.places() == {"a": "in flight"}
+    assert clocked.queue.scheduling_cycle == 1
+
+
+# The cluster changes.
+
+
+@pytest.mark.parametrize(
+    ("hint", "later", "place"),
+    [
+        pytest.param(always, 0, "backoff", id="yes, while it pauses"),
+        pytest.param(always, 60, "active", id="yes, after its pause"),
+        pytest.param(never, 60, "unschedulable", id="no"),
+        pytest.param(broken, 60, "active", id="an error is taken for a yes"),
+    ],
+)
+def test_the_hint_of_the_plugin_that_refused_a_pod_decides(hint: object, later: float, place: str) -> None:
+    clocked = ClockedQueue({NODE_ADD: {"Fit": hint, "Other": always}})  # type: ignore[dict-item]
+    clocked.refused(make_pod("a"), "Fit")
+    clocked.now += later
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert clocked.places() == {"a": place}
+
+
+def test_a_hint_sees_the_pod_and_the_change() -> None:
+    seen: list[tuple[object, ...]] = []
+
+    def hint(*given: object) -> QueueingHint:
+        seen.append(given)
+        return QueueingHint.QUEUE_SKIP
+
+    clocked = ClockedQueue({NODE_ADD: {"Fit": hint}})
+    info = clocked.refused(make_pod("a"), "Fit")
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert seen == [(info.pod, None, NODE)]
+
+
+def test_an_event_that_nobody_wants_to_hear_of_moves_nobody() -> None:
+    """
+    Not even pods of a profile that the queue does not know; nor is it kept for pods in flight.
+    """
+    clocked = ClockedQueue()
+    clocked.refused(make_pod("a").scheduler_name("stranger"), "Fit")
+    clocked.add(make_pod("b"))
+    info = clocked.pop()
+
+    clocked.queue.move_all_to_active_or_backoff_queue(PVC_ADD, None, None)
+
+    assert clocked.places() == {"a": "unschedulable", "b": "in flight"}
+    assert clocked.queue.in_flight_log() == [info]
+
+
+def test_a_pod_of_an_unknown_profile_is_tried_again_at_any_event() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(make_pod("a").scheduler_name("stranger"), "Fit")
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert clocked.places() == {"a": "backoff"}
+
+
+def test_only_pods_that_pass_the_pre_check_are_asked_about() -> None:
+    clocked = ClockedQueue()
+    for name, priority in (("low", 1), ("high", 9)):
+        clocked.refused(make_pod(name).priority(priority), "Fit")
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE, lambda info: info.pod.priority <= 5)
+
+    assert clocked.places() == {"low": "backoff", "high": "unschedulable"}
+
+
+def test_a_wildcard_event_is_for_everybody() -> None:
+    clocked = ClockedQueue({})
+    for name in ("a", "b"):
+        clocked.refused(make_pod(name), "Fit")
+
+    clocked.queue.move_all_to_active_or_backoff_queue(EVENT_UNSCHEDULABLE_TIMEOUT, None, None)
+
+    assert clocked.places() == {"a": "backoff", "b": "backoff"}
+
+
+# Pods change.
+
+
+@pytest.mark.parametrize(
+    ("hint", "place"), [pytest.param(always, "backoff", id="it may help"), pytest.param(never, "unschedulable", id="it does not help")]
+)
+def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
+    clocked = ClockedQueue({POD_LABEL: {"Fit": hint}})  # type: ignore[dict-item]
+    info = clocked.refused(make_pod("a"), "Fit")
+    changed = make_pod("a").label(app="web").obj()
+
+    clocked.queue.update(make_pod("a").obj(), changed, [POD_LABEL])
+
+    assert clocked.places() == {"a": place}
+    assert info.pod is changed
+
+
+def test_a_pod_that_pauses_goes_on_pausing_when_it_is_changed() -> None:
+    clocked = ClockedQueue({NODE_ADD: {"Fit": always}, POD_LABEL: {"Fit": always}})
+    info = clocked.refused(make_pod("a"), "Fit")
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+    changed = make_pod("a").label(app="web").obj()
+
+    clocked.queue.update(make_pod("a").obj(), changed, [POD_LABEL])
+
+    assert clocked.places() == {"a": "backoff"}
+    assert info.pod is changed
+
+
+def test_a_change_of_a_pod_in_flight_is_kept_for_when_it_comes_back() -> None:
+    clocked = ClockedQueue({POD_LABEL: {"Fit": always}})
+    clocked.add(make_pod("a"))
+    info = clocked.pop()
+
+    clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL])
+    clocked.refuse(info, "Fit")
+
+    assert clocked.places() == {"a": "backoff"}
+
+
+def test_an_unknown_pod_that_changes_is_new() -> None:
+    clocked = ClockedQueue()
+
+    clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL])
+
+    assert clocked.places() == {"a": "active"}
+
+
+@pytest.mark.parametrize("place", ["active", "backoff", "error backoff", "unschedulable", "gated"])
+def test_a_deleted_pod_is_nowhere(place: str) -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+    if place in ("active", "gated"):
+        clocked.add(make_pod("a").label(gate="closed") if place == "gated" else make_pod("a"))
+    else:
+        clocked.refused(make_pod("a"), *(() if place == "error backoff" else ("Fit",)))
+    if place == "backoff":
+        clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+    assert clocked.places() == {"a": place}
+
+    clocked.queue.delete(make_pod("a").obj())
+
+    assert clocked.places() == {}
+    assert sum(clocked.queue.pending_counts().values()) == 0
+
+
+# Gates.
+
+
+def test_a_gated_pod_is_not_tried() -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+
+    clocked.add(make_pod("a").label(gate="closed"), make_pod("b"))
+
+    assert clocked.places() == {"a": "gated", "b": "active"}
+    assert clocked.queue.pending_counts() == {"active": 1, "backoff": 0, "unschedulable": 0, "gated": 1}
+    assert clocked.queue.unschedulable_pods()[0].unschedulable_plugins == {"Gate"}
+
+
+def test_a_gate_opens_when_its_plugin_thinks_so() -> None:
+    clocked = ClockedQueue({POD_LABEL: {"Gate": always}}, gate=open_gate_named)
+    gated = make_pod("a").label(gate="closed")
+    clocked.add(gated)
+
+    clocked.queue.update(gated.obj(), make_pod("a").obj(), [POD_LABEL])
+
+    assert clocked.places() == {"a": "active"}
+    assert not clocked.queue.pods_in_active_q()[0].is_gated
+
+
+def test_a_change_that_does_not_open_the_gate_leaves_the_pod_gated() -> None:
+    clocked = ClockedQueue({POD_LABEL: {"Gate": always}}, gate=open_gate_named)
+    gated = make_pod("a").label(gate="closed")
+    clocked.add(gated)
+
+    clocked.queue.update(gated.obj(), gated.label(app="web").obj(), [POD_LABEL])
+
+    assert clocked.places() == {"a": "gated"}
+
+
+@pytest.mark.parametrize("event", [NODE_ADD, EVENT_UNSCHEDULABLE_TIMEOUT], ids=["an event of others", "the end of patience"])
+def test_a_gated_pod_hears_only_what_its_gate_wants_to_hear(event: ClusterEvent) -> None:
+    """
+    Another plugin that refused it earlier is not asked, nor is its gate.
+    """
+    asked: list[str] = []
+
+    def gate(pod: Pod) -> str:
+        asked.append(pod.name)
+        return open_gate_named(pod)
+
+    clocked = ClockedQueue({NODE_ADD: {"Fit": always}, POD_LABEL: {"Gate": always}}, gate=gate)
+    clocked.add(make_pod("a").label(gate="closed"))
+    clocked.queue.unschedulable_pods()[0].unschedulable_plugins |= {"Fit"}
+    asked.clear()
+
+    clocked.queue.move_all_to_active_or_backoff_queue(event, None, None)
+
+    assert clocked.places() == {"a": "gated"}
+    assert asked == []
+
+
+def test_a_pod_may_be_gated_on_its_way_back() -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+    info = clocked.refused(make_pod("a"), "Fit")
+    info.pod = make_pod("a").label(gate="closed").obj()
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert clocked.places() == {"a": "gated"}
+
+
+# Activation.
+
+
+@pytest.mark.parametrize("place", ["unschedulable", "error backoff"])
+def test_an_activated_pod_is_tried_next_whatever_it_waits_for(place: str) -> None:
+    clocked = ClockedQueue()
+    info = clocked.refused(make_pod("a"), *(["Fit"] if place == "unschedulable" else []))
+    assert clocked.places() == {"a": place}
+
+    clocked.queue.activate([info.pod])
+
+    assert clocked.places() == {"a": "active"}
+
+
+def test_a_pod_that_is_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
+    """
+    That is for this pod alone.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"), make_pod("b"))
+    first, second = clocked.pop(), clocked.pop()
+
+    clocked.queue.activate([first.pod])
+    for info in (first, second):
+        clocked.refuse(info, "Fit")
+
+    assert clocked.places() == {"a": "backoff", "b": "unschedulable"}
+
+
+def test_activation_opens_no_gate_and_makes_no_pod() -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+    clocked.add(make_pod("a").label(gate="closed"))
+
+    clocked.queue.activate([make_pod("a").label(gate="closed").obj(), make_pod("unknown").obj()])
+
+    assert clocked.places() == {"a": "gated"}
+
+
+# Time passes.
+
+
+def test_a_pod_that_has_waited_too_long_is_tried_again() -> None:
+    clocked = ClockedQueue({}, max_in_unschedulable_pods=300)
+    early = clocked.refused(make_pod("early"), "Fit")
+    clocked.now += 10
+    late = clocked.refused(make_pod("late"), "Fit")
+    clocked.now += 295
+
+    clocked.queue.flush_unschedulable_pods_leftover()
+
+    assert clocked.places() == {"early": "active", "late": "unschedulable"}
+    assert (early.was_flushed_from_unschedulable, late.was_flushed_from_unschedulable) == (True, False)
+
+
+def test_run_flushes_both_queues_from_time_to_time() -> None:
+    """
+    A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is looked at every half.
+    """
+
+    async def looked_at() -> dict[str, float]:
+        loop = asyncio.get_running_loop()
+        queue = SchedulingQueue(PrioritySort().sort_key, {"default-scheduler": {}}, lambda pod, _: "", now=loop.time, pod_lister={}.get)
+        tried: dict[str, float] = {}
+        await asyncio.sleep(0.25)
+        for name, plugins in (("failed", []), ("refused", ["Fit"])):
+            queue.add(make_pod(name).obj())
+            info = queue.pop_nowait()
+            assert info is not None
+            info.set_rejector_plugins(plugins)
+            queue.add_unschedulable_if_not_present(info)
+        flushing = asyncio.create_task(queue.run())
+        while len(tried) < 2:
+            info = await queue.pop()
+            assert info is not None
+            tried[info.pod.name] = loop.time()
+        flushing.cancel()
+        await asyncio.wait([flushing])
+        return tried
+
+    assert virtual_time.run(looked_at()) == {"failed": 2.0, "refused": 330.25}
+
+
+# Nominations.
+
+
+def test_a_promise_of_room_shows_the_pod_as_it_is_now() -> None:
+    clocked = ClockedQueue()
+    info = clocked.refused(make_pod("a"), "Fit")
+    clocked.queue.add_nominated_pod(info.pod, "n1")
+    changed = make_pod("a").label(app="web").obj()
+
+    clocked.queue.update(info.pod, changed, [POD_LABEL])
+
+    assert clocked.queue.nominated_pods() == {"n1": [changed]}
+
+
+@pytest.mark.parametrize(
+    ("builder", "promised"),
+    [pytest.param(make_pod("a").nominated_node("n1"), {"n1"}, id="named in its status"), pytest.param(make_pod("a"), set(), id="none")],
+)
+def test_a_new_pod_keeps_the_promise_that_its_status_names(builder: PodBuilder, promised: set[str]) -> None:
+    clocked = ClockedQueue()
+
+    clocked.add(builder)
+
+    assert clocked.queue.nominated_pods().keys() == promised
+
+
+def test_a_deleted_pod_has_no_promise() -> None:
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a").nominated_node("n1"))
+
+    clocked.queue.delete(make_pod("a").obj())
+
+    assert clocked.queue.nominated_pods() == {}
+
+
+def test_what_brought_pods_where_is_counted() -> None:
+    """
+    By upstream's names of queues and events.
+    """
+    clocked = ClockedQueue(gate=open_gate_named)
+    clocked.refused(make_pod("a"), "Fit")
+    clocked.refused(make_pod("b"))
+    clocked.queue.move_all_to_active_or_backoff_queue(ClusterEvent(EventResource.NODE, ActionType.ADD), None, NODE)
+    clocked.now += 10
+    clocked.queue.flush_backoff_q_completed()
+
+    clocked.add(make_pod("c").label(gate="closed"))
+
+    assert clocked.queue.incoming == {
+        ("active", "UnschedulablePodAdd"): 2,
+        ("unschedulable", "ScheduleAttemptFailure"): 1,
+        ("backoff", "ScheduleAttemptFailure"): 1,
+        ("backoff", "NodeAdd"): 1,
+        ("active", "BackoffComplete"): 2,
+        ("gated", "UnschedulablePodAdd"): 1,
+    }
