@@ -136,9 +136,7 @@ def _tolerate_node_trouble(pod: Object) -> None:
     """For five minutes, unless the pod says something about it itself. Upstream: defaulttolerationseconds, Admit."""
     tolerations = pod["spec"].get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
-        is_said = any(
-            (each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute" for each in tolerations
-        )
+        is_said = any((each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute" for each in tolerations)
         if not is_said:
             added = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _DEFAULT_TOLERATION_SECONDS}
             tolerations = pod["spec"]["tolerations"] = [*tolerations, added]

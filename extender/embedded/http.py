@@ -1,6 +1,6 @@
 """A request and its answer as values, so that the API needs no HTTP server and the server no knowledge of the API."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -37,6 +37,6 @@ class StreamResponse:
     """An answer that goes on: a watch. Closing the iterator ends it."""
 
     status: int
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
     """Whole watch events, each ending in a line feed."""
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ Upstream: apiserver/pkg/endpoints, installer.go, handlers, request/requestinfo.g
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -312,5 +312,5 @@ def _warning(text: str) -> str:
     return f'299 - "{escaped}"'
 
 
-async def _once(chunk: bytes) -> AsyncIterator[bytes]:
+async def _once(chunk: bytes) -> AsyncGenerator[bytes, None]:
     yield chunk

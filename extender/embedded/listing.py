@@ -159,5 +159,3 @@ def _decoded(token: str) -> tuple[int, str]:
     if posixpath.normpath(key) != key:
         raise ValueError(f": {start}")
     return version, key[1:]
-
-

@@ -90,9 +90,7 @@ class Patch:
                 f"error decoding patch: error unmarshaling JSON: while decoding JSON: "
                 f"json: cannot unmarshal {_word(self.body)} into Go value of type map[string]interface {{}}"
             )
-        result = apply.apply(
-            resource, live, self.body, manager=write.manager, force=write.force, subresource=subresource, now=now
-        )
+        result = apply.apply(resource, live, self.body, manager=write.manager, force=write.force, subresource=subresource, now=now)
         return self.read(resource, result, write)
 
     def _unreadable(self, patched: Any, why: str) -> statuses.ApiStatus:

@@ -259,9 +259,7 @@ class Registry:
             return faces.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
 
-    def _rescale(
-        self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
-    ) -> Object:
+    def _rescale(self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions) -> Object:
         stored = self._stored(resource, namespace, name)
         old = faces.shown(resource, stored)
         scale = scaling.checked(resource, old, changed(scaling.scale_of(resource, old)), write)

@@ -162,9 +162,7 @@ PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses",
 STORAGE_CLASSES: Final = Resource("storage.k8s.io", "v1", "storageclasses", "storageclass", "StorageClass", False, ("sc",))
 CSI_NODES: Final = Resource("storage.k8s.io", "v1", "csinodes", "csinode", "CSINode", False)
 CSI_DRIVERS: Final = Resource("storage.k8s.io", "v1", "csidrivers", "csidriver", "CSIDriver", False)
-CSI_STORAGE_CAPACITIES: Final = Resource(
-    "storage.k8s.io", "v1", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity", True
-)
+CSI_STORAGE_CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity", True)
 VOLUME_ATTACHMENTS: Final = Resource(
     "storage.k8s.io", "v1", "volumeattachments", "volumeattachment", "VolumeAttachment", False, subresources=(_status("VolumeAttachment"),)
 )

@@ -7,7 +7,7 @@ Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoin
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -54,7 +54,7 @@ class Watch:
     shown: Shown
     shown_bookmark: Callable[[Object], bytes]
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The events, each a line of JSON."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.seconds
@@ -77,7 +77,9 @@ class Watch:
             if now >= deadline:
                 return
             if self.bookmarks and now >= bookmark_at:
-                yield self._bookmark(max(self.begin, self.store.resource_version), is_end=False)
+                # Who asked for what is still to come hears nothing before, as upstream.
+                if self.store.resource_version >= self.begin:
+                    yield self._bookmark(self.store.resource_version, is_end=False)
                 bookmark_at = _next_bookmark(clock(), deadline)
             try:
                 async with asyncio.timeout_at(min(deadline, bookmark_at) if self.bookmarks else deadline):

@@ -1,0 +1,146 @@
+"""The embedded API over real sockets and bare ASGI."""
+
+import asyncio
+import json
+import random
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from api.routes.kubernetes import KubernetesApp
+from extender.embedded.decoding import MAX_BYTES
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry import Registry
+from extender.embedded.resources import NAMESPACES
+from extender.embedded.store import Store
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PODS = "/api/v1/namespaces/default/pods"
+POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def make_registry() -> Registry:
+    registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
+    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    return registry
+
+
+@contextmanager
+def serving() -> Iterator[httpx.Client]:
+    """A client of a real server."""
+    config = uvicorn.Config(KubernetesApp(KubeApi(make_registry())), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            thread.join(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> None:
+    with serving() as client:
+        created = client.post(PODS, json=POD)
+        listed = client.get("/api/v1/pods", params={"fieldSelector": "spec.nodeName="})
+        bound = client.post(f"{PODS}/web/binding", json={"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n"}})
+        read = client.get(f"{PODS}/web")
+        gone = client.request("DELETE", f"{PODS}/web", json={"gracePeriodSeconds": 0})
+        missing = client.get(f"{PODS}/web")
+
+    assert [answer.status_code for answer in (created, listed, bound, read, gone, missing)] == [201, 200, 201, 200, 200, 404]
+    assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["web"]
+    assert read.json()["spec"]["nodeName"] == "n"
+    assert missing.json()["reason"] == "NotFound"
+
+
+def test_a_watch_streams_each_change_as_it_comes_and_ends_in_time() -> None:
+    with serving() as client, client.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "1"}) as watch:
+        client.post(PODS, json=POD)
+        events = [json.loads(line) for line in watch.iter_lines()]
+
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "web")]
+
+
+def test_paths_and_queries_are_decoded_once() -> None:
+    with serving() as client:
+        selected = client.get("/api/v1/namespaces/%64efault/pods?labelSelector=app%20in%20(a%2Cb)")
+        refused = client.get("/api/v1/pods?labelSelector=%2525")
+
+    assert selected.status_code == 200
+    assert refused.status_code == 400
+
+
+def test_a_body_beyond_the_limit_is_refused() -> None:
+    with serving() as client:
+        answer = client.post(PODS, content=b" " * (MAX_BYTES + 1), headers={"content-type": "application/json"})
+
+    assert answer.status_code == 413
+    assert answer.json()["message"] == f"Request entity too large: limit is {MAX_BYTES}"
+
+
+class _Caller:
+    """A bare ASGI caller that hangs up when told to."""
+
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.is_answered = asyncio.Event()
+        self.hangs_up = asyncio.Event()
+        self._asked = False
+
+    async def receive(self) -> dict[str, Any]:
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": b""}
+        await self.hangs_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(message)
+        self.is_answered.set()
+
+
+def _scope(path: str, query: bytes = b"") -> dict[str, Any]:
+    return {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": []}
+
+
+@asynccontextmanager
+async def _calling(app: KubernetesApp, caller: _Caller, scope: dict[str, Any]) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(app(scope, caller.receive, caller.send))
+        yield
+
+
+def test_a_watch_is_over_when_its_caller_hangs_up() -> None:
+    async def story() -> _Caller:
+        caller = _Caller()
+        async with asyncio.timeout(10), _calling(KubernetesApp(KubeApi(make_registry())), caller, _scope("/api/v1/pods", b"watch=1")):
+            await caller.is_answered.wait()
+            caller.hangs_up.set()
+        return caller
+
+    caller = asyncio.run(story())
+
+    assert [message["type"] for message in caller.sent] == ["http.response.start"]
+
+
+@pytest.mark.parametrize("scope", [_scope("/api/v1/pods"), _scope("/nowhere")], ids=["served", "not served"])
+def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: dict[str, Any]) -> None:
+    caller = _Caller()
+    caller._asked = True
+    caller.hangs_up.set()
+
+    asyncio.run(KubernetesApp(KubeApi(make_registry()))(scope, caller.receive, caller.send))
+
+    assert caller.sent == []
