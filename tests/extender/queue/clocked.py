@@ -26,6 +26,13 @@ def broken(pod: Pod, old: object, new: object) -> QueueingHint:
     raise ValueError("the hint is broken")
 
 
+def open_gate_named(pod: Pod) -> str:
+    """
+    Pods with the label gate=closed are gated by the plugin Gate.
+    """
+    return "Gate" if pod.labels.get("gate") == "closed" else ""
+
+
 Registered = Mapping[ClusterEvent, Mapping[str, QueueingHintFn]]
 NODES: Registered = {NODE_ADD: {"Fit": always}}
 
