@@ -216,6 +216,8 @@ def _from_status(said: _Status, status: int, retry_after: float | None) -> ApiEr
         kind: type[ApiError] = TooLargeResourceVersion
     else:
         kind = _BY_REASON.get(said.reason) or _BY_CODE.get(code) or (BadRequest if 400 <= code < 500 else ServerError)
+    if kind is NotFound and not details.get("name"):
+        kind = NotServed  # an object that is not there would be named
     if retry_after is None:
         seconds = details.get("retryAfterSeconds")
         retry_after = float(seconds) if isinstance(seconds, int) and seconds > 0 else None

@@ -21,7 +21,6 @@ def status(code: int, reason: str, **more: object) -> bytes:
         (400, "BadRequest", errors.BadRequest),
         (401, "Unauthorized", errors.Unauthorized),
         (403, "Forbidden", errors.Forbidden),
-        (404, "NotFound", errors.NotFound),
         (405, "MethodNotAllowed", errors.BadRequest),
         (409, "AlreadyExists", errors.AlreadyExists),
         (409, "Conflict", errors.Conflict),
@@ -44,6 +43,21 @@ def test_a_status_is_the_error_of_its_reason_and_else_of_its_code(code: int, rea
 
     assert type(error) is kind
     assert (error.status, error.reason, error.message, str(error)) == (code, reason, "words", "words")
+
+
+@pytest.mark.parametrize(
+    ("details", "kind"),
+    [
+        pytest.param({"name": "web", "kind": "pods"}, errors.NotFound, id="of an object"),
+        pytest.param({"kind": "pods"}, errors.NotServed, id="of a resource"),
+        pytest.param({}, errors.NotServed, id="of nothing"),
+    ],
+)
+def test_an_object_that_is_not_there_is_named(details: dict[str, str], kind: type[errors.ApiError]):
+    """
+    A server that does not know the API answers 404 too, and its word is none about the object.
+    """
+    assert type(errors.from_answer(ASKED, 404, status(404, "NotFound", details=details))) is kind
 
 
 def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():

@@ -125,7 +125,7 @@ def test_a_program_that_ends_leaves_its_last_words_and_nobody_behind(name: str, 
 def test_a_program_that_never_gets_ready_is_stopped(assets: Path, tmp_path: Path):
     process = Process([assets / "etcd", "--listen-client-urls=http://127.0.0.1:0"], tmp_path / "log")
 
-    with pytest.raises(ProcessError, match="etcd was not ready after 0.1 s"):
+    with pytest.raises(ProcessError, match=r"etcd was not ready after 0\.1 s"):
         process.wait_until(lambda: False, 0.1)
 
     assert not process.is_running

@@ -1,0 +1,30 @@
+"""Two servers for the same tests: the embedded API, always, and a real kube-apiserver where there is one."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.testing.control_plane import ControlPlane
+from tests.envtest.servers import Embedded, Real, Server
+
+ASSETS = "KUBEBUILDER_ASSETS"
+WITHOUT = f"{ASSETS} is not set: run `setup-envtest use 1.36.x -p env` and source what it prints"
+
+
+@pytest.fixture(scope="session")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One for all tests: it takes half a minute to come up. Each test has a namespace of its own in it."""
+    assets = os.environ.get(ASSETS)
+    if not assets:
+        pytest.skip(WITHOUT)
+    with ControlPlane.start(Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": ()}) as plane:
+        yield plane
+
+
+@pytest.fixture(params=["embedded", "kube-apiserver"])
+def server(request: pytest.FixtureRequest) -> Server:
+    if request.param == "embedded":
+        return Embedded()
+    return Real(request.getfixturevalue("control_plane"))

@@ -1,0 +1,121 @@
+"""What a contract test asks: a Kubernetes API, and places in it that nobody else uses."""
+
+import asyncio
+import itertools
+import json
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.apiserver.paths import path
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry import Registry
+from extender.embedded.store import Store
+from extender.embedded.transport import EmbeddedTransport
+from extender.testing.control_plane import ADMIN, ControlPlane
+
+T = TypeVar("T")
+Object = dict[str, Any]
+
+_numbers = itertools.count(1)
+
+
+class Server(ABC):
+    """A server, and a way to ask it."""
+
+    @abstractmethod
+    def client(self, user: str = ADMIN) -> Client:
+        """To be closed by the caller."""
+
+    def run(self, act: "Callable[[Room], Awaitable[T]]") -> T:
+        """What `act` returns, in a room of its own."""
+
+        async def bounded() -> T:
+            client = self.client()
+            try:
+                async with asyncio.timeout(60):
+                    return await act(await make_room(client))
+            finally:
+                await client.aclose()
+
+        return asyncio.run(bounded())
+
+
+@final
+class Embedded(Server):
+    """Ours, in memory."""
+
+    def __init__(self) -> None:
+        self._api = KubeApi(Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1)))
+
+    def client(self, user: str = ADMIN) -> Client:
+        return Client(Target("http://embedded"), transport=EmbeddedTransport(self._api))
+
+
+@final
+class Real(Server):
+    """A kube-apiserver over etcd."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+
+    def client(self, user: str = ADMIN) -> Client:
+        return Client(self.plane.target(user))
+
+
+@final
+@dataclass(frozen=True)
+class Room:
+    """A namespace and a node name that no other test uses, and short ways to ask."""
+
+    client: Client
+    namespace: str
+    node: str
+
+    def pod_path(self, name: str | None = None, subresource: str | None = None) -> str:
+        return path("", "v1", "pods", namespace=self.namespace, name=name, subresource=subresource)
+
+    async def get(self, where: str, **params: str) -> Object:
+        return _decoded(await self.client.get(where, params=params))
+
+    async def create(self, where: str, obj: Mapping[str, Any]) -> Object:
+        return _decoded(await self.client.create(where, obj))
+
+    async def update(self, where: str, obj: Mapping[str, Any]) -> Object:
+        return _decoded(await self.client.update(where, obj))
+
+    async def patch(self, where: str, patch: Mapping[str, Any], kind: str) -> Object:
+        return _decoded(await self.client.patch(where, patch, kind))
+
+    async def create_pod(self, name: str, **spec: Any) -> Object:
+        return await self.create(self.pod_path(), pod(name, **spec))
+
+    async def bind(self, name: str, uid: str, node: str) -> None:
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": self.namespace, "uid": uid}}
+        await self.client.create(self.pod_path(name, "binding"), body | {"target": {"apiVersion": "v1", "kind": "Node", "name": node}})
+
+
+def pod(name: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "example.com/c:1"}], **spec},
+    }
+
+
+async def make_room(client: Client) -> Room:
+    number = next(_numbers)
+    namespace = f"contract-{number}"
+    await client.create(path("", "v1", "namespaces"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    return Room(client, namespace, f"node-{number}")
+
+
+def _decoded(body: bytes) -> Object:
+    decoded: Object = json.loads(body)
+    return decoded
