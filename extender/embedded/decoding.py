@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any, Final
 
+from extender.config.json_text import plain
 from extender.config.yaml_text import YamlError, read_yaml
 from extender.embedded import schema, statuses
 from extender.embedded.query import WriteOptions
@@ -118,7 +119,7 @@ def _is_known(api_version: str, kind: str) -> bool:
 
 def _parse_yaml(text: str) -> Any:
     try:
-        return _storable(read_yaml(text).value)
+        return _storable(plain(read_yaml(text).value))
     except YamlError as error:
         raise ValueError(f"error converting YAML to JSON: {error}") from error
 
