@@ -179,8 +179,6 @@ def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | De
             status: dict[str, Any] = {"reservedFor": [_wire(call.consumer)]}
             if call.allocation is not None:
                 status["allocation"] = _wire(call.allocation)
-            if call.allocation_timestamp is not None:
-                status.setdefault("allocation", {})["allocationTimestamp"] = call.allocation_timestamp
             return {"metadata": _as_it_was(call), "status": status}
         case UnreserveResourceClaim():
             gone = {"$patch": "delete", "uid": call.pod_uid}

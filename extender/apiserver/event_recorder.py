@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, final
 
 from extender.apiserver.client import STRATEGIC_MERGE_PATCH, Client
-from extender.apiserver.errors import ApiError, NotFound
+from extender.apiserver.errors import AlreadyExists, ApiError, NotFound
 from extender.apiserver.paths import path
 from extender.framework import CallError, RecordEvent
 from extender.objects.storage import ObjectReference
@@ -51,6 +51,7 @@ class EventRecorder:
         self._instance = instance
         self._fence = fence
         self._recorded: dict[RecordEvent, _Recorded] = {}
+        self._last_name = 0
 
     async def record(self, event: RecordEvent) -> None:
         """The event is on the API server, or counted.
@@ -102,6 +103,8 @@ class EventRecorder:
                 return
             except ApiError as exc:
                 refusal = exc
+                if attempt and isinstance(exc, AlreadyExists):
+                    return  # only the answer to an earlier attempt was lost
                 # What the API server itself refuses it will refuse again; only when nobody answered it is worth another try.
                 if exc.status:
                     break
@@ -120,7 +123,9 @@ class EventRecorder:
         await self._client.create(events, known.body)
 
     def _body(self, event: RecordEvent, now: datetime) -> dict[str, Any]:
-        name = f"{event.regarding.name}.{int(now.timestamp() * 1e6) * 1000:x}"
+        # Upstream names an event by the nanosecond; our clock may not tell two of them apart.
+        self._last_name = max(self._last_name + 1, int(now.timestamp() * 1e6) * 1000)
+        name = f"{event.regarding.name}.{self._last_name:x}"
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",

@@ -49,9 +49,7 @@ class ReserveResourceClaim(_AboutClaim):
     resource_version: str
     consumer: ResourceClaimConsumerReference
     allocation: AllocationResult | None = None
-    """None for a claim that is allocated."""
-    allocation_timestamp: str | None = None
-    """For a claim that is allocated and does not say since when."""
+    """None for a claim that is allocated: that cannot be changed any more."""
 
 
 @final

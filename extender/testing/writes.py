@@ -182,10 +182,7 @@ class RecordedWrites:
                         f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: {len(reserved_for)}: '
                         f"must have at most {MOST_CONSUMERS} items"
                     )
-                allocation = call.allocation or status.allocation
-                if allocation is not None and call.allocation_timestamp is not None:
-                    allocation = replaced(allocation, allocation_timestamp=call.allocation_timestamp)
-                known = replaced(known, status=replaced(status, allocation=allocation, reserved_for=reserved_for))
+                known = replaced(known, status=replaced(status, allocation=call.allocation or status.allocation, reserved_for=reserved_for))
             case UnreserveResourceClaim():
                 left = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
                 known = replaced(known, status=replaced(status, reserved_for=left))

@@ -10,6 +10,7 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.objects.cluster import Key
+from extender.objects.decoding import replaced
 from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.field_errors import quoted
 from extender.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
@@ -73,15 +74,9 @@ async def _write(
         if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
             with _said_of(f"add finalizer to claim {claim.key}"):
                 claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
-    allocated = allocation or claim.status.allocation
-    is_undated = allocated is not None and allocated.allocation_timestamp is None
-    reservation = fwk.ReserveResourceClaim(
-        *_id(claim),
-        claim.metadata.resource_version,
-        ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid),
-        allocation,
-        now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if is_undated else None,
-    )
+        allocation = replaced(allocation, allocation_timestamp=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+    reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
     with _said_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 

@@ -156,7 +156,7 @@ def test_an_allocated_claim_is_only_reserved() -> None:
     (call,) = scheduler.writes.calls
     assert status == SUCCESS
     assert isinstance(call, ReserveResourceClaim)
-    assert (call.allocation, call.allocation_timestamp) == (None, None)
+    assert call.allocation is None
     assert [one.uid for one in scheduler.shown().status.reserved_for] == ["another", "p"]
 
 
