@@ -99,8 +99,8 @@ async def serve(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncIterato
                 server.asked.append(asked)
                 if not await reply(asked):
                     break
-        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
-            pass  # the client has left
+        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, asyncio.CancelledError):
+            pass  # the client has left, or the test is over
         finally:
             writer.transport.abort()
 

@@ -6,12 +6,14 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import Target
+from extender.apiserver.paths import path
 from tests.extender.apiserver.sockets import LIST, Asked, Reply, ok, run, serve
 
 PODS = "/api/v1/pods"
@@ -88,6 +90,37 @@ def test_a_write_that_nobody_answers_in_time_may_have_happened():
 
     assert isinstance(error, errors.NoAnswer)
     assert error.timed_out
+
+
+def test_nothing_was_sent_when_tls_does_not_come_about_in_time():
+    async def create() -> None:
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await reader.read()
+            finally:
+                writer.transport.abort()
+
+        async with await asyncio.start_server(accept, "127.0.0.1", 0) as silent:
+            client = Client(Target(f"https://127.0.0.1:{silent.sockets[0].getsockname()[1]}"))
+            with pytest.raises(errors.Unreachable):
+                await client.create(BINDING, {}, timeout=0.4)
+            await client.aclose()
+
+    run(create())
+
+
+def test_names_and_selectors_arrive_as_they_were_meant():
+    selector = "a+b in (c, d&e=f), g!=h/%25;ü"
+
+    async def ask() -> tuple[str, dict[str, list[str]]]:
+        async with serve(ok) as server:
+            client = Client(Target(server.url))
+            await client.get(path("", "v1", "pods", namespace="default", name="system:a b?#"), params={"labelSelector": selector})
+            await client.aclose()
+            url = urlsplit(server.asked[0].line.split(" ")[1])
+            return unquote(url.path), parse_qs(url.query)
+
+    assert run(ask()) == ("/api/v1/namespaces/default/pods/system:a b?#", {"labelSelector": [selector]})
 
 
 def test_a_connection_is_used_again():
