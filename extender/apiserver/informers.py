@@ -3,33 +3,38 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
 from extender.apiserver.client import Client
 from extender.apiserver.health import Health
 from extender.apiserver.kinds import Kind
-from extender.apiserver.reflector import RELIST_PERIOD, Reflector
+from extender.apiserver.reflector import Reflector
 from extender.apiserver.store import Change, HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
+
+
+class ReflectorOptions(TypedDict, total=False):
+    """What may be said of all reflectors together; see there."""
+
+    streams_lists: bool
+    relist_period: float
+    page_size: int
 
 
 @final
 class Informers:
     """A reflector for each resource. Say what is wanted with `add`, then `run`."""
 
-    def __init__(self, client: Client, *, rng: Random, streams_lists: bool = True, relist_period: float = RELIST_PERIOD) -> None:
+    def __init__(self, client: Client, *, rng: Random, **options: Unpack[ReflectorOptions]) -> None:
         self.reflectors: Final[list[Reflector[Any]]] = []
         self._client = client
         self._rng = rng
-        self._streams_lists = streams_lists
-        self._relist_period = relist_period
+        self._options = options
 
     def add(self, kind: Kind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
         """A resource whose changes are to be told."""
-        reflector = Reflector(
-            self._client, kind, on_changes, rng=self._rng, streams_lists=self._streams_lists, relist_period=self._relist_period
-        )
+        reflector = Reflector(self._client, kind, on_changes, rng=self._rng, **self._options)
         self.reflectors.append(reflector)
         return reflector
 

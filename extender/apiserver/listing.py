@@ -57,7 +57,6 @@ class Lister(Generic[T]):
         self._kind = kind
         self._reader = reader
         self._path = path(kind.group, kind.version, kind.plural)
-        self.num_requests = 0
 
     async def list(self, resource_version: str, *, page_size: int | None) -> Listing[T]:
         """All objects, at least as new as asked for.
@@ -72,26 +71,33 @@ class Lister(Generic[T]):
             ApiError: as Client.request.
             DoubtfulAnswerError: the answer is no list of this kind.
         """
-        try:
-            return await self._pages(resource_version, page_size)
-        except Gone:
-            if page_size is None or resource_version not in ("", "0"):
-                raise
-            return await self._pages(resource_version, None)
-
-    async def _pages(self, resource_version: str, page_size: int | None) -> Listing[T]:
         listing: Listing[T] = Listing()
         token = ""
         while True:
-            self.num_requests += 1
-            params = self._params(resource_version, page_size, token)
-            body = await self._client.request("GET", self._path, params=params, timeout=LIST_TIMEOUT)
-            if len(body) > OFF_THE_LOOP:
-                token = await asyncio.to_thread(self._read_page, body, listing)
-            else:
-                token = self._read_page(body, listing)
+            try:
+                token = await self._page(listing, self._params(resource_version, page_size, token))
+            except Gone:
+                if not token:
+                    raise
+                listing, token, page_size = Listing(), "", None
+                continue
             if not token:
                 return listing
+
+    async def is_as_new_as(self, resource_version: str) -> None:
+        """Returns when the server says so, at the price of one object.
+
+        Raises:
+            TooLargeResourceVersion: it has not seen that version: it lags behind, or was restored from a copy.
+            ApiError, DoubtfulAnswerError: as `list`.
+        """
+        await self._page(Listing(), self._params(resource_version, 1, ""))
+
+    async def _page(self, into: Listing[T], params: Mapping[str, str]) -> str:
+        body = await self._client.request("GET", self._path, params=params, timeout=LIST_TIMEOUT)
+        if len(body) > OFF_THE_LOOP:
+            return await asyncio.to_thread(self._read_page, body, into)
+        return self._read_page(body, into)
 
     def _params(self, resource_version: str, page_size: int | None, token: str) -> Mapping[str, str]:
         params: dict[str, str] = {}

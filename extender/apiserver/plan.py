@@ -13,6 +13,7 @@ from extender.apiserver.errors import (
     Forbidden,
     Gone,
     Invalid,
+    NoAnswer,
     NotFound,
     NotKubernetes,
     NotServed,
@@ -34,6 +35,9 @@ class Plan:
         self.lists_next = True
         self.from_newest = False
         """The next list must be of the newest state there is: what we know of is no longer there, or not to be trusted."""
+        self.asks_first = False
+        """Before the next watch the server must be asked whether it knows the resource version from which we would watch: one that does
+        not, for it was restored from a copy, says nothing until it has caught up."""
         self.relist_at = 0.0
         """The event loop's time at which a list is due, whatever the watch says."""
         self._relist_period = relist_period
@@ -43,7 +47,7 @@ class Plan:
 
     def listed(self, now: float) -> None:
         """A list was believed: watch from there."""
-        self.lists_next = self.from_newest = False
+        self.lists_next = self.from_newest = self.asks_first = False
         self.relist_at = now + self._relist_period * self._rng.uniform(0.9, 1.1)
         self._fruitless = 0
 
@@ -63,6 +67,8 @@ class Plan:
             self.list_newest()
         elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (self._fruitless >= MAX_FRUITLESS and not is_busy):
             self.lists_next = True
+        if isinstance(exc, NoAnswer) and exc.timed_out:
+            self.asks_first = True
         if isinstance(exc, NotKubernetes):
             self.from_newest = True  # the answer may have been too long to be had in one piece; the newest state comes in pages
         delay = self._backoff.next(now)

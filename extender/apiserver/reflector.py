@@ -71,6 +71,7 @@ class Reflector(Generic[T]):
         rng: Random,
         streams_lists: bool = True,
         relist_period: float = RELIST_PERIOD,
+        page_size: int = PAGE_SIZE,
     ) -> None:
         """Nothing happens before `run`.
 
@@ -79,6 +80,7 @@ class Reflector(Generic[T]):
                 changes are not told again.
             streams_lists: let the server send its lists as a watch, if it can: no list is ever in memory as a whole.
             relist_period: seconds after which a new list heals what the watch may have missed.
+            page_size: of lists that do not come from what the server has at hand.
         """
         self.kind = kind
         self.counters = Counters()
@@ -86,6 +88,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._on_changes = on_changes
         self._rng = rng
+        self._page_size = page_size
         self._plan = Plan(relist_period, rng)
         self._reader = ObjectReader(kind)
         self._lister = Lister(client, kind, self._reader)
@@ -139,6 +142,9 @@ class Reflector(Generic[T]):
             if await self._watch_list():
                 return
             await self._list()
+        elif self._plan.asks_first:
+            await self._lister.is_as_new_as(self.last_resource_version)
+            self._plan.asks_first = False
         began = _now()
         async with self._watch({"resourceVersion": self.last_resource_version}) as lines:
             await self._follow(lines, began)
@@ -147,7 +153,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         version = self._version_to_list()
-        page_size = PAGE_SIZE if version in ("", "0") or self._must_page else None
+        page_size = self._page_size if version in ("", "0") or self._must_page else None
         try:
             listing = await self._lister.list(version, page_size=page_size)
         except (NotFound, NotServed):
@@ -169,7 +175,7 @@ class Reflector(Generic[T]):
             version = "" if self._plan.from_newest else self.last_resource_version
             async with self._watch(streamed_listing.params(version)) as lines:
                 self._replace(await streamed_listing.initial_objects(lines, self._reader, self._heard))
-                await self._follow(lines, began)
+                await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
             if not (self._plan.lists_next and is_of_use):
@@ -204,7 +210,7 @@ class Reflector(Generic[T]):
         self._plan.listed(_now())
         self._seems_empty = self._seems_unknown = False
         self._is_served = True
-        self._last_error = ""
+        self._heard()
         self._tell(self._store.replace(listing.objects, listing.unreadable))
         self._synced.set()
 
@@ -228,9 +234,18 @@ class Reflector(Generic[T]):
         self.counters.watches += 1
         return self._client.watch(path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE)
 
-    async def _follow(self, lines: WatchLines, began: float) -> None:
-        """Apply what the watch says until it ends, or until it is time for a list."""
+    async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
+        """Apply what the watch says until it ends, or until it is time for a list.
+
+        Raises:
+            ApiError: the watch failed, or was cut before it was of any use.
+            DoubtfulAnswerError: it made no sense, or ended before it was of any use.
+        """
         first = self.last_resource_version
+
+        def was_of_use() -> bool:
+            return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
+
         try:
             async with asyncio.timeout_at(self._plan.relist_at):
                 async for line in lines:
@@ -239,8 +254,12 @@ class Reflector(Generic[T]):
         except TimeoutError:
             self._plan.lists_next = True
             return
-        if _now() - began < SHORT_WATCH and self.last_resource_version == first:
-            raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and brought nothing new")
+        except NoAnswer as exc:
+            if exc.timed_out or not was_of_use():
+                raise
+            self.counters.cuts += 1  # as good as an end
+        if not was_of_use():
+            raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
 
     def _take(self, lines: Sequence[bytes]) -> None:
         changes: list[Change[T]] = []
@@ -266,6 +285,7 @@ class Reflector(Generic[T]):
             case Put(new):
                 return self._news(new.metadata, self._store.put(new))
             case Removed(gone):
+                self._unreadable.pop(key_of(gone), None)
                 return self._news(gone, self._store.remove(gone))
             case Bookmark(version, _) if is_older(version, self.last_resource_version):
                 self._plan.list_newest()

@@ -189,13 +189,13 @@ def edited_json(edit: Callable[[dict[str, Any]], object]) -> Action:
 
 def first_time_again() -> Action:
     """The answer that it gave the first time, whatever has happened since: a server that lags behind."""
-    first: list[httpx.Response] = []
+    first: list[tuple[int, bytes]] = []
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         if not first:
             response = await forward()
-            first.append(_response(response.status_code, await response.aread(), {"Content-Type": "application/json"}))
-        return _response(first[0].status_code, first[0].content, {"Content-Type": "application/json"})
+            first.append((response.status_code, await response.aread()))
+        return _response(*first[0], {"Content-Type": "application/json"})
 
     return act
 

@@ -63,7 +63,7 @@ class CuttableStream(httpx.AsyncByteStream):
                 finally:
                     if not following.done():
                         await _cancelled(following)
-                if self._cut.is_set():
+                if self._cut.is_set() and (following.cancelled() or following.exception() is None):
                     if self._error is not None:
                         raise self._error
                     return
