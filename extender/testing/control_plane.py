@@ -8,7 +8,6 @@ The programs come from elsewhere: `setup-envtest use 1.36.x` fetches them and sa
 
 import secrets
 import socket
-import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Final, final
 import httpx
 
 from extender.apiserver.credentials import Target, token
-from extender.apiserver.tls import Pem, Tls
+from extender.apiserver.tls import Pem, Tls, context
 from extender.testing.certificates import Authority, CertificateFiles
 from extender.testing.processes import Process
 
@@ -91,8 +90,9 @@ class ControlPlane:
         """Returns when it is ready."""
         process = Process([self._assets / "kube-apiserver", *self._api_server_flags(self._serving)], self._folder / "kube-apiserver.log")
         self._api_server = process
-        trust = ssl.create_default_context(cafile=str(self._authority.certificate))
-        with httpx.Client(verify=trust, trust_env=False, headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"}) as http:
+        with httpx.Client(
+            verify=context(self.target().tls.read()), trust_env=False, headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"}
+        ) as http:
             process.wait_until(lambda: _is_ok(http, f"{self.url}/readyz"), self._start_seconds)
 
     def stop_api_server(self) -> None:
