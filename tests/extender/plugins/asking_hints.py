@@ -1,0 +1,58 @@
+"""Ask a plugin's hint, through what the plugin registers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from extender.framework import ClusterEvent, Plugin, QueueingHint
+from extender.framework.events import always_queue
+from extender.objects.meta import ApiObject
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_snapshot
+
+Built = PodBuilder | NodeBuilder | ApiObject | None
+
+
+def is_worth_a_try(
+    plugin: type[Plugin],
+    pod: PodBuilder,
+    event: ClusterEvent,
+    old: Built,
+    new: Built,
+    *,
+    objects: Sequence[ApiObject] = (),
+    args: Any = None,
+) -> bool:
+    """
+    Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it.
+    """
+    handle = make_framework()
+    handle.begin_cycle(make_snapshot(objects=objects))
+    listeners = [each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)]
+    assert listeners, f"{plugin.name} does not hear of {event.label}"
+    return any(hint(pod.obj(), finished(old), finished(new)) is QueueingHint.QUEUE for hint in listeners)
+
+
+def is_worth_a_try_after_change(
+    plugin: type[Plugin], pod: PodBuilder, old: PodBuilder | NodeBuilder, new: PodBuilder | NodeBuilder, *, args: Any = None
+) -> bool:
+    """
+    The same for whatever events the change of a pod or node is told as. Changes that the plugin does not hear of are not worth a try.
+    """
+    before, after = finished(old), finished(new)
+    if isinstance(before, Node) and isinstance(after, Node):
+        events = node_scheduling_properties_change(before, after)
+    else:
+        assert isinstance(before, Pod)
+        assert isinstance(after, Pod)
+        events = pod_scheduling_properties_change(before, after)
+    handle = make_framework()
+    handle.begin_cycle(make_snapshot())
+    registered = plugin(args, handle).events_to_register()
+    listeners = [each.hint or always_queue for each in registered if any(each.event.matches(event) for event in events)]
+    return any(hint(pod.obj(), before, after) is QueueingHint.QUEUE for hint in listeners)
+
+
+def finished(built: Built) -> ApiObject | None:
+    return built.obj() if isinstance(built, PodBuilder | NodeBuilder) else built
