@@ -64,11 +64,19 @@ def login_page() -> Action:
     return answer("<!DOCTYPE html><html><body><form>Please sign in</form></body></html>", content_type="text/html")
 
 
-def gzip_bomb(size: int = 1 << 30) -> Action:
+def gzip_bomb(size: int = 1 << 28) -> Action:
     """A few bytes that become many."""
-    step = 1 << 24
-    bomb = gzip.compress(b" " * step) * (size // step)  # gzip members may follow each other
-    return answer(bomb, headers={"Content-Encoding": "gzip"})
+    bomb = gzip.compress(b" " * size, 1)
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for begin in range(0, len(bomb), 1 << 14):
+            yield bomb[begin : begin + (1 << 14)]
+
+    async def act(call: Call, forward: Forward) -> httpx.Response:
+        return httpx.Response(200, headers=headers, stream=IteratedStream(pieces()))
+
+    return act
 
 
 def refused() -> Action:

@@ -1,0 +1,188 @@
+"""Faults happen when and as their script says."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.apiserver.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
+from extender.testing import virtual_time
+from extender.testing.faults import Action, Fault, FaultyTransport, answers, watches
+from tests.extender.apiserver.scripted import Scripted, answer, stream
+
+SERVER = Target("http://server")
+
+
+def event(name: str, kind: str = "ADDED") -> bytes:
+    return json.dumps({"type": kind, "object": {"metadata": {"name": name}}}).encode() + b"\n"
+
+
+def test_faults_strike_when_it_is_their_turn() -> None:
+    async def story() -> list[int]:
+        faults = FaultyTransport(
+            Scripted(answer()),
+            Fault(answers.status(500), verb="list", resource="pods", skip=1, times=2),
+            Fault(answers.status(503), verb="list", resource="nodes"),
+        )
+        client = Client(SERVER, transport=faults)
+        found = []
+        for path in ("/api/v1/pods", "/api/v1/pods", "/api/v1/nodes", "/api/v1/pods", "/api/v1/pods", "/api/v1/nodes"):
+            try:
+                await client.get(path)
+                found.append(200)
+            except ApiError as exc:
+                found.append(exc.status)
+        await client.aclose()
+        return found
+
+    assert virtual_time.run(story()) == [200, 500, 503, 500, 200, 200]
+
+
+def test_faults_know_requests_as_rbac_does() -> None:
+    async def story() -> list[tuple[str, str, str, str, str]]:
+        faults = FaultyTransport(Scripted(answer(200, {"kind": "X"})))
+        client = Client(SERVER, transport=faults)
+        await client.get("/api/v1/namespaces/shop/pods/web")
+        await client.create("/api/v1/namespaces/shop/pods/web/binding", {})
+        await client.patch("/apis/apps/v1/namespaces/shop/deployments/web/status", {}, "application/merge-patch+json")
+        await client.get("/api/v1/namespaces/shop")
+        await client.update("/api/v1/nodes/n1", {})
+        await client.delete("/apis/policy/v1/namespaces/shop/poddisruptionbudgets/web")
+        await client.get("/version")
+        await client.aclose()
+        return [(call.verb, call.resource, call.namespace, call.name, call.subresource) for call in faults.calls]
+
+    assert virtual_time.run(story()) == [
+        ("get", "pods", "shop", "web", ""),
+        ("create", "pods", "shop", "web", "binding"),
+        ("patch", "deployments", "shop", "web", "status"),
+        ("get", "namespaces", "", "shop", ""),
+        ("update", "nodes", "", "n1", ""),
+        ("delete", "poddisruptionbudgets", "shop", "web", ""),
+        ("list", "", "", "", ""),
+    ]
+
+
+def watched(action: Action, *chunks: bytes) -> list[str]:
+    """
+    Types and names of the events of a watch to which something happens; then the error that ended it.
+    """
+
+    async def story() -> list[str]:
+        client = Client(SERVER, transport=FaultyTransport(Scripted(stream(*chunks)), Fault(action, verb="watch")))
+        found: list[str] = []
+        try:
+            async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=5) as lines:
+                async for said in lines:
+                    spoken: dict[str, Any] = json.loads(said)
+                    found.append(spoken["type"] + " " + str(spoken["object"].get("metadata", {}).get("name", spoken["object"].get("code"))))
+        except ApiError as exc:
+            found.append(type(exc).__name__)
+        await client.aclose()
+        return found
+
+    return virtual_time.run(story())
+
+
+@pytest.mark.parametrize(
+    ("action", "seen"),
+    [
+        pytest.param(watches.close_after(1), ["ADDED a"], id="closed"),
+        pytest.param(watches.close_after(0), [], id="closed at once"),
+        pytest.param(watches.reset_after(1, partial=5), ["ADDED a", "NoAnswer"], id="reset"),
+        pytest.param(watches.silent_after(2), ["ADDED a", "ADDED b", "NoAnswer"], id="silent"),
+        pytest.param(watches.error_after(1, 410), ["ADDED a", "ERROR 410"], id="an error event"),
+        pytest.param(watches.skipping(watches.event_of("b")), ["ADDED a", "DELETED c"], id="skipped"),
+        pytest.param(watches.skipping(watches.event_of("b", "DELETED")), ["ADDED a", "ADDED b", "DELETED c"], id="of another type"),
+        pytest.param(watches.repeating(2, watches.event_of("a")), ["ADDED a", "ADDED a", "ADDED b", "DELETED c"], id="repeated"),
+        pytest.param(watches.reordered(1, watches.event_of("a")), ["ADDED b", "ADDED a", "DELETED c"], id="late"),
+        pytest.param(watches.reordered(9, watches.event_of("a")), ["ADDED b", "DELETED c", "ADDED a"], id="last of all"),
+        pytest.param(watches.rewound([event("z")]), ["ADDED z", "ADDED a", "ADDED b", "DELETED c"], id="from the past"),
+        pytest.param(watches.held(3), ["ADDED a", "ADDED b", "DELETED c"], id="held"),
+    ],
+)
+def test_a_watch_goes_wrong(action: Action, seen: list[str]) -> None:
+    assert watched(action, event("a") + event("b"), event("c", "DELETED")) == seen
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        pytest.param(answers.refused(), Unreachable, id="refused"),
+        pytest.param(answers.drop_before_commit(), NoAnswer, id="reset before"),
+        pytest.param(answers.commit_then_drop(), NoAnswer, id="reset after"),
+        pytest.param(answers.black_hole(), NoAnswer, id="no answer"),
+        pytest.param(answers.delay(100), NoAnswer, id="too late"),
+        pytest.param(answers.slow_body(1), NoAnswer, id="drop by drop"),
+        pytest.param(answers.truncate(5), NoAnswer, id="half an answer"),
+        pytest.param(answers.login_page(), NotKubernetes, id="a login page"),
+    ],
+)
+def test_a_request_goes_wrong(action: Action, error: type[ApiError]) -> None:
+    async def story() -> None:
+        client = Client(SERVER, transport=FaultyTransport(Scripted(), Fault(action, times=None)))
+        try:
+            await client.request("POST", "/api/v1/namespaces/default/pods", body={}, timeout=5)
+        finally:
+            await client.aclose()
+
+    with pytest.raises(error):
+        virtual_time.run(story())
+
+
+@pytest.mark.parametrize(
+    ("action", "is_done"),
+    [
+        pytest.param(answers.drop_before_commit(), [False, False], id="reset before"),
+        pytest.param(answers.commit_then_drop(), [True, True], id="reset after"),
+        pytest.param(answers.commit_then(answers.status(500)), [True, True], id="done, and denied"),
+        pytest.param(answers.commit_late(20), [False, True], id="done late"),
+        pytest.param(answers.status(500), [False, False], id="refused"),
+    ],
+)
+def test_it_is_certain_whether_the_server_has_done_it(action: Action, is_done: list[bool]) -> None:
+    """
+    As the client sees it fail, and half a minute later.
+    """
+
+    async def story() -> list[bool]:
+        server = Scripted()
+        client = Client(SERVER, transport=FaultyTransport(server, Fault(action)))
+        with pytest.raises(ApiError):
+            await client.request("POST", "/api/v1/namespaces/default/pods", body={}, timeout=5)
+        seen = [bool(server.asked)]
+        await asyncio.sleep(30)
+        await client.aclose()
+        return [*seen, bool(server.asked)]
+
+    assert virtual_time.run(story()) == is_done
+
+
+def test_a_server_goes_down_and_comes_up() -> None:
+    async def story() -> list[str]:
+        faults = FaultyTransport(Scripted(stream(1000.0), answer()))
+        client = Client(SERVER, transport=faults)
+        found = []
+
+        async def watch() -> None:
+            async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=50) as lines:
+                async for _ in lines:
+                    pass
+
+        watching = asyncio.ensure_future(watch())
+        await asyncio.sleep(1)
+        faults.go_down()
+        for ask in (watching, client.create("/api/v1/nodes", {})):
+            try:
+                await ask
+            except ApiError as exc:
+                found.append(type(exc).__name__)
+        faults.come_up()
+        await client.create("/api/v1/nodes", {})
+        await client.aclose()
+        return found
+
+    assert virtual_time.run(story()) == ["NoAnswer", "Unreachable"]
