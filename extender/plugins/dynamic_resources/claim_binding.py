@@ -25,6 +25,10 @@ class ClaimBindingError(Exception):
     """A claim of the pod could not be bound, or will not get ready. The message is upstream's."""
 
 
+class ClaimUncertainError(ClaimBindingError):
+    """Nobody knows whether the claim was written."""
+
+
 async def bind_claim(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
@@ -36,6 +40,7 @@ async def bind_claim(
         allocation: None if the claim is allocated.
 
     Raises:
+        ClaimUncertainError: nobody knows.
         ClaimBindingError: refused, or the claim was deleted or allocated by somebody else.
     """
     for attempt in range(ATTEMPTS):
@@ -93,6 +98,8 @@ class _said_of:  # noqa: N801  (a context manager that reads as a phrase)
     def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
         if isinstance(exc, fwk.CallConflict):
             raise fwk.CallConflict(f"{self._what}: {exc}") from exc
+        if isinstance(exc, fwk.CallUnknown):
+            raise ClaimUncertainError(f"{self._what}: {exc}") from exc
         if isinstance(exc, fwk.CallError):
             raise ClaimBindingError(f"{self._what}: {exc}") from exc
 

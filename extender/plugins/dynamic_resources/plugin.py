@@ -4,7 +4,6 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (
 """
 
 import asyncio
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,7 +20,13 @@ from extender.objects.devices import AllocationResult, DeviceClass, DeviceReques
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources.allocation import Allocator
-from extender.plugins.dynamic_resources.claim_binding import ClaimBindingError, bind_claim, read_claim, wait_for_devices
+from extender.plugins.dynamic_resources.claim_binding import (
+    ClaimBindingError,
+    ClaimUncertainError,
+    bind_claim,
+    read_claim,
+    wait_for_devices,
+)
 from extender.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
 from extender.plugins.dynamic_resources.hints import ClaimHints
@@ -64,6 +69,8 @@ class _ClaimsOfCycle:
     """Claim -> what Reserve kept for it."""
     written: dict[str, ResourceClaim] = field(default_factory=dict)
     """Claim -> what PreBind made of it."""
+    uncertain: set[str] = field(default_factory=set)
+    """Claims that PreBind may have written: it was interrupted, or the answer was lost."""
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
@@ -122,7 +129,7 @@ class DynamicResources(
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Pods wait until their claims are there."""
         try:
-            claims_of(pod, self.handle.snapshot.objects.resource_claims)
+            claims_of(pod, (self.handle.live or self.handle.snapshot).objects.resource_claims)
         except ClaimError as exc:
             return fwk.unresolvable(str(exc))
         return fwk.SUCCESS
@@ -230,25 +237,31 @@ class DynamicResources(
         cycle = state.find(_CLAIMS)
         if cycle is None:
             return
-        for claim in cycle.unallocated:
-            self._tracker.release(claim)
         dispatcher = self._handle.dispatcher if self._handle is not None else None
-        if dispatcher is None:
-            return
         for claim in cycle.claims:
             latest = cycle.written.get(identity(claim), claim)
-            if latest.status.allocation is None or not is_reserved_for(latest, pod):
-                continue
-            call = fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
-            self._unreserving[identity(claim), pod.uid] = going = dispatcher.submit(call)
-            going.add_done_callback(functools.partial(self._unreserved, (identity(claim), pod.uid)))
+            is_written = latest.status.allocation is not None and is_reserved_for(latest, pod)
+            if dispatcher is not None and (is_written or identity(claim) in cycle.uncertain):
+                self._take_back(claim, pod, dispatcher)
+            else:
+                self._tracker.release(claim)
 
-    def _unreserved(self, what: tuple[str, str], going: "asyncio.Future[ResourceClaim | None]") -> None:
-        if self._unreserving.get(what) is going:
-            del self._unreserving[what]
-        written = going.result() if not going.cancelled() else None
-        if written is not None:
-            self._tracker.note_written(written)
+    def _take_back(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
+        """Until the API server has answered, what was kept stays kept: only then it is known whether the devices are the claim's."""
+        what = identity(claim), pod.uid
+        self._unreserving[what] = going = dispatcher.submit(
+            fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
+        )
+
+        def unreserved(going: "asyncio.Future[ResourceClaim | None]") -> None:
+            if self._unreserving.get(what) is going:
+                del self._unreserving[what]
+            written = going.result() if not going.cancelled() else None
+            if written is not None:
+                self._tracker.note_written(written)
+            self._tracker.release(claim)
+
+        going.add_done_callback(unreserved)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
         """Skip for pods without claims."""
@@ -283,9 +296,14 @@ class DynamicResources(
             return claim
         try:
             bound = await bind_claim(claim, cycle.kept.get(identity(claim)), pod, dispatcher, self._now())
-            self._tracker.note_written(bound)
-        finally:
+        except (asyncio.CancelledError, ClaimUncertainError):
+            cycle.uncertain.add(identity(claim))
+            raise
+        except ClaimBindingError:
             self._tracker.release(claim)
+            raise
+        self._tracker.note_written(bound)
+        self._tracker.release(claim)
         cycle.written[identity(claim)] = bound
         return bound
 

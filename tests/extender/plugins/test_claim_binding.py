@@ -16,6 +16,7 @@ from extender.framework import (
     CallConflict,
     CallError,
     CallNotFound,
+    CallUnknown,
     CycleState,
     DeallocateResourceClaim,
     Handle,
@@ -416,6 +417,44 @@ def test_a_failed_write_leaves_nothing_kept() -> None:
     scheduler.bind()
 
     assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
+
+
+def test_a_write_that_was_interrupted_is_taken_back_and_its_device_kept_until_then() -> None:
+    """
+    A victim of preemption in PreBind: its claim may have been written.
+    """
+    scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
+    pod = pod_with("c")
+    state, _ = scheduler.reserve(pod)
+
+    async def story() -> tuple[Status, Status]:
+        pre_binding = asyncio.ensure_future(scheduler.plugin.pre_bind(state, pod, "n"))
+        await asyncio.sleep(0)
+        pre_binding.cancel()
+        await asyncio.wait([pre_binding])
+        scheduler.unreserve(state, pod)
+        before = scheduler.reserve(pod_with("d", name="q"))[1]
+        await asyncio.sleep(1)
+        return before, scheduler.reserve(pod_with("d", name="q"))[1]
+
+    assert virtual_time.run(story()) == (error("claim allocation not found for node"), SUCCESS)
+    assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
+
+
+def test_a_write_whose_answer_is_lost_is_taken_back() -> None:
+    scheduler = Scheduler(claim())
+    scheduler.writes.fail(ReserveResourceClaim, CallUnknown("no answer"))
+    pod = pod_with("c")
+    state, _ = scheduler.reserve(pod)
+
+    async def story() -> Status:
+        status = await scheduler.plugin.pre_bind(state, pod, "n")
+        scheduler.unreserve(state, pod)
+        await asyncio.sleep(1)
+        return status
+
+    assert virtual_time.run(story()) == error("add allocation and reservation to claim default/c: no answer")
+    assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
 def test_the_next_attempt_waits_until_the_last_one_has_let_go() -> None:
