@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 8888
+KUBERNETES_PORT ?= 8080
 
 .DEFAULT_GOAL := help
 
@@ -25,8 +26,9 @@ $(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
 	@touch $@
 
 .PHONY: run
-run: $(VENV)/.ready ## Serve the extender on an example cluster (HOST=, PORT=, STATE=, CONFIG=).
-	$(BIN)/reprieve serve --host $(HOST) --port $(PORT) $(if $(STATE),--state $(STATE)) $(if $(CONFIG),--config $(CONFIG))
+run: $(VENV)/.ready ## Serve a cluster of its own, or follow one (HOST=, PORT=, KUBERNETES_PORT=, STATE=, SAVE=, FOLLOW=kubeconfig, CONFIG=).
+	$(BIN)/reprieve serve --host $(HOST) --port $(PORT) --kubernetes-port $(KUBERNETES_PORT) \
+		$(if $(FOLLOW),--kubeconfig $(FOLLOW)) $(if $(STATE),--state $(STATE)) $(if $(SAVE),--save $(SAVE)) $(if $(CONFIG),--config $(CONFIG))
 
 .PHONY: test
 test: $(VENV)/.ready ## Run all tests but the benchmarks.

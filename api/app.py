@@ -10,12 +10,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from api.documentation import describe
-from api.face import AnswersVerbs, Face
+from api.face import Face
+from api.kubernetes_face import KubernetesFace
 from api.limits import Limits
 from api.refusals import status_body
 from api.routes import docs, extender, health, v1
 from api.settings import Settings
-from api.starting import open_engine
+from api.starting import Opens, opens
 from extender import __version__
 
 _ROUTING: Final = {404: "there is nothing at this path", 405: "this path does not take this method"}
@@ -23,17 +24,19 @@ _ROUTING: Final = {404: "there is nothing at this path", 405: "this path does no
 _DESCRIPTION: Final = "A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."
 
 
-def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerbs] = open_engine) -> FastAPI:
-    """The application; its engine is opened when it starts."""
+def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -> FastAPI:
+    """The application; what it answers with is opened when it starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.face = Face(open_engine(settings))
-        # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
-        gc.collect()
-        gc.freeze()
-        yield
-        gc.unfreeze()
+        async with opens(settings)() as service:
+            app.state.face = Face(service.engine, service.health)
+            app.state.kubernetes = service.kubernetes
+            # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
+            gc.collect()
+            gc.freeze()
+            yield
+            gc.unfreeze()
 
     app = _Application(
         title="Reprieve",
@@ -48,6 +51,7 @@ def create_app(settings: Settings, open_engine: Callable[[Settings], AnswersVerb
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.add_middleware(Limits, settings=settings)
+    app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(v1.router)
     app.include_router(health.router)

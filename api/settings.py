@@ -29,7 +29,12 @@ class Settings(BaseModel):
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8888, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     prefix: str = Field(default="/extender", description="path before the verbs, as in kube-scheduler's urlPrefix")
-    state: Path = Field(default=EXAMPLE_CLUSTER, description="cluster to decide for: a List as kubectl prints it, .gz welcome")
+    kubeconfig: Path | None = Field(default=None, description="the cluster to follow; without one, the cluster we run in, else our own")
+    context: str | None = Field(default=None, description="context of the kubeconfig; without one its current context")
+    state: Path | None = Field(default=None, description="what our own cluster begins with: a List as kubectl prints it, .gz welcome")
+    save: Path | None = Field(default=None, description="file that our own cluster is saved to, and begins with if it is there")
+    kubernetes_port: int = Field(default=8080, ge=0, le=65535, description="further port, for kubectl to reach our own cluster")
+    kubelet: bool = Field(default=True, description="in our own cluster, bound pods run and deleted pods end")
     config: Path | None = Field(default=None, description="KubeSchedulerConfiguration file; without one its defaults hold")
     full_nodes: bool = Field(default=True, description="accept bodies as large as thousands of nodes in full (nodeCacheCapable: false)")
 
@@ -71,5 +76,5 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
     except ValidationError as exc:
         error = exc.errors(include_input=False, include_url=False, include_context=False)[0]
         name = str(error["loc"][0])
-        where = f"--{name}" if name in given else PREFIX + name.upper()
+        where = f"--{name.replace('_', '-')}" if name in given else PREFIX + name.upper()
         raise StartUpError(f"{where}: {error['msg'].lower()}") from exc

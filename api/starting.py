@@ -1,15 +1,49 @@
-"""From settings to an engine: the files are read, and what is wrong with them is said in one line."""
+"""From settings to a service: the files are read, and what is wrong with them is said in one line; then everything is opened."""
 
+import copy
 import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
+from starlette.types import ASGIApp
+
+from api.cluster_source import Followed, Own, choose_cluster
+from api.face import AnswersVerbs
+from api.routes.kubernetes import KubernetesApp
 from api.settings import Settings, StartUpError
-from api.state_file import read_state
+from extender.apiserver.client import Client
+from extender.apiserver.health import Health
+from extender.apiserver.rate_limit import RateLimit
+from extender.cluster_state import ClusterState
 from extender.config import ConfigErrors, Configuration, load_file
+from extender.embedded.resources import Object
+from extender.embedded.seed import SeedReport
+from extender.embedded.state_file import StateFileError, load
 from extender.engine import Engine
+from extender.following import following
+from extender.own_cluster import own_cluster
 
-_log: Final = logging.getLogger(__name__)
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the routes answer with."""
+
+    engine: AnswersVerbs
+    health: Callable[[], Sequence[Health]] = tuple
+    """How each resource that is followed is doing."""
+    kubernetes: ASGIApp | None = None
+    """The Kubernetes API of our own cluster, if we have one."""
+
+
+Opens = Callable[[], AbstractAsyncContextManager[Service]]
+"""Opens a service, and closes it at the end of the block."""
 
 
 def read_configuration(path: Path | None) -> Configuration:
@@ -26,21 +60,62 @@ def read_configuration(path: Path | None) -> Configuration:
         raise StartUpError(f"configuration {path}: {_on_one_line(exc)}") from exc
 
 
-def open_engine(settings: Settings) -> Engine:
-    """An engine for the cluster and the configuration that the settings name.
+def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
+    """Read all that the settings name; nothing runs yet.
+
+    Returns:
+        Which cluster it will be, and what opens the service for it.
 
     Raises:
         StartUpError: one of the files cannot be used.
     """
     configuration = read_configuration(settings.config)
     try:
-        engine = Engine.open(configuration, read_state(settings.state))
+        Engine.open(configuration, ClusterState())
     except ConfigErrors as exc:
         where = f"configuration {settings.config}" if settings.config else "configuration"
         raise StartUpError(f"{where}: {_on_one_line(exc)}") from exc
-    for pod, reason in engine.unreadable:
-        _log.warning("pod %s is left out of the cluster: %s", pod, reason)
-    return engine
+    cluster = choose_cluster(settings, configuration)
+    if isinstance(cluster, Followed):
+        return cluster, partial(_followed, configuration, cluster)
+    try:
+        objects = load(cluster.begins_with)
+    except StateFileError as exc:
+        raise StartUpError(f"{exc}; give a cluster with --state") from exc
+    return cluster, partial(_own, configuration, cluster, objects, settings)
+
+
+@asynccontextmanager
+async def _followed(configuration: Configuration, cluster: Followed) -> AsyncIterator[Service]:
+    connection = configuration.client_connection
+    limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
+    async with aclosing(Client(cluster.target, rate_limit=limit)) as client, following(configuration, client) as found:
+        yield Service(found.engine, found.health)
+
+
+@asynccontextmanager
+async def _own(configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings) -> AsyncIterator[Service]:
+    address = f"{settings.host}:{settings.kubernetes_port}"
+    # A copy, because what the cluster begins with is its own afterwards, and the service may be opened again.
+    async with own_cluster(copy.deepcopy(objects), kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
+        _tell(own.report)
+        async with aclosing(own.client()) as client, following(configuration, client) as found:
+            await found.informers.wait_for_sync()
+            yield Service(found.engine, found.health, KubernetesApp(own.api))
+
+
+def opens(settings: Settings) -> Opens:
+    """What opens the service that the settings ask for; see `prepare`."""
+    return prepare(settings)[1]
+
+
+def _tell(report: SeedReport) -> None:
+    for refusal in report.refused:
+        _LOGGER.warning("%s %s is left out of the cluster: %s", refusal.kind, refusal.name, refusal.why)
+    if report.left_out:
+        _LOGGER.info("kinds that are not served are left out: %s", ", ".join(f"{count} {kind}" for kind, count in report.left_out.items()))
+    if report.added:
+        _LOGGER.info("what the cluster's objects refer to was added: %s", ", ".join(report.added))
 
 
 def _on_one_line(exc: Exception) -> str:

@@ -1,6 +1,6 @@
 """ClusterState: the objects of a cluster at one moment, as a dump or a scenario holds them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -67,20 +67,6 @@ class ClusterState:
             lists[table.field] = [_decoded(table.kind, name, place, item) for place, item in enumerate(items)]
         return ClusterState(**lists)
 
-    @staticmethod
-    def from_items(items: Iterable[tuple[str, object]]) -> "ClusterState":
-        """Objects of mixed kinds, as `kubectl get -o json` lists them; kinds that scheduling does not look at are left out.
-
-        Arguments:
-            items: (kind, plain object) pairs.
-        """
-        objects: dict[str, list[object]] = {}
-        for kind, item in items:
-            name = _NAME_OF_KIND.get(kind)
-            if name is not None:
-                objects.setdefault(name, []).append(item)
-        return ClusterState.decode(objects)
-
 
 def identified(pod: Pod) -> Pod:
     """A dump made by hand may lack UIDs; namespace and name serve as well, for they are unique at one moment."""
@@ -129,4 +115,3 @@ TABLES: Final = (
 """In the order in which a cluster is taken in: nodes before pods."""
 
 _TABLE_OF_NAME: Final = {table.name: table for table in TABLES}
-_NAME_OF_KIND: Final = {table.kind.__name__: table.name for table in TABLES}

@@ -47,6 +47,7 @@ class Engine:
         *,
         is_ready: Callable[[], bool] = lambda: True,
         dispatcher: fwk.Dispatcher | None = None,
+        take: Callable[[str, ApiObject | None, ApiObject | None], None] | None = None,
         rng: random.Random | None = None,
     ) -> None:
         """Assemble an engine.
@@ -55,6 +56,7 @@ class Engine:
             cluster: what is known; the engine alone changes it from now on.
             is_ready: whether everything is in there that is known of the cluster.
             dispatcher: performs writes; None without an API server.
+            take: takes a change into the cluster, and tells whoever else wants to know; None for `cluster.changed`.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -65,6 +67,7 @@ class Engine:
             configuration, rng or random.Random(), dispatcher=dispatcher, live=cluster.cache
         )
         self._cluster = cluster
+        self._take = take or cluster.changed
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
@@ -94,7 +97,7 @@ class Engine:
         Arguments:
             table: the name of the object's list in `ClusterState`.
         """
-        self._cluster.changed(table, old, new)
+        self._take(table, old, new)
         if self._overlay is not None:
             self._overlay.changed(table, old, new)
 
@@ -135,6 +138,9 @@ class Engine:
             )
         if not uid:
             raise VerbError(f"{pod} was not bound to {node}: without its UID it may be another pod by now")
+        if self._cluster.cache.node(node) is None:
+            # The API server does not look whether there is such a node.
+            raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
         try:
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
         except fwk.CallError as exc:

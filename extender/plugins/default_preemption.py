@@ -11,10 +11,11 @@ from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
 from extender.preemption import OUTCOME, Evaluator
+from extender.preemption.executor import PREEMPTIONS, Preemptions
 
 
 @final
-class DefaultPreemption(fwk.PostFilterPlugin):
+class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     """Runs the preemption Evaluator with upstream's limits on how many nodes are tried."""
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
@@ -27,6 +28,13 @@ class DefaultPreemption(fwk.PostFilterPlugin):
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """A victim is gone. What that is worth, the plugins say whose refusal led to the preemption."""
         return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        """Holds a pod back while victims are still being told to leave for it: it would only find that they are there."""
+        handle = self._handle
+        if handle is not None and handle.shared(PREEMPTIONS, Preemptions).is_running(pod.uid, handle.live):
+            return fwk.unresolvable("waiting for the preemption for this pod to be finished")
+        return fwk.SUCCESS
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         """Nominates the node where the least is lost. The whole outcome is left in `state` under `preemption.OUTCOME`."""

@@ -56,11 +56,13 @@ class SchedulingAlgorithm:
         pod: Pod,
         nominations: Nominations = NO_NOMINATIONS,
         *,
+        state: fwk.CycleState | None = None,
         percentage_of_nodes_to_score: int = 0,
     ) -> ScheduleResult:
         """Choose the best node; among equals, by chance.
 
         Arguments:
+            state: of the cycle that the caller has begun with this snapshot and these nominations; None to begin one.
             percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it, unless the profile says
                 so itself. 0 looks at all nodes: arrays make sampling needless.
 
@@ -71,7 +73,8 @@ class SchedulingAlgorithm:
         """
         if not len(snapshot.nodes):
             raise fwk.NoNodesAvailableError
-        state = framework.begin_cycle(snapshot, nominations)
+        if state is None:
+            state = framework.begin_cycle(snapshot, nominations)
         state.pod_signature = signature_of(pod)
         outcome = framework.run_pre_filter_plugins(state, pod)
         if not outcome.status.is_success:

@@ -3,8 +3,8 @@
 import gzip
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 import httpx
 import uvicorn
 
+from api import starting
 from api.app import create_app
 from api.face import AnswersVerbs
 from api.server import make_server
 from api.settings import Settings
-from api.starting import open_engine
+from api.starting import Opens, opens
 
 DATA = Path(__file__).parent / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
@@ -43,10 +44,14 @@ class Service:
 
 
 @contextmanager
-def serving(open_with: Callable[[Settings], AnswersVerbs] = open_engine, **settings: Any) -> Iterator[Service]:
-    """A service that runs until the end of the block."""
+def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, **settings: Any) -> Iterator[Service]:
+    """A service that runs until the end of the block.
+
+    Arguments:
+        engine: makes the one that answers, in place of what the settings say.
+    """
     chosen = Settings.model_validate({"port": 0, **settings})
-    server = make_server(create_app(chosen, open_with), chosen)
+    server = make_server(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen)
     thread = threading.Thread(target=server.run, name="uvicorn")
     thread.start()
     try:
@@ -59,6 +64,14 @@ def serving(open_with: Callable[[Settings], AnswersVerbs] = open_engine, **setti
     finally:
         server.should_exit = True
         thread.join()
+
+
+def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Settings], Opens]:
+    @asynccontextmanager
+    async def opened(settings: Settings) -> AsyncIterator[starting.Service]:
+        yield starting.Service(engine(settings))
+
+    return lambda settings: lambda: opened(settings)
 
 
 def items_of(path: Path) -> list[dict[str, Any]]:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import EXAMPLE_CLUSTER, StartUpError, read_settings
+from api.settings import StartUpError, read_settings
 
 
 def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:
     settings = read_settings({})
 
-    assert (settings.host, settings.prefix, settings.state, settings.config) == ("127.0.0.1", "/extender", EXAMPLE_CLUSTER, None)
+    assert (settings.host, settings.prefix) == ("127.0.0.1", "/extender")
+    assert (settings.state, settings.kubeconfig, settings.config) == (None, None, None)
 
 
 def test_the_environment_sets_and_flags_win() -> None:

@@ -1,0 +1,64 @@
+"""Which cluster we answer for: one that is followed through its API server, or our own in memory."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError
+from extender.apiserver.credentials import CredentialsError, Target
+from extender.apiserver.target_lookup import SERVICE_ACCOUNT, find_target
+from extender.config import Configuration
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A cluster with an API server somewhere."""
+
+    target: Target
+    words: str
+    """As people call it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A cluster in memory."""
+
+    begins_with: Path
+    save: Path | None
+    kubelet: bool
+
+    @property
+    def words(self) -> str:
+        """As people call it."""
+        return "the example cluster" if self.begins_with == EXAMPLE_CLUSTER else str(self.begins_with)
+
+
+def choose_cluster(settings: Settings, configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Followed | Own:
+    """What was asked for; else the cluster whose kubeconfig the configuration names, or in which we run; else the example cluster.
+
+    Raises:
+        StartUpError: two clusters were asked for, or the credentials for one cannot be read.
+    """
+    is_own_asked = settings.state is not None or settings.save is not None
+    if settings.kubeconfig is not None and is_own_asked:
+        raise StartUpError("--state and --save are about a cluster of our own, --kubeconfig is about another: give one of them")
+    kubeconfig = settings.kubeconfig
+    if kubeconfig is None and not is_own_asked and configuration.client_connection.kubeconfig:
+        kubeconfig = Path(configuration.client_connection.kubeconfig)
+    try:
+        if kubeconfig is not None:
+            target = find_target(environment, file=kubeconfig, context=settings.context or "")
+            return Followed(target, f"the cluster at {target.server}")
+        # A kubeconfig of somebody who only wants to try this out is not to be used, so that KUBECONFIG is not asked.
+        if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+            known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
+            return Followed(find_target(known), "the cluster that it runs in")
+    except CredentialsError as exc:
+        raise StartUpError(str(exc)) from exc
+    if settings.save is not None and settings.save.exists():
+        return Own(settings.save, settings.save, settings.kubelet)
+    return Own(settings.state or EXAMPLE_CLUSTER, settings.save, settings.kubelet)

@@ -1,0 +1,85 @@
+"""Following a cluster: what its API server says comes in through informers, what is decided goes out through the dispatcher."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.health import Health
+from extender.apiserver.informers import Informers
+from extender.apiserver.kinds import KINDS
+from extender.apiserver.store import Change
+from extender.cluster import Cluster
+from extender.cluster_state import TABLES
+from extender.config import Configuration
+from extender.engine import Engine
+from extender.standalone import Standalone, standalone
+
+_TABLE_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
+
+
+async def _schedule(informers: Informers, alone: Standalone) -> None:
+    # The first decision must see every pod that has a node.
+    await informers.wait_for_sync()
+    await alone.scheduler.run()
+
+
+def _tell(engine: Engine, table: str, changes: Sequence[Change[Any]]) -> None:
+    for change in changes:
+        engine.changed(table, change.old, change.new)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Following:
+    """An engine that knows a cluster as its API server does."""
+
+    engine: Engine
+    informers: Informers
+
+    def health(self) -> Sequence[Health]:
+        """How each resource is doing."""
+        return self.informers.health(asyncio.get_running_loop().time())
+
+
+@asynccontextmanager
+async def following(
+    configuration: Configuration, client: Client, *, decides: bool = False, rng: random.Random | None = None
+) -> AsyncIterator[Following]:
+    """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
+
+    Arguments:
+        decides: schedule the pods of the configuration's profiles, too.
+
+    Raises:
+        ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+    """
+    chance = rng or random.Random()
+    dispatcher = Dispatcher(client, rng=chance)
+    informers = Informers(client, rng=chance)
+    cluster = Cluster()
+    alone = standalone(configuration, cluster, dispatcher, chance) if decides else None
+    engine = Engine(
+        configuration,
+        cluster,
+        is_ready=lambda: informers.has_synced,
+        dispatcher=dispatcher,
+        take=alone.handlers.changed if alone is not None else None,
+        rng=chance,
+    )
+    for kind in KINDS:
+        informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(informers.run(), name="informers"), group.create_task(dispatcher.run(), name="dispatcher")]
+        if alone is not None:
+            tasks.append(group.create_task(_schedule(informers, alone), name="scheduler"))
+        try:
+            yield Following(engine, informers)
+        finally:
+            for task in tasks:
+                task.cancel()

@@ -1,0 +1,93 @@
+"""OwnCluster: a Kubernetes cluster in memory, with everything that moves in it, for those who have no other."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.embedded import controllers
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry import Registry
+from extender.embedded.resources import EVENTS, RESOURCES, Object
+from extender.embedded.seed import SeedReport, seed
+from extender.embedded.state_file import save
+from extender.embedded.store import Store
+from extender.embedded.transport import EmbeddedTransport
+
+SAVE_EVERY: Final = 60.0
+"""Seconds between two looks at whether there is something new to save."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnCluster:
+    """The cluster, as its API, and what became of the objects that it began with."""
+
+    api: KubeApi
+    report: SeedReport
+
+    def client(self) -> Client:
+        """A client for it, without a socket."""
+        return Client(Target("http://embedded"), transport=EmbeddedTransport(self.api))
+
+
+@asynccontextmanager
+async def own_cluster(
+    objects: Iterable[Object] = (),
+    *,
+    kubelet: bool = True,
+    save_to: Path | None = None,
+    address: str = "",
+    rng: random.Random | None = None,
+) -> AsyncIterator[OwnCluster]:
+    """A cluster that lives for as long as the block runs.
+
+    Arguments:
+        objects: what it begins with; theirs no more afterwards.
+        kubelet: whether bound pods run and deleted pods end by themselves.
+        save_to: file in which its state is kept: each minute if something has changed, and at the end.
+        address: under which others reach it, `host:port`.
+    """
+    chance = rng or random.Random()
+    registry = Registry(Store(), now=_now, rng=chance)
+    cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
+        if save_to is not None:
+            tasks.append(group.create_task(_keep_saved(registry, save_to), name="saving"))
+        try:
+            yield cluster
+        finally:
+            for task in tasks:
+                task.cancel()
+            if save_to is not None:
+                save(save_to, _objects(registry))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def _keep_saved(registry: Registry, path: Path) -> None:
+    saved = registry.store.resource_version
+    while True:
+        await asyncio.sleep(SAVE_EVERY)
+        if registry.store.resource_version != saved:
+            saved = registry.store.resource_version
+            # Listed here, so that the file is of one moment; written elsewhere, so that nobody waits for the disk.
+            await asyncio.to_thread(save, path, list(_objects(registry)))
+
+
+def _objects(registry: Registry) -> Iterator[Object]:
+    """All that is worth keeping: events are forgotten after an hour anyhow."""
+    seen: set[str] = set()
+    for resource in RESOURCES:
+        if resource.stored_as not in seen and resource.stored_as != EVENTS.stored_as:
+            seen.add(resource.stored_as)
+            yield from registry.list(resource)

@@ -1,0 +1,106 @@
+"""Pods that Permit plugins hold: decided, reserved, not yet bound.
+
+Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.config.duration import Duration
+from extender.objects.pod import Pod
+
+MAX_TIMEOUT: Final = 15 * 60.0
+"""Seconds that a plugin may hold a pod at most. Upstream: maxTimeout."""
+
+
+@final
+class WaitingPod:
+    """One pod that is held. The first word counts: what is said after it has been let go or refused changes nothing."""
+
+    def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+        """Begin to wait.
+
+        Arguments:
+            timeouts: seconds that each plugin holds the pod at most; the first that runs out refuses it.
+        """
+        loop = asyncio.get_running_loop()
+        self.pod: Final = pod
+        self._answer: asyncio.Future[fwk.Status] = loop.create_future()
+        self._timers = {plugin: loop.call_later(seconds, self._time_is_up, plugin, seconds) for plugin, seconds in timeouts.items()}
+
+    @property
+    def pending_plugins(self) -> list[str]:
+        """Who still holds the pod."""
+        return list(self._timers)
+
+    def allow(self, plugin: str) -> None:
+        """The plugin holds the pod no more; when none does, the pod goes on."""
+        timer = self._timers.pop(plugin, None)
+        if timer is not None:
+            timer.cancel()
+        if not self._timers:
+            self._decide(fwk.SUCCESS)
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """Refuse the pod; False if it was decided already."""
+        return self._decide(fwk.unschedulable(message).by(plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the pod's room away. It is not at fault, so that it comes back after a while; False if it was decided already."""
+        return self._decide(fwk.error(message).by(plugin))
+
+    async def wait(self) -> fwk.Status:
+        """What becomes of the pod: Success, a refusal, or an error."""
+        try:
+            return await self._answer
+        finally:
+            self._stop_timers()
+
+    def _time_is_up(self, plugin: str, seconds: float) -> None:
+        waited = Duration(round(seconds * 1e9))
+        self._decide(fwk.unschedulable(f"rejected due to timeout after waiting {waited} at plugin {plugin}").by(plugin))
+
+    def _decide(self, status: fwk.Status) -> bool:
+        if self._answer.done():
+            return False
+        self._answer.set_result(status)
+        self._stop_timers()
+        return True
+
+    def _stop_timers(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+
+
+@final
+class WaitingPods:
+    """All pods that are held, by UID. One for all profiles."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, WaitingPod] = {}
+
+    def add(self, pod: Pod, timeouts: Mapping[str, float]) -> WaitingPod:
+        """Hold a pod; it is in here until `remove`."""
+        waiting = self._waiting[pod.uid] = WaitingPod(pod, timeouts)
+        return waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        """The pod, if it is held."""
+        return self._waiting.get(uid)
+
+    def remove(self, uid: str) -> None:
+        """The pod waits no more. Idempotent."""
+        self._waiting.pop(uid, None)
+
+    def reject(self, uid: str) -> bool:
+        """The pod is gone; False if it was not held. Upstream: frameworkImpl.RejectWaitingPod."""
+        waiting = self._waiting.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._waiting.values()))
+
+    def __len__(self) -> int:
+        return len(self._waiting)

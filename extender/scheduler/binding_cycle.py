@@ -1,0 +1,83 @@
+"""binding_cycle(): what was decided is done.
+
+Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from extender import framework as fwk
+from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import (
+    run_bind_plugins,
+    run_post_bind_plugins,
+    run_pre_bind_plugins,
+    run_pre_bind_pre_flights,
+    run_unreserve_plugins,
+)
+from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+async def binding_cycle(world: World, framework: Framework, decided: Decided) -> Failure | None:
+    """Bind the pod; if that fails, everything that was kept for it is free again.
+
+    Returns:
+        None once the pod is bound, else why it is not.
+    """
+    pod = decided.pod
+    failure, was_refused = await _bind(world, framework, decided)
+    if failure is None:
+        framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {decided.node}")
+        await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
+        return None
+    run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
+    world.cluster.forget(pod.uid)
+    # Room is free again, for others above all: a pod that was refused would only be refused again.
+    world.queue.move_all_to_active_or_backoff_queue(
+        EVENT_ASSIGNED_POD_DELETE, pod, None, (lambda info: info.pod.uid != pod.uid) if was_refused else None
+    )
+    return failure
+
+
+async def _bind(world: World, framework: Framework, decided: Decided) -> tuple[Failure | None, bool]:
+    """(why the pod was not bound, whether it was refused)."""
+    pod, node, state = decided.pod, decided.node, decided.state
+
+    # 1 whoever looks at the pod while it waits sees where it is expected to go
+    plan = run_pre_bind_pre_flights(framework.plugins, state, pod, node)
+    if not (plan.status.is_success or plan.status.is_skip):
+        world.waiting_pods.remove(pod.uid)
+        return Failure(plan.status), False
+    if plan.status.is_success or decided.waiting is not None:
+        world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
+
+    # 2 leave
+    if decided.waiting is not None:
+        try:
+            status = await decided.waiting.wait()
+        finally:
+            world.waiting_pods.remove(pod.uid)
+        if status.is_rejected:
+            return refused_on_one_node(status), True
+        if not status.is_success:
+            return Failure(fwk.error(f"waiting on permit for pod: {status.message}")), False
+
+    # 3 what happens in the cluster cannot change the outcome any more
+    world.queue.done(pod.uid)
+
+    # 4 volumes and devices
+    if plan.groups:
+        pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, state, pod, node))
+        status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
+        if not status.is_success:
+            return Failure(status), status.is_rejected
+
+    # 5 the binding itself
+    status = await run_bind_plugins(framework.plugins, state, pod, node)
+    if not status.is_success:
+        return Failure(status), status.is_rejected
+    return None, False

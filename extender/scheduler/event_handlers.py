@@ -1,0 +1,153 @@
+"""EventHandlers: what changes in the cluster reaches the cache and the queue, and wakes pods that wait for it.
+
+Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
+"""
+
+from collections.abc import Container, Mapping
+from typing import Final, final
+
+from extender.framework.events import (
+    EVENT_ASSIGNED_POD_ADD,
+    EVENT_ASSIGNED_POD_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from extender.objects.meta import ApiObject
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.scheduler.world import World
+
+_RESOURCE_OF: Final[Mapping[str, EventResource]] = {
+    "nodes": EventResource.NODE,
+    "pvs": EventResource.PERSISTENT_VOLUME,
+    "pvcs": EventResource.PERSISTENT_VOLUME_CLAIM,
+    "storage_classes": EventResource.STORAGE_CLASS,
+    "csi_nodes": EventResource.CSI_NODE,
+    "csi_drivers": EventResource.CSI_DRIVER,
+    "csi_storage_capacities": EventResource.CSI_STORAGE_CAPACITY,
+    "volume_attachments": EventResource.VOLUME_ATTACHMENT,
+    "resource_claims": EventResource.RESOURCE_CLAIM,
+    "resource_slices": EventResource.RESOURCE_SLICE,
+    "device_classes": EventResource.DEVICE_CLASS,
+}
+"""Lists of `ClusterState` whose changes may help a pod."""
+
+
+@final
+class EventHandlers:
+    """Told of every change, one at a time. State: none but the world's, and the pods by name."""
+
+    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
+        """Begin with an empty cluster.
+
+        Arguments:
+            profiles: scheduler names that are ours.
+            pods: filled with namespace/name -> pod, as the API server has it.
+        """
+        self._world = world
+        self._profiles = profiles
+        self._pods = pods
+
+    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        """An object came (`old` is None), changed, or went (`new` is None).
+
+        Arguments:
+            table: the name of the object's list in `ClusterState`.
+        """
+        if isinstance(old or new, Pod):
+            self._pod_changed(old, new)  # type: ignore[arg-type]
+            return
+        self._world.cluster.changed(table, old, new)
+        resource = _RESOURCE_OF.get(table)
+        if resource is None:
+            return
+        if isinstance(old, Node) and isinstance(new, Node):
+            for event in node_scheduling_properties_change(old, new):
+                self._move(event, old, new)
+            return
+        action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+        self._move(ClusterEvent(resource, action), old, new)
+
+    # Pods.
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and new.is_terminal:
+            # Finished pods are as good as gone; a watch by field selector says so, too.
+            new = None
+        if old is not None and old.is_terminal:
+            old = None
+        if old is not None and new is not None and old.uid != new.uid:
+            self._pod_changed(old, None)
+            old = None
+        if old is None and new is None:
+            return
+        if new is not None:
+            self._pods[new.key] = new
+        elif old is not None:
+            self._pods.pop(old.key, None)
+        had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
+        if new is None or has_node:
+            if old is not None and not had_node:
+                self._leave_queue(old, is_bound=has_node)
+            self._world.cluster.changed("pods", old, new)
+            self._assigned_pod_changed(old if had_node else None, new)
+        else:
+            self._waiting_pod_changed(old, new)
+
+    def _assigned_pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if old is None and new is not None:
+            self._move(EVENT_ASSIGNED_POD_ADD, None, new)
+        elif old is not None and new is None:
+            self._move(EVENT_ASSIGNED_POD_DELETE, old, None)
+        elif old is not None and new is not None:
+            for event in pod_scheduling_properties_change(old, new):
+                self._move(event, old, new)
+
+    def _waiting_pod_changed(self, old: Pod | None, new: Pod) -> None:
+        cluster, queue = self._world.cluster, self._world.queue
+        was_assumed = cluster.cache.is_assumed(new)
+        cluster.changed("pods", old, new)
+        if new.scheduler_name not in self._profiles:
+            return
+        if was_assumed:
+            if new.is_terminating and (old is None or not old.is_terminating):
+                self._call_off(new)
+            return
+        if old is None:
+            queue.add(new)
+            return
+        if old.metadata.resource_version and old.metadata.resource_version == new.metadata.resource_version:
+            return
+        queue.update(old, new, pod_scheduling_properties_change(old, new))
+        promised = old.status.nominated_node_name
+        if promised and promised != new.status.nominated_node_name:
+            self._room_is_free(old)
+
+    def _leave_queue(self, pod: Pod, *, is_bound: bool) -> None:
+        """A pod without a node is gone, or has one now. Upstream: deletePodFromSchedulingQueue."""
+        if pod.scheduler_name not in self._profiles:
+            return
+        self._world.queue.delete(pod)
+        if is_bound:
+            return
+        if self._world.cluster.cache.is_assumed(pod):
+            self._call_off(pod)
+        elif pod.status.nominated_node_name:
+            self._room_is_free(pod)
+
+    def _call_off(self, pod: Pod) -> None:
+        """A pod that was decided about is going away: its room is free at once."""
+        if not self._world.waiting_pods.reject(pod.uid):
+            self._world.cluster.forget(pod.uid)
+            self._move(EVENT_ASSIGNED_POD_DELETE, pod, None)
+
+    def _room_is_free(self, pod: Pod) -> None:
+        """A promise was taken back, which concerns those who had to respect it."""
+        self._world.queue.move_all_to_active_or_backoff_queue(
+            EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.priority <= pod.priority
+        )
+
+    def _move(self, event: ClusterEvent, old: object, new: object) -> None:
+        self._world.queue.move_all_to_active_or_backoff_queue(event, old, new)

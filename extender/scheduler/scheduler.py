@@ -1,0 +1,128 @@
+"""Scheduler: takes pods from the queue, one at a time, decides, and lets the bindings run.
+
+Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.runtime.framework import Framework
+from extender.scheduler.binding_cycle import binding_cycle
+from extender.scheduler.failure import handle_scheduling_failure
+from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.scheduler.scheduling_cycle import scheduling_cycle
+from extender.scheduler.world import Decided, Failure, World
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+@final
+class Scheduler:
+    """Decides for the pods of its profiles. State: the world's, and where the next sampled search begins."""
+
+    def __init__(self, world: World, frameworks: Mapping[str, Framework], percentage_of_nodes_to_score: int = 0) -> None:
+        """Nothing happens before `run`."""
+        self._world = world
+        self._frameworks = frameworks
+        self._percentage = percentage_of_nodes_to_score
+        self._algorithm = SchedulingAlgorithm()
+        self._preemptions: Preemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, Preemptions)
+
+    async def run(self) -> None:
+        """Schedule until the queue is closed; what has been decided by then is done before this returns."""
+        async with asyncio.TaskGroup() as acting:
+            flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
+            while (info := await self._world.queue.pop()) is not None:
+                await self.schedule_one(info, acting)
+                # Let whoever waits for the network have a turn: a long queue must not keep the cluster's news out.
+                await asyncio.sleep(0)
+            flushing.cancel()
+
+    async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
+        """One attempt. Whatever goes wrong in it is this pod's affair alone."""
+        pod = info.pod
+        framework = self._frameworks.get(pod.scheduler_name)
+        if framework is None or self._must_be_skipped(framework, pod):
+            self._world.queue.done(pod.uid)
+            return
+        try:
+            outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
+        except Exception as exc:
+            _LOGGER.exception("attempt to schedule pod %s", pod.key)
+            self._world.cluster.forget(pod.uid)
+            outcome = Failure(fwk.error(str(exc)))
+        if isinstance(outcome, Decided):
+            acting.create_task(self._bind(framework, info, outcome), name=f"binding of {pod.key}")
+        else:
+            self._fail(framework, info, outcome, acting)
+
+    def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
+        """Upstream: skipPodSchedule."""
+        if pod.is_terminating:
+            framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}")
+            return True
+        return self._world.cluster.cache.is_assumed(pod)
+
+    async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided) -> None:
+        try:
+            failure = await binding_cycle(self._world, framework, decided)
+        except Exception as exc:
+            _LOGGER.exception("binding of pod %s", decided.pod.key)
+            self._world.cluster.forget(decided.pod.uid)
+            failure = Failure(fwk.error(str(exc)))
+        if failure is not None:
+            call = handle_scheduling_failure(self._world, framework, info, failure)
+            if call is not None:
+                self._world.dispatcher.submit(call)
+
+    def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
+        pod, victims = info.pod, failure.victims
+        if victims is not None and any(not victim.is_terminating for victim in victims.pods):
+            self._preemptions.begin(pod.uid)  # before the pod is back in the queue: until its victims were told to go, it stays there
+        lower = self._lower_promises(pod, victims.node) if victims is not None else []
+        call = handle_scheduling_failure(self._world, framework, info, failure)
+        if victims is not None:
+            acting.create_task(self._make_room(framework, pod, victims, lower, call), name=f"preemption for {pod.key}")
+        elif call is not None:
+            self._world.dispatcher.submit(call)
+
+    def _lower_promises(self, pod: Pod, node: str) -> list[Pod]:
+        promised = self._world.queue.nominated_pods().get(node, [])
+        return [other for other in promised if other.priority < pod.priority]
+
+    async def _make_room(
+        self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
+    ) -> None:
+        """The promise is written first: then no victim goes for nothing, even if we do."""
+        world = self._world
+
+        def in_memory(uid: str) -> bool:
+            waiting = world.waiting_pods.get(uid)
+            if waiting is not None and waiting.preempt("DefaultPreemption", "preempted"):
+                return True
+            return world.pods_in_pre_bind.cancel(uid, "preempted by DefaultPreemption")
+
+        def tell(victim: Pod, note: str) -> None:
+            framework.record_event(victim, "Normal", "Preempted", "Preempting", note)
+
+        done = False
+        try:
+            if promise is not None:
+                await world.dispatcher.perform(promise)
+            done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
+        except fwk.CallError as exc:
+            _LOGGER.error("no room is made for pod %s, because the promise of it could not be written: %s", pod.key, exc)
+        except Exception:
+            _LOGGER.exception("preemption for pod %s", pod.key)
+        finally:
+            self._preemptions.end(pod.uid)
+        known = world.pod_by_key(pod.key)
+        if known is not None and (not done or any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods)):
+            # Upstream only does so after an error, and then waits for an event that may have come while the pod was held back.
+            world.queue.activate([known])

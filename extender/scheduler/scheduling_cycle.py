@@ -1,0 +1,100 @@
+"""scheduling_cycle(): a popped pod gets a node, or a reason.
+
+Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
+"""
+
+import logging
+from typing import Final
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+async def scheduling_cycle(
+    world: World, algorithm: SchedulingAlgorithm, framework: Framework, pod: Pod, percentage: int
+) -> Decided | Failure:
+    """Decide about one pod. Nothing is written to the API server.
+
+    Arguments:
+        percentage: see `SchedulingAlgorithm.schedule_pod`.
+    """
+    # 1 the cluster of this cycle; who was promised room counts in it
+    nominations = _nominations(world)
+    try:
+        snapshot = world.cluster.cache.update_snapshot()
+    except Exception as exc:
+        return Failure(fwk.error(str(exc)))
+    state = framework.begin_cycle(snapshot, nominations)
+
+    # 2 a node, or room for the pod once others have gone
+    try:
+        node = algorithm.schedule_pod(
+            framework, snapshot, pod, nominations, state=state, percentage_of_nodes_to_score=percentage
+        ).suggested_host
+    except fwk.NoNodesAvailableError as exc:
+        return Failure(fwk.unresolvable(str(exc)))
+    except FitError as exc:
+        return await _after_post_filter(framework, state, pod, exc)
+    except PluginError as exc:
+        return Failure(fwk.error(str(exc)))
+
+    # 3 from now on the pod takes its room
+    world.queue.delete_nominated_pod_if_exists(pod)
+    try:
+        assumed = world.cluster.assume(pod.uid, node)
+    except ValueError as exc:
+        return Failure(fwk.error(str(exc)))
+    if assumed is None:
+        return Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"))
+
+    # 4 what the pod needs is kept for it; whoever must agree does, or lets it wait
+    status = run_reserve_plugins(framework.plugins, state, assumed, node)
+    if status.is_success:
+        status, timeouts = run_permit_plugins(framework.plugins, state, assumed, node)
+        if status.is_success:
+            return Decided(assumed, state)
+        if status.code is fwk.Code.WAIT:
+            return Decided(assumed, state, world.waiting_pods.add(assumed, timeouts))
+    run_unreserve_plugins(framework.plugins, state, assumed, node)
+    world.cluster.forget(pod.uid)
+    return refused_on_one_node(status) if status.is_rejected else Failure(status)
+
+
+def _nominations(world: World) -> Nominations:
+    """The promises of the queue, each with a slot in the cache. Pods that cannot be read are promised nothing."""
+    by_node: dict[str, tuple[tuple[int, Pod], ...]] = {}
+    for node, pods in world.queue.nominated_pods().items():
+        slots: list[tuple[int, Pod]] = []
+        for pod in pods:
+            try:
+                slots.append((world.cluster.cache.nominate(pod), pod))
+            except ValueError:
+                _LOGGER.warning("pod %s is nominated to node %s and cannot be read", pod.key, node)
+        by_node[node] = tuple(slots)
+    return Nominations(by_node)
+
+
+async def _after_post_filter(framework: Framework, state: fwk.CycleState, pod: Pod, refusal: FitError) -> Failure:
+    """No node takes the pod as things are. Perhaps room can be made."""
+    diagnosis = refusal.diagnosis
+    plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
+    if not framework.plugins.post_filter:
+        return Failure(fwk.unschedulable(str(refusal)), plugins, pending)
+    try:
+        result = await framework.run_post_filter_plugins(state, pod, diagnosis.statuses)
+    except PluginError as exc:
+        _LOGGER.exception("Status after running PostFilter plugins for pod %s", pod.key)
+        result = fwk.PostFilterResult(fwk.error(str(exc)))
+    told = fwk.Diagnosis(
+        diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
+    )
+    message = fwk.fit_error_message(refusal.num_all_nodes, told)
+    return Failure(fwk.unschedulable(message), plugins, pending, result.nominated_node, result.victims)

@@ -1,0 +1,107 @@
+"""What the cycles of a scheduler work on, and the values they hand on."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from extender import framework as fwk
+from extender.cluster import Cluster
+from extender.objects.pod import Pod
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.runtime.framework import Framework
+from extender.runtime.waiting_pods import WaitingPod, WaitingPods
+
+
+@final
+class PodsInPreBind:
+    """Pods whose PreBind is under way, by UID: it can still be called off. Upstream: runtime/pods_in_prebind_map.go (v1.36.2)."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[fwk.Status]] = {}
+        self._why: dict[str, str] = {}
+
+    async def run(self, uid: str, pre_bind: asyncio.Task[fwk.Status]) -> fwk.Status:
+        """What PreBind says; Error, if it was called off."""
+        self._tasks[uid] = pre_bind
+        try:
+            await asyncio.wait([pre_bind])
+        finally:
+            del self._tasks[uid]
+            pre_bind.cancel()
+        why = self._why.pop(uid, None)
+        return fwk.error(why) if why is not None else pre_bind.result()
+
+    def cancel(self, uid: str, why: str) -> bool:
+        """Call it off; False if it is not under way."""
+        task = self._tasks.get(uid)
+        if task is None or task.done():
+            return False
+        self._why[uid] = why
+        return task.cancel()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class World:
+    """All that cycles change."""
+
+    cluster: Cluster
+    queue: SchedulingQueue
+    waiting_pods: WaitingPods
+    pods_in_pre_bind: PodsInPreBind
+    dispatcher: fwk.Dispatcher
+    pod_by_key: Callable[[str], Pod | None]
+    """namespace/name -> the pod as the API server has it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The pod has a node: it is assumed there, reserved, and permitted or waiting for that."""
+
+    pod: Pod
+    """With its node."""
+    state: fwk.CycleState
+    waiting: WaitingPod | None = None
+
+    @property
+    def node(self) -> str:
+        """Where it goes."""
+        return self.pod.spec.node_name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that came to nothing, and what is to be said of it."""
+
+    status: fwk.Status
+    """Its message is the one of the condition and the event; none are written if it is empty."""
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+    nominate: str | None = ""
+    """The node to promise to the pod, "" to take a promise back, None to leave it as it is."""
+    victims: fwk.NodeVictims | None = None
+    """Pods that must go so that the promise can be kept."""
+
+
+def refused_on_one_node(status: fwk.Status) -> Failure:
+    """A node was chosen, and a plugin would not have it. Upstream: FitError with one node."""
+    diagnosis = fwk.Diagnosis(fwk.NodeStatuses({"": status}))
+    message = fwk.fit_error_message(1, diagnosis)
+    plugins = frozenset((status.plugin,)) if status.plugin else frozenset()
+    if status.code is fwk.Code.PENDING:
+        return Failure(fwk.unschedulable(message), pending_plugins=plugins)
+    return Failure(fwk.unschedulable(message), plugins)
+
+
+def events_of(framework: Framework, pod: Pod, message: str) -> None:
+    """Tell people that an attempt came to nothing. Upstream: schedule_one.go, truncateMessage."""
+    encoded = message.encode()
+    note = message if len(encoded) <= MAX_NOTE else encoded[: MAX_NOTE - 4].decode(errors="ignore") + " ..."
+    framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+
+
+MAX_NOTE = 1024
+"""Bytes of an event's note."""

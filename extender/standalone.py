@@ -1,0 +1,59 @@
+"""Standalone: the parts of a scheduler that decides for a cluster by itself, put together."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import final
+
+from extender import framework as fwk
+from extender.cluster import Cluster
+from extender.config import Configuration
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.runtime.registry import Registry
+from extender.runtime.waiting_pods import WaitingPods
+from extender.scheduler.event_handlers import EventHandlers
+from extender.scheduler.scheduler import Scheduler
+from extender.scheduler.world import PodsInPreBind, World
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """A scheduler and what keeps it informed."""
+
+    scheduler: Scheduler
+    handlers: EventHandlers
+    world: World
+
+
+def standalone(configuration: Configuration, cluster: Cluster, dispatcher: fwk.Dispatcher, rng: random.Random) -> Standalone:
+    """A scheduler for the profiles of the configuration. Call it where its event loop runs.
+
+    Arguments:
+        cluster: changed by the handlers alone from now on.
+
+    Raises:
+        ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+    """
+    frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache)
+    pods: dict[str, Pod] = {}
+    first = next(iter(frameworks.values()))
+
+    def gated_by(pod: Pod, last: str) -> str:
+        return gating_plugin(frameworks[pod.scheduler_name].plugins.pre_enqueue, pod, last)
+
+    queue = SchedulingQueue(
+        first.plugins.queue_sort.sort_key,
+        {name: queueing_hint_map(registrations(framework.plugins)) for name, framework in frameworks.items()},
+        gated_by,
+        now=asyncio.get_running_loop().time,
+        pod_lister=pods.get,
+        initial_backoff=configuration.pod_initial_backoff_seconds,
+        max_backoff=configuration.pod_max_backoff_seconds,
+    )
+    world = World(cluster, queue, WaitingPods(), PodsInPreBind(), dispatcher, pods.get)
+    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
+    return Standalone(scheduler, EventHandlers(world, frameworks, pods), world)

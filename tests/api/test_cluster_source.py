@@ -1,0 +1,101 @@
+"""Which cluster it is: what was asked for, else the one whose kubeconfig the configuration names, else the example."""
+
+from pathlib import Path
+
+import pytest
+
+from api.cluster_source import Followed, Own, choose_cluster
+from api.settings import EXAMPLE_CLUSTER, StartUpError, read_settings
+from extender.config import Configuration
+from extender.config.loading import load
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: here
+users: [{name: me, user: {}}]
+clusters:
+- {name: near, cluster: {server: "https://near:6443"}}
+- {name: far, cluster: {server: "https://far:6443"}}
+contexts:
+- {name: here, context: {cluster: near, user: me}}
+- {name: there, context: {cluster: far, user: me}}
+"""
+
+
+def chosen(configuration: Configuration | None = None, **flags: object) -> Followed | Own:
+    return choose_cluster(read_settings({}, **flags), configuration or Configuration.default(), {})
+
+
+def kubeconfig(folder: Path) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    return path
+
+
+def configuration_naming(path: Path) -> Configuration:
+    header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    return load(f"{header}clientConnection:\n  kubeconfig: {path}\n")
+
+
+def test_without_anything_it_is_the_example_cluster() -> None:
+    assert chosen() == Own(EXAMPLE_CLUSTER, None, kubelet=True)
+
+
+def test_somebodys_own_kubeconfig_is_not_used_unasked(tmp_path: Path) -> None:
+    """
+    Who only wants to try this out does not want it on the cluster that kubectl happens to point to.
+    """
+    settings = read_settings({})
+
+    assert isinstance(choose_cluster(settings, Configuration.default(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), Own)
+
+
+def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path)
+
+    by_default, by_context = chosen(kubeconfig=path), chosen(kubeconfig=path, context="there")
+
+    assert isinstance(by_default, Followed)
+    assert isinstance(by_context, Followed)
+    assert (by_default.target.server, by_context.target.server) == ("https://near:6443", "https://far:6443")
+
+
+def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
+    """
+    As kube-scheduler finds its API server.
+    """
+    found = chosen(configuration_naming(kubeconfig(tmp_path)))
+
+    assert isinstance(found, Followed)
+    assert found.target.server == "https://near:6443"
+
+
+def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_path: Path) -> None:
+    found = chosen(configuration_naming(kubeconfig(tmp_path)), state=tmp_path / "dump.yaml")
+
+    assert found == Own(tmp_path / "dump.yaml", None, kubelet=True)
+
+
+def test_what_was_saved_is_gone_on_with(tmp_path: Path) -> None:
+    saved = tmp_path / "saved.yaml"
+
+    before = chosen(save=saved, kubelet=False)
+    saved.write_text("")
+    after = chosen(save=saved, kubelet=False)
+
+    assert before == Own(EXAMPLE_CLUSTER, saved, kubelet=False)
+    assert after == Own(saved, saved, kubelet=False)
+
+
+def test_two_clusters_at_once_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(StartUpError, match="give one of them"):
+        chosen(kubeconfig=kubeconfig(tmp_path), state=tmp_path / "dump.yaml")
+
+
+def test_a_kubeconfig_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StartUpError) as refused:
+        chosen(kubeconfig=tmp_path / "nothing")
+
+    assert str(tmp_path / "nothing") in str(refused.value)
+    assert "\n" not in str(refused.value)
