@@ -75,6 +75,13 @@ class Server:
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         self.registry.create(resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec})
 
+    def create(self, table: str, name: str) -> None:
+        """
+        A node, a pod without a node, or a claim.
+        """
+        create: dict[str, Callable[[str], None]] = {"nodes": self.node, "pods": self.pod, "pvcs": self.claim}
+        create[table](name)
+
     def label(self, table: str, name: str, value: str) -> None:
         """
         An object changes.

@@ -4,7 +4,6 @@ Rows F15 to F19 and F36 of the fault matrix; see `test_reflector_faults.py`.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,13 +18,12 @@ KNOWN = {"nodes": "n1", "pods": "p1", "pvcs": "c0"}
 
 
 def _happen(server: Server, table: str, what: str) -> None:
-    create: dict[str, Callable[[str], None]] = {"nodes": server.node, "pods": server.pod, "pvcs": server.claim}
     if what == "MODIFIED":
         server.label(table, KNOWN[table], "new")
     elif what == "DELETED":
         server.delete(table, KNOWN[table])
     else:
-        create[table]("x")
+        server.create(table, "x")
 
 
 @both_ways
