@@ -61,6 +61,16 @@ _OBJECT: Final = {
     "create": ("post", "post", _WRITING),
 }
 
+_NAMES: Final = {
+    "get": "read{prefix}{subject}",
+    "list": "list{prefix}{subject}",
+    "post": "create{prefix}{subject}",
+    "put": "replace{prefix}{subject}",
+    "patch": "patch{prefix}{subject}",
+    "delete": "delete{prefix}{subject}",
+    "deletecollection": "delete{prefix}Collection{subject}",
+}
+
 
 def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
     """The paths of these resources, for OpenAPI 2 or 3."""
@@ -70,13 +80,14 @@ def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
         within = f"{base}/namespaces/{{namespace}}" if resource.namespaced else base
         collection = f"{within}/{resource.plural}"
         kind = (resource.group, resource.version, resource.kind)
-        writer = _Writer(version, kind, _schema_name(kind))
-        found[collection] = writer.item(resource.verbs, _COLLECTION, _place(resource, "namespace"))
+        writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
+        scope = "Namespaced" if resource.namespaced else ""
+        found[collection] = writer.item(resource.verbs, _COLLECTION, _place(resource, "namespace"), f"{scope}{resource.kind}")
         if resource.namespaced and "list" in resource.verbs:
-            found[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, ())
+            found[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, (), f"{resource.kind}ForAllNamespaces")
         if resource.is_stored:
             verbs = [verb for verb in resource.verbs if verb != "create"]
-            found[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, _place(resource, "name", "namespace"))
+            found[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, _place(resource, "name", "namespace"), f"{scope}{resource.kind}")
         for subresource in resource.subresources:
             below = f"{collection}/{{name}}/{subresource.name}"
             found[below] = _below(resource, subresource, version)
@@ -86,11 +97,18 @@ def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
 def _below(resource: Resource, subresource: Subresource, version: int) -> Item:
     group, its_version = (subresource.group, subresource.version) if subresource.version else (resource.group, resource.version)
     kind = (group, its_version, subresource.kind)
-    return _Writer(version, kind, _schema_name(kind)).item(subresource.verbs, _OBJECT, _place(resource, "name", "namespace"))
+    writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
+    subject = f"{'Namespaced' if resource.namespaced else ''}{resource.kind}{subresource.name.capitalize()}"
+    return writer.item(subresource.verbs, _OBJECT, _place(resource, "name", "namespace"), subject)
 
 
 def _place(resource: Resource, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if name != "namespace" or resource.namespaced)
+
+
+def _prefix(resource: Resource) -> str:
+    """`CoreV1`, `AppsV1`: with what the names of operations go on after their verb."""
+    return f"{resource.group.partition('.')[0].capitalize() or 'Core'}{resource.version.capitalize()}"
 
 
 def _schema_name(kind: tuple[str, str, str]) -> str:
@@ -101,29 +119,30 @@ def _schema_name(kind: tuple[str, str, str]) -> str:
 class _Writer:
     """Writes the operations on one kind. `version` of OpenAPI."""
 
-    def __init__(self, version: int, kind: tuple[str, str, str], schema: str) -> None:
+    def __init__(self, version: int, kind: tuple[str, str, str], schema: str, prefix: str) -> None:
+        self._prefix = prefix
         self._is_three = version == schemas.VERSION_3
         self._version = version
         self._kind = kind
         self._schema = schema
 
-    def item(self, verbs: Sequence[str], known: Mapping[str, tuple[str, str, Sequence[str]]], place: Sequence[str]) -> Item:
+    def item(self, verbs: Sequence[str], known: Mapping[str, tuple[str, str, Sequence[str]]], place: Sequence[str], subject: str) -> Item:
         item: Item = {}
         for verb in verbs:
             if verb in known:
                 method, action, query = known[verb]
-                item[method] = self._operation(action, query)
+                item[method] = self._operation(action, query, subject)
         if item:
             item["parameters"] = [self._in_path(name) for name in place] + [self._in_query("pretty")]
         return item
 
-    def _operation(self, action: str, query: Sequence[str]) -> Item:
+    def _operation(self, action: str, query: Sequence[str], subject: str) -> Item:
         group, version, kind = self._kind
         answer = f"{self._schema}List" if action == "list" else schemas.STATUS if action.startswith("delete") else self._schema
         codes = {"200": "OK", "201": "Created"} if action in ("post", "put", "patch") else {"200": "OK"}
         operation: Item = {
             "description": f"{action} {kind}",
-            "operationId": f"{action}{group.partition('.')[0].capitalize()}{version.capitalize()}{kind}",
+            "operationId": _NAMES[action].format(prefix=self._prefix, subject=subject),
             "parameters": [self._in_query(name) for name in query],
             "responses": {code: self._answer(words, answer) for code, words in codes.items()},
             "x-kubernetes-action": action,

@@ -1,0 +1,323 @@
+"""What is refused about the kinds other than pods, in upstream's words."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from extender.embedded import defaulting, schema, strategies, validation
+from extender.embedded.resources import (
+    CSI_NODES,
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    LEASES,
+    NAMESPACES,
+    NEW_EVENTS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    RESOURCES,
+    SERVICES,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+)
+
+TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
+APP = {"matchLabels": {"app": "x"}}
+TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+WORKLOAD = {"selector": APP, "template": TEMPLATE}
+NFS = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "nfs": {"server": "s", "path": "/"}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+SLICE = {"driver": "d.example.com", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}
+
+
+def made(resource, name="x", **fields):
+    metadata = {"name": name, "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
+    obj, problems = schema.read(resource, {"metadata": metadata, **fields})
+    assert problems == []
+    defaulting.set_defaults(resource, obj)
+    strategies.prepare_for_create(resource, obj)
+    return obj
+
+
+def errors_of(resource, name="x", **fields):
+    return list(map(str, validation.validate_create(resource, made(resource, name, **fields))))
+
+
+def errors_of_change(resource, before, after, subresource=""):
+    return list(map(str, validation.validate_update(resource, made(resource, **after), made(resource, **before), subresource)))
+
+
+@pytest.mark.parametrize(
+    ("resource", "fields"),
+    [
+        (NODES, {}),
+        (NAMESPACES, {}),
+        (DEPLOYMENTS, {"spec": WORKLOAD}),
+        (REPLICA_SETS, {"spec": WORKLOAD}),
+        (STATEFUL_SETS, {"spec": WORKLOAD}),
+        (SERVICES, {"spec": {"ports": [{"port": 80}]}}),
+        (PERSISTENT_VOLUMES, {"spec": NFS}),
+        (PERSISTENT_VOLUME_CLAIMS, {"spec": CLAIM}),
+        (POD_DISRUPTION_BUDGETS, {"spec": {"minAvailable": "50%", "selector": APP}}),
+        (PRIORITY_CLASSES, {"value": 1000}),
+        (STORAGE_CLASSES, {"provisioner": "p"}),
+        (CSI_NODES, {"spec": {"drivers": [{"name": "d", "nodeID": "n"}]}}),
+        (LEASES, {"spec": {"leaseDurationSeconds": 15}}),
+        (DEVICE_CLASSES, {"spec": {"selectors": [{"cel": {"expression": "true"}}]}}),
+        (RESOURCE_CLAIMS, {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}}}),
+        (RESOURCE_SLICES, {"spec": SLICE}),
+    ],
+)
+def test_what_is_fine_is_fine_and_stays_so(resource, fields):
+    assert errors_of(resource, **fields) == []
+    assert errors_of_change(resource, fields, fields) == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "fields", "errors"),
+    [
+        (
+            NODES,
+            {"spec": {"taints": [{"key": "a", "effect": "x"}]}},
+            ['metadata.taints[0].effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'],
+        ),
+        (
+            NODES,
+            {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]}},
+            [
+                'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: '
+                "taints must be unique by key and effect pair"
+            ],
+        ),
+        (
+            NODES,
+            {"status": {"capacity": {"pods": "1.5"}, "allocatable": {"pods": "1"}}},
+            ['status.capacity.pods: Invalid value: "1500m": must be an integer'],
+        ),
+        (
+            DEPLOYMENTS,
+            {"spec": {"template": TEMPLATE}},
+            [
+                "spec.selector: Required value",
+                'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`',
+            ],
+        ),
+        (
+            DEPLOYMENTS,
+            {"spec": {"template": TEMPLATE, "selector": {}}},
+            ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
+        ),
+        (DEPLOYMENTS, {"spec": {**WORKLOAD, "replicas": -1}}, ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]),
+        (
+            DEPLOYMENTS,
+            {"spec": {**WORKLOAD, "strategy": {"type": "Recreate", "rollingUpdate": {}}}},
+            ["spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"],
+        ),
+        (
+            REPLICA_SETS,
+            {"spec": {"selector": APP, "template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}},
+            ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'],
+        ),
+        (SERVICES, {}, ["spec.ports: Required value"]),
+        (
+            SERVICES,
+            {"spec": {"ports": [{"port": 1}, {"port": 2, "name": "b"}]}},
+            ["spec.ports[0].name: Required value"],
+        ),
+        (
+            PERSISTENT_VOLUMES,
+            {"spec": {}},
+            ["spec.accessModes: Required value", "spec.capacity: Required value", "spec: Required value: must specify a volume type"],
+        ),
+        (
+            PERSISTENT_VOLUME_CLAIMS,
+            {"spec": {}},
+            ["spec.accessModes: Required value: at least 1 access mode is required", "spec.resources[storage]: Required value"],
+        ),
+        (
+            POD_DISRUPTION_BUDGETS,
+            {"spec": {"minAvailable": 1, "maxUnavailable": "1%"}},
+            [
+                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"1%","UnhealthyPodEvictionPolicy":null}: '
+                "minAvailable and maxUnavailable cannot be both set"
+            ],
+        ),
+        (
+            POD_DISRUPTION_BUDGETS,
+            {"spec": {"maxUnavailable": "101%"}},
+            ['spec.maxUnavailable: Invalid value: "101%": must not be greater than 100%'],
+        ),
+        (
+            PRIORITY_CLASSES,
+            {"value": 1000000001},
+            ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
+        ),
+        (STORAGE_CLASSES, {}, ["provisioner: Required value"]),
+        (LEASES, {"spec": {"leaseDurationSeconds": 0}}, ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"]),
+        (
+            RESOURCE_CLAIMS,
+            {"spec": {"devices": {"requests": [{"name": "r"}]}}},
+            ["spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required"],
+        ),
+        (
+            RESOURCE_CLAIMS,
+            {"spec": {"devices": {"requests": [{"name": "r", "exactly": {}}]}}},
+            ["spec.devices.requests[0].exactly.deviceClassName: Required value"],
+        ),
+        (DEVICE_CLASSES, {"spec": {"selectors": [{}]}}, ["spec.selectors[0].cel: Required value"]),
+        (
+            RESOURCE_SLICES,
+            {"spec": {name: value for name, value in SLICE.items() if name != "nodeName"}},
+            ["spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"],
+        ),
+    ],
+)
+def test_what_is_refused(resource, fields, errors):
+    assert errors_of(resource, **fields) == errors
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("system-mine", 1, "system-mine is not a known system priority class"),
+        ("system-node-critical", 1, "value of system-node-critical PriorityClass must be 2000001000"),
+    ],
+)
+def test_names_of_the_system_are_its_own(name, value, error):
+    prefix = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+
+    assert errors_of(PRIORITY_CLASSES, name, value=value) == [prefix + error]
+
+
+def test_services_have_stricter_names():
+    assert errors_of(SERVICES, "1a", spec={"ports": [{"port": 80}]})[0].startswith('metadata.name: Invalid value: "1a": a DNS-1035 label')
+
+
+@pytest.mark.parametrize(
+    ("resource", "before", "after", "errors"),
+    [
+        (
+            NODES,
+            {"spec": {"providerID": "a"}},
+            {"spec": {"providerID": "b"}},
+            ['spec.providerID: Forbidden: node updates may not change providerID except from "" to valid'],
+        ),
+        (
+            NODES,
+            {"spec": {"podCIDR": "10.0.0.0/24"}},
+            {"spec": {"podCIDR": "10.0.1.0/24"}},
+            ['spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid'],
+        ),
+        (
+            DEPLOYMENTS,
+            {"spec": {"selector": {"matchLabels": {"app": "y"}}, "template": TEMPLATE}},
+            {"spec": WORKLOAD},
+            ['spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable'],
+        ),
+        (
+            STATEFUL_SETS,
+            {"spec": {**WORKLOAD, "serviceName": "a"}},
+            {"spec": {**WORKLOAD, "serviceName": "b", "replicas": 3}},
+            [
+                "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+                "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+            ],
+        ),
+        (PRIORITY_CLASSES, {"value": 1}, {"value": 2}, ["value: Forbidden: may not be changed in an update."]),
+        (
+            PRIORITY_CLASSES,
+            {"value": 1},
+            {"value": 1, "preemptionPolicy": "Never"},
+            ['preemptionPolicy: Invalid value: "Never": field is immutable'],
+        ),
+        (
+            STORAGE_CLASSES,
+            {"provisioner": "a"},
+            {"provisioner": "b"},
+            ["provisioner: Forbidden: updates to provisioner are forbidden."],
+        ),
+        (
+            PERSISTENT_VOLUMES,
+            {"spec": NFS},
+            {"spec": {**NFS, "nfs": {"server": "t", "path": "/"}}},
+            ["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"],
+        ),
+        (
+            PERSISTENT_VOLUME_CLAIMS,
+            {"spec": CLAIM},
+            {"spec": {**CLAIM, "accessModes": ["ReadWriteMany"]}},
+            [
+                "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+                "claims\n"
+            ],
+        ),
+        (PERSISTENT_VOLUME_CLAIMS, {"spec": CLAIM}, {"spec": {**CLAIM, "volumeName": "v"}}, []),
+        (
+            SERVICES,
+            {"spec": {"ports": [{"port": 1}], "clusterIP": "10.0.0.1"}},
+            {"spec": {"ports": [{"port": 1}]}},
+            ["spec.clusterIPs[0]: Invalid value: null: primary clusterIP can not be unset"],
+        ),
+    ],
+)
+def test_what_may_not_change(resource, before, after, errors):
+    assert errors_of_change(resource, before, after) == errors
+
+
+def test_a_bound_claim_may_grow():
+    old, new = made(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM), made(PERSISTENT_VOLUME_CLAIMS, spec=CLAIM)
+    for claim in (old, new):
+        claim["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    new["spec"]["resources"]["requests"]["storage"] = "2Gi"
+
+    assert validation.validate_update(PERSISTENT_VOLUME_CLAIMS, new, old) == []
+
+
+def test_an_allocation_stays():
+    devices = {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}
+    old = made(RESOURCE_CLAIMS, spec={"devices": devices})
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
+    allocated = copy.deepcopy(old) | {"status": {"allocation": {"devices": {"results": [result]}}}}
+    moved = copy.deepcopy(old) | {"status": {"allocation": {"devices": {"results": [{**result, "device": "y"}]}}}}
+
+    assert validation.validate_update(RESOURCE_CLAIMS, allocated, old, "status") == []
+    assert [error.field for error in validation.validate_update(RESOURCE_CLAIMS, moved, allocated, "status")] == ["status.allocation"]
+
+
+def test_the_recorded_refusal_of_an_event():
+    """
+    The causes are those that a real server told.
+    """
+    call = TRANSCRIPT["event-create-invalid"]
+    obj, _ = schema.read(NEW_EVENTS, call["request"]["body"])
+    obj["metadata"]["namespace"] = "default"
+
+    errors = validation.validate_create(NEW_EVENTS, obj)
+
+    assert [error.as_cause() for error in errors] == call["response"]["body"]["details"]["causes"]
+
+
+def test_a_scale_is_not_negative():
+    scale = {"metadata": {"name": "x", "namespace": "default"}, "spec": {"replicas": -1}}
+
+    assert list(map(str, validation.validate_scale(scale))) == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+
+
+def test_every_stored_kind_is_judged():
+    """
+    A name that no kind allows is refused by all of them but core/v1's events, as upstream.
+    """
+    lenient = {
+        (resource.group, resource.kind)
+        for resource in RESOURCES
+        if resource.is_stored and not any(error.startswith("metadata.name") for error in errors_of(resource, "!"))
+    }
+
+    assert lenient == {("", "Event")}
