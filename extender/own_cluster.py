@@ -12,6 +12,7 @@ from typing import Final, final
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import Target
 from extender.embedded import controllers
+from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry
 from extender.embedded.resources import EVENTS, RESOURCES, Object
@@ -56,6 +57,8 @@ async def own_cluster(
     """
     chance = rng or random.Random()
     registry = Registry(Store(), now=_now, rng=chance)
+    # There from the first request on; what is given knows them better.
+    seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]

@@ -1,0 +1,122 @@
+"""Walk (b): a pending pod gets bound, from the API server and back, by a scheduler that decides alone.
+
+Everything is real but time: the embedded API, the client, the informers, the queue, the cycles, the dispatcher.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from extender.config import Configuration
+from extender.embedded.registry import Registry
+from extender.embedded.resources import EVENTS, NODES, PODS, Object
+from extender.following import following
+from extender.own_cluster import own_cluster
+from extender.testing import virtual_time
+
+
+def node(name: str, cpu: str = "2") -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
+    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+@asynccontextmanager
+async def a_cluster(*objects: Object) -> AsyncIterator[Registry]:
+    """A cluster with these objects whose pods are scheduled."""
+    async with own_cluster(objects, rng=random.Random(1)) as own:
+        client = own.client()
+        async with following(Configuration.default(), client, decides=True, rng=random.Random(1)):
+            yield own.api.registry
+        await client.aclose()
+
+
+def story(tell: Callable[[], Awaitable[None]]) -> None:
+    virtual_time.run(tell())  # type: ignore[arg-type]
+
+
+def events_of(registry: Registry, name: str) -> list[tuple[str, str]]:
+    found = [event for event in registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
+    return [(event["reason"], event["message"]) for event in found]
+
+
+def test_a_pod_is_bound_to_the_node_that_has_room() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("small", "500m"), node("big")) as cluster:
+            cluster.create(PODS, "default", pod("web"))
+            await asyncio.sleep(5)
+
+            web = cluster.get(PODS, "default", "web")
+            assert (web["spec"]["nodeName"], web["status"]["phase"]) == ("big", "Running")
+            assert events_of(cluster, "web") == [("Scheduled", "Successfully assigned default/web to big")]
+
+    story(tell)
+
+
+def test_a_pod_that_fits_nowhere_says_why_and_waits_for_a_node() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("small", "500m")) as cluster:
+            cluster.create(PODS, "default", pod("web"))
+            await asyncio.sleep(5)
+
+            (condition,) = cluster.get(PODS, "default", "web")["status"]["conditions"]
+            assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
+            assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+            assert events_of(cluster, "web") == [("FailedScheduling", condition["message"])]
+
+            cluster.create(NODES, "", node("big"))
+            await asyncio.sleep(5)
+
+            assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
+
+    story(tell)
+
+
+def test_a_gated_pod_is_not_tried_before_its_gates_are_gone() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("big")) as cluster:
+            cluster.create(PODS, "default", pod("web", schedulingGates=[{"name": "wait"}]))
+            await asyncio.sleep(5)
+            web = cluster.get(PODS, "default", "web")
+            assert "nodeName" not in web["spec"]
+            assert events_of(cluster, "web") == []
+
+            web["spec"]["schedulingGates"] = []
+            cluster.update(PODS, "default", "web", web)
+            await asyncio.sleep(5)
+
+            assert cluster.get(PODS, "default", "web")["spec"]["nodeName"] == "big"
+
+    story(tell)
+
+
+def test_pods_of_other_schedulers_are_left_alone_and_take_their_room() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("big")) as cluster:
+            cluster.create(PODS, "default", pod("theirs", schedulerName="other", nodeName="big"))
+            cluster.create(PODS, "default", pod("waits", schedulerName="other"))
+            cluster.create(PODS, "default", pod("ours", cpu="1500m"))
+            await asyncio.sleep(5)
+
+            assert "nodeName" not in cluster.get(PODS, "default", "waits")["spec"]
+            assert "nodeName" not in cluster.get(PODS, "default", "ours")["spec"]
+
+    story(tell)
+
+
+def test_every_pod_of_a_crowd_is_bound_once_and_no_node_gets_too_many() -> None:
+    async def tell() -> None:
+        async with a_cluster(*(node(f"n{number}") for number in range(10))) as cluster:
+            for number in range(30):
+                cluster.create(PODS, "default", pod(f"web-{number}"))
+            await asyncio.sleep(30)
+
+            nodes = [each["spec"].get("nodeName") for each in cluster.list(PODS, "default")]
+            assert sorted(name for name in nodes if name) == sorted([f"n{number}" for number in range(10)] * 2)
+
+    story(tell)
