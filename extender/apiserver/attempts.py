@@ -15,7 +15,17 @@ from typing import Any, Final, final
 
 from extender.apiserver.call_requests import is_done, read, send
 from extender.apiserver.client import Client
-from extender.apiserver.errors import ApiError, Conflict, NotFound, ServerError, TooManyRequests, Unreachable
+from extender.apiserver.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from extender.framework import (
     ApiCall,
     BindPod,
@@ -102,12 +112,16 @@ class Attempts:
                     if may_be_bound:
                         raise CallUnknown(str(exc)) from exc
                     raise
+                except (BadRequest, Invalid):
+                    raise
                 except ApiError as exc:
                     if exc.may_have_happened:
                         may_be_bound = True
                         self.in_limbo.setdefault(call.uid, loop.time())
                     elif not may_be_bound:
                         raise
+                    elif isinstance(exc, Forbidden) and await self._is_bound(call):
+                        return
                 await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
                 pause = min(2 * pause, LONGEST_BIND_PAUSE)
         finally:

@@ -10,13 +10,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.framework import ApiCall, CallSkipped, RecordEvent
+from extender.framework import ApiCall, CallError, CallSkipped, RecordEvent
 
 MOST_EVENTS: Final = 1000
 """That wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents."""
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
 OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
+CLOSED: Final = "api dispatcher is closed"
 MERGED: Final = "a call of the same type was enqueued for this object"
 
 
@@ -54,10 +55,13 @@ class CallQueue:
         self._by_object: dict[str, Ticket] = {}
         """Calls with a relevance: the one that waits or is being performed."""
         self._in_flight: set[Ticket] = set()
+        self._is_closed = False
 
     def add(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
         """The call waits from now on; or its outcome is known at once, because it need not be performed."""
-        if call.relevance:
+        if self._is_closed:
+            outcome.set_exception(CallError(CLOSED))
+        elif call.relevance:
             self._add_relevant(call, outcome)
         elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= MOST_EVENTS:
             outcome.set_exception(CallSkipped("too many events wait to be recorded"))
@@ -80,7 +84,7 @@ class CallQueue:
             return
         del self._by_object[ticket.call.concerns]
         following = ticket.following
-        if following is not None:
+        if following is not None and not self._is_closed:
             call = following.call.after(ticket.call) if succeeded else following.call
             self._add_relevant(call, following.outcome)
 
@@ -96,6 +100,17 @@ class CallQueue:
         for ticket in self._in_flight:
             if ticket.following is not None and ticket.following.outcome is outcome:
                 ticket.following = None
+
+    def close(self) -> None:
+        """Nothing is performed any more, what waits included."""
+        self._is_closed = True
+        held_back = [ticket.following for ticket in self._in_flight]
+        for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting), *held_back]:
+            if ticket is not None and not ticket.outcome.done():
+                ticket.outcome.set_exception(CallError(CLOSED))
+        for waiting in self._lanes.values():
+            waiting.clear()
+        self._by_object = {key: ticket for key, ticket in self._by_object.items() if ticket in self._in_flight}
 
     def num_waiting(self, lane: Lane) -> int:
         """How many calls of a lane wait, those that are held back not counted."""

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, final
 
 from extender.apiserver.attempts import Attempts
-from extender.apiserver.call_queue import CallQueue, Lane, Ticket
+from extender.apiserver.call_queue import CLOSED, CallQueue, Lane, Ticket
 from extender.apiserver.client import Client
 from extender.apiserver.event_recorder import EventRecorder
-from extender.framework import ApiCall, CallError, CallSkipped, RecordEvent
+from extender.framework import ApiCall, CallError, CallSkipped, CallUnknown, RecordEvent
 
 T = TypeVar("T")
 
@@ -58,15 +58,19 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Perform what is asked for, until cancelled. Cancelling cuts off what is under way; see `drain`."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._recorder.keep())
-            while True:
-                self._wake.clear()
-                while (chosen := self._next()) is not None:
-                    lane, ticket = chosen
-                    self._num_in_flight[lane] += 1
-                    group.create_task(self._work(lane, ticket))
-                await self._wake.wait()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._recorder.keep())
+                while True:
+                    self._wake.clear()
+                    while (chosen := self._next()) is not None:
+                        lane, ticket = chosen
+                        self._num_in_flight[lane] += 1
+                        group.create_task(self._work(lane, ticket))
+                    await self._wake.wait()
+        finally:
+            self._queue.close()
+            self._note_idleness()
 
     async def perform(self, call: ApiCall[T]) -> T:
         """Perform the call, and wait until that is done. Whoever is cancelled meanwhile withdraws a call that was not begun.
@@ -143,6 +147,10 @@ class Dispatcher:
             succeeded = True
             if not ticket.outcome.done():
                 ticket.outcome.set_result(result)
+        except asyncio.CancelledError:
+            if not ticket.outcome.done():
+                ticket.outcome.set_exception(CallUnknown(CLOSED))
+            raise
         except Exception as exc:
             if not isinstance(exc, CallError):
                 _log.exception("performing %s", type(ticket.call).__name__)

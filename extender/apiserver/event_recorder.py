@@ -6,6 +6,7 @@ Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, final
@@ -32,7 +33,9 @@ _log = logging.getLogger(__name__)
 class _Recorded:
     """An event on the API server."""
 
-    body: dict[str, Any]
+    event: RecordEvent
+    name: str
+    first_observed: str
     last: float
     """When the last one came, by the event loop."""
     last_observed: str
@@ -64,7 +67,7 @@ class EventRecorder:
         key = replace(event, note="")
         known = self._recorded.get(key)
         if known is None:
-            known = self._recorded[key] = _Recorded(self._body(event, now), loop_time, _micro_time(now))
+            known = self._recorded[key] = _Recorded(event, self._name(event, now), _micro_time(now), loop_time, _micro_time(now))
             await self._try(known)
             return
         known.count += 1
@@ -111,26 +114,25 @@ class EventRecorder:
         raise CallError(refusal.message) from refusal
 
     async def _write(self, known: _Recorded) -> None:
-        where = known.body["metadata"]
-        events = path("events.k8s.io", "v1", "events", namespace=where["namespace"])
+        events = path("events.k8s.io", "v1", "events", namespace=known.event.namespace)
         if known.count > 1:
-            series = {"series": {"count": known.count, "lastObservedTime": known.last_observed}}
-            try:
-                await self._client.patch(f"{events}/{where['name']}", series, STRATEGIC_MERGE_PATCH)
+            with suppress(NotFound):  # it expired; the series goes on in a new one
+                await self._client.patch(f"{events}/{known.name}", {"series": _series(known)}, STRATEGIC_MERGE_PATCH)
                 return
-            except NotFound:
-                known.body |= series  # it expired; the series goes on in a new one
-        await self._client.create(events, known.body)
+        await self._client.create(events, self._body(known))
 
-    def _body(self, event: RecordEvent, now: datetime) -> dict[str, Any]:
+    def _name(self, event: RecordEvent, now: datetime) -> str:
         # Upstream names an event by the nanosecond; our clock may not tell two of them apart.
         self._last_name = max(self._last_name + 1, int(now.timestamp() * 1e6) * 1000)
-        name = f"{event.regarding.name}.{self._last_name:x}"
+        return f"{event.regarding.name}.{self._last_name:x}"
+
+    def _body(self, known: _Recorded) -> dict[str, Any]:
+        event = known.event
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": event.namespace},
-            "eventTime": _micro_time(now),
+            "metadata": {"name": known.name, "namespace": event.namespace},
+            "eventTime": known.first_observed,
             "reportingController": event.reporting_controller,
             "reportingInstance": f"{event.reporting_controller}-{self._instance}",
             "action": event.action,
@@ -141,7 +143,13 @@ class EventRecorder:
         }
         if event.related is not None:
             body["related"] = _reference(event.related)
+        if known.count > 1:
+            body["series"] = _series(known)
         return body
+
+
+def _series(known: _Recorded) -> dict[str, Any]:
+    return {"count": known.count, "lastObservedTime": known.last_observed}
 
 
 def _cut(note: str) -> str:

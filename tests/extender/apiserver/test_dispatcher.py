@@ -456,6 +456,49 @@ def test_draining_takes_only_so_long() -> None:
     assert server.run(story) == (False, 5)
 
 
+def test_whoever_still_waits_when_it_ends_is_told() -> None:
+    """
+    What is under way may happen yet; what waits will not.
+    """
+    server = Server(Fault(black_hole(), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+
+    async def story(_: Dispatcher) -> list[Any]:
+        async with server.dispatching() as ending:
+            bindings = [asyncio.ensure_future(ending.perform(BindPod.of(pod, "n1"))) for pod in pods]
+            await asyncio.sleep(0.5)
+        late = asyncio.ensure_future(ending.perform(BindPod.of(pods[0], "n1")))
+        return await asyncio.gather(*bindings, late, return_exceptions=True)
+
+    endings = server.run(story)
+
+    assert {str(ending) for ending in endings} == {"api dispatcher is closed"}
+    assert [type(ending) for ending in endings] == [CallUnknown] * AT_A_TIME[Lane.URGENT] + [CallError, CallError]
+
+
+@pytest.mark.parametrize("refusal", [status(403), status(401)], ids=["forbidden for a while", "unauthorized for a while"])
+def test_a_binding_in_limbo_outlasts_what_says_nothing_about_it(refusal: Any) -> None:
+    server = Server(Fault(drop_before_commit(), **BINDING), Fault(refusal, **BINDING, times=2))
+
+    assert bind(server, pod_on(server))[0] == "bound"
+    assert server.node_of() == "n1"
+
+
+def test_a_binding_in_limbo_that_was_made_is_seen_even_when_it_may_not_be_repeated() -> None:
+    """
+    As in a namespace that has begun to go.
+    """
+    server = Server(Fault(commit_then_drop(), **BINDING), Fault(status(403), **BINDING, times=None))
+
+    assert bind(server, pod_on(server))[0] == "bound"
+
+
+def test_a_binding_that_cannot_be_valid_ends() -> None:
+    server = Server(Fault(drop_before_commit(), **BINDING), Fault(status(422), **BINDING))
+
+    assert bind(server, pod_on(server))[0] == "CallError: injected"
+
+
 def test_a_caller_that_is_cancelled_withdraws_what_was_not_begun() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
