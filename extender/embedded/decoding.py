@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from extender.config.json_text import plain
 from extender.config.yaml_text import YamlError, read_yaml
-from extender.embedded import schema, statuses
+from extender.embedded import protobuf, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import RESOURCES, Object
 from extender.embedded.schema.types import Struct
@@ -17,7 +17,7 @@ from extender.objects.field_errors import quoted
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-MEDIA_TYPES: Final = (JSON, YAML)
+MEDIA_TYPES: Final = (JSON, YAML, protobuf.MEDIA_TYPE)
 MAX_BYTES: Final = 3 * 1024 * 1024
 """Upstream: MaxRequestBodyBytes."""
 MAX_DEPTH: Final = 200
@@ -44,11 +44,13 @@ _GO_WORDS: Final = {
 
 
 def parse(body: bytes, media_type: str = JSON) -> Any:
-    """The JSON value of a body; a YAML one is read as such.
+    """The JSON value of a body; a YAML or protobuf one is read as such.
 
     Raises:
         ValueError: it holds none; with Go's words.
     """
+    if media_type == protobuf.MEDIA_TYPE:
+        return protobuf.parse(body)
     text = body.decode(errors="replace")
     if media_type == YAML:
         return _parse_yaml(text)

@@ -50,15 +50,21 @@ class Presenter:
         if self.form.shape == "Table":
             return orjson.dumps(self._table([faces.shown(resource, each) for each in page.objects], page.metadata))
         if self.form.shape:
-            items = [self._partial(faces.shown(resource, each)) for each in page.objects]
+            partial = [self._partial(faces.shown(resource, each)) for each in page.objects]
             kind = {"kind": "PartialObjectMetadataList", "apiVersion": self.form.api_version}
-            return orjson.dumps({**kind, "metadata": page.metadata, "items": items})
+            return orjson.dumps({**kind, "metadata": page.metadata, "items": partial})
         head = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[' % (
             resource.kind.encode(),
             resource.api_version.encode(),
             orjson.dumps(page.metadata),
         )
-        return head + b",".join([faces.item(resource, each) for each in page.objects]) + b"]}"
+        items = [faces.item(resource, each) for each in page.objects]
+        if not items:
+            return head + b"]}"
+        # Joined in one go: a long list is not copied a second time.
+        items[0] = head + items[0]
+        items[-1] += b"]}"
+        return b",".join(items)
 
     def event(self) -> Callable[[Stored], bytes]:
         """How a watch shows objects. Of tables only the first says what its columns are."""

@@ -19,6 +19,8 @@ from extender.embedded.selectable import field_value
 HISTORY: Final = 20_000
 """Changes remembered for each kind: how far a watch may lag, and a page of a list."""
 
+AT_ONCE: Final = 1024
+
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
@@ -188,10 +190,6 @@ class Store:
         """The object, if it is there."""
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
-    def count(self, resource: Resource) -> int:
-        """How many objects of this kind there are."""
-        return len(self._kept[resource.stored_as].objects)
-
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
         """Create or replace; `obj` gets its new metadata.resourceVersion."""
         kept = self._kept[resource.stored_as]
@@ -222,13 +220,14 @@ class Store:
         low, high = max(f"{namespace}/" if namespace else "", start), f"{namespace}0" if namespace else ""  # "0" comes after "/"
         earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
         keys = kept.keys()
-        found = keys[bisect.bisect_left(keys, low) : bisect.bisect_left(keys, high) if high else len(keys)]
+        begin, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys)
         if earlier:
             earlier = {key: stored for key, stored in earlier.items() if key >= low and (not high or key < high)}
             gone = [key for key, stored in earlier.items() if stored is not None and key not in kept.objects]
             if gone:
-                found = sorted([*found, *gone])
-        return View(found, kept.objects, earlier)
+                keys = sorted([*keys[begin:end], *gone])
+                begin, end = 0, len(keys)
+        return View(keys, begin, end, kept.objects, earlier)
 
     def compact(self, resource_version: int) -> None:
         """Forget the changes up to this resourceVersion, as etcd does every few minutes."""
@@ -253,20 +252,31 @@ class Store:
 class View:
     """Some objects in order of their keys. Beware: to be used up before anything is written."""
 
-    def __init__(self, keys: Sequence[str], objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]) -> None:
+    def __init__(
+        self, keys: Sequence[str], begin: int, end: int, objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]
+    ) -> None:
         self._keys: Final = keys
+        self._begin: Final = begin
+        self._end: Final = end
         self._objects: Final = objects
         self._earlier: Final = earlier
 
     def __len__(self) -> int:
         created_since = sum(stored is None and key in self._objects for key, stored in self._earlier.items())
-        return len(self._keys) - created_since
+        return self._end - self._begin - created_since
 
     def __iter__(self) -> Iterator[Stored]:
-        if not self._earlier:
-            return map(self._objects.__getitem__, self._keys)
-        states = (self._earlier[key] if key in self._earlier else self._objects[key] for key in self._keys)
-        return (state for state in states if state is not None)
+        objects, earlier = self._objects, self._earlier
+        # Piece by piece: a page reads few of many keys.
+        for begin in range(self._begin, self._end, AT_ONCE):
+            keys = self._keys[begin : min(begin + AT_ONCE, self._end)]
+            if not earlier:
+                yield from map(objects.__getitem__, keys)
+                continue
+            for key in keys:
+                state = earlier[key] if key in earlier else objects[key]
+                if state is not None:
+                    yield state
 
 
 @final
@@ -318,20 +328,18 @@ def at_version(stored: Stored, resource_version: int) -> Stored:
     """The same object under another resourceVersion."""
     obj = stored.decoded()
     obj["metadata"]["resourceVersion"] = str(resource_version)
-    return Stored(stored.key, resource_version, orjson.dumps(obj), stored.labels, stored.fields)
-
-
-def encoded(resource: Resource, obj: Object) -> Stored:
-    """The object as it would be stored, under the resourceVersion that it has or none."""
-    metadata = obj["metadata"]
-    key = key_of(resource, metadata.get("namespace", ""), metadata["name"])
-    return _encoded(key, int(metadata.get("resourceVersion") or 0), obj, _FIELD_PATHS[resource.stored_as])
+    return Stored(stored.key, resource_version, _dumped(obj), stored.labels, stored.fields)
 
 
 def _encoded(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
-    body = orjson.dumps({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
+    body = _dumped({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
     labels = {sys.intern(name): sys.intern(value) for name, value in (obj["metadata"].get("labels") or {}).items()}
     return Stored(key, resource_version, body, labels, tuple(_values(obj, paths)))
+
+
+def _dumped(obj: Object) -> bytes:
+    # orjson hands out its whole buffer, several times as large as what is in it; a copy has the right size.
+    return bytes(memoryview(orjson.dumps(obj)))
 
 
 def _values(obj: Object, paths: Iterable[str]) -> Iterator[str]:

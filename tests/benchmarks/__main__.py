@@ -1,10 +1,10 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|preemption|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, preemption, verbs
+from tests.benchmarks import decision, embedded, preemption, verbs
 
-BENCHMARKS = {"decision": decision.run, "preemption": preemption.run, "verbs": verbs.run}
+BENCHMARKS = {"decision": decision.run, "embedded": embedded.run, "preemption": preemption.run, "verbs": verbs.run}
 
 
 def main(names: list[str]) -> None:
