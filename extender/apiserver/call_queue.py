@@ -6,7 +6,7 @@ nobody waits for.
 
 import asyncio
 import enum
-from collections import deque
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -51,7 +51,8 @@ class CallQueue:
     """In order of arrival within each lane. About one pod at most one call waits, and at most one is being performed."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, deque[Ticket]] = {lane: deque() for lane in Lane}
+        self._lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}
+        """By outcome, so that whoever is cancelled finds his among thousands."""
         self._by_object: dict[str, Ticket] = {}
         """Calls with a relevance: the one that waits or is being performed."""
         self._in_flight: set[Ticket] = set()
@@ -73,7 +74,7 @@ class CallQueue:
         waiting = self._lanes[lane]
         if not waiting:
             return None
-        ticket = waiting.popleft()
+        _, ticket = waiting.popitem(last=False)
         self._in_flight.add(ticket)
         return ticket
 
@@ -90,13 +91,12 @@ class CallQueue:
 
     def withdraw(self, outcome: "asyncio.Future[Any]") -> None:
         """Whoever waited for this outcome waits no more: a call that was not begun is not performed."""
-        for lane, waiting in self._lanes.items():
-            for ticket in waiting:
-                if ticket.outcome is outcome:
-                    self._lanes[lane].remove(ticket)
-                    if ticket.call.relevance:
-                        del self._by_object[ticket.call.concerns]
-                    return
+        for waiting in self._lanes.values():
+            withdrawn = waiting.pop(outcome, None)
+            if withdrawn is not None:
+                if withdrawn.call.relevance:
+                    del self._by_object[withdrawn.call.concerns]
+                return
         for ticket in self._in_flight:
             if ticket.following is not None and ticket.following.outcome is outcome:
                 ticket.following = None
@@ -105,7 +105,7 @@ class CallQueue:
         """Nothing is performed any more, what waits included."""
         self._is_closed = True
         held_back = [ticket.following for ticket in self._in_flight]
-        for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting), *held_back]:
+        for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting.values()), *held_back]:
             if ticket is not None and not ticket.outcome.done():
                 ticket.outcome.set_exception(CallError(CLOSED))
         for waiting in self._lanes.values():
@@ -145,14 +145,14 @@ class CallQueue:
         else:
             _overwrite(latest, OVERWRITTEN)
         if latest is first:
-            self._lanes[lane_of(latest.call)].remove(latest)
+            del self._lanes[lane_of(latest.call)][latest.outcome]
             del self._by_object[call.concerns]
             self._add_relevant(call, outcome)
         else:
             first.following = Ticket(call, outcome)
 
     def _enqueue(self, ticket: Ticket) -> None:
-        self._lanes[lane_of(ticket.call)].append(ticket)
+        self._lanes[lane_of(ticket.call)][ticket.outcome] = ticket
 
 
 def _overwrite(ticket: Ticket, why: str) -> None:
