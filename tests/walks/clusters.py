@@ -1,0 +1,41 @@
+"""Clusters to tell stories in: everything is real but time."""
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from extender.config import Configuration
+from extender.embedded.registry import Registry
+from extender.embedded.resources import EVENTS, Object
+from extender.following import following
+from extender.own_cluster import own_cluster
+from extender.testing import virtual_time
+
+
+def node(name: str, cpu: str = "2") -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
+    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+@asynccontextmanager
+async def a_cluster(*objects: Object) -> AsyncIterator[Registry]:
+    """A cluster with these objects whose pods are scheduled."""
+    async with own_cluster(objects, rng=random.Random(1)) as own:
+        client = own.client()
+        async with following(Configuration.default(), client, decides=True, rng=random.Random(1)):
+            yield own.api.registry
+        await client.aclose()
+
+
+def story(tell: Callable[[], Awaitable[None]]) -> None:
+    virtual_time.run(tell())  # type: ignore[arg-type]
+
+
+def events_of(registry: Registry, name: str) -> list[tuple[str, str]]:
+    found = [event for event in registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
+    return [(event["reason"], event["message"]) for event in found]
