@@ -77,7 +77,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         raise StartUpError(f"{where}: {_on_one_line(exc)}") from exc
     cluster = choose_cluster(settings, configuration)
     if isinstance(cluster, Followed):
-        return cluster, partial(_followed, configuration, cluster)
+        return cluster, partial(_followed, configuration, cluster, settings)
     try:
         objects = load(cluster.begins_with)
     except StateFileError as exc:
@@ -86,10 +86,13 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 
 
 @asynccontextmanager
-async def _followed(configuration: Configuration, cluster: Followed) -> AsyncIterator[Service]:
+async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
     connection = configuration.client_connection
     limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
-    async with aclosing(Client(cluster.target, rate_limit=limit)) as client, following(configuration, client) as found:
+    async with (
+        aclosing(Client(cluster.target, rate_limit=limit)) as client,
+        following(configuration, client, decides=settings.schedule is True) as found,
+    ):
         yield Service(found.engine, found.health)
 
 
@@ -99,7 +102,8 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
     # A copy, because what the cluster begins with is its own afterwards, and the service may be opened again.
     async with own_cluster(copy.deepcopy(objects), kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
         _tell(own.report)
-        async with aclosing(own.client()) as client, following(configuration, client) as found:
+        decides = settings.schedule is not False
+        async with aclosing(own.client()) as client, following(configuration, client, decides=decides) as found:
             await found.informers.wait_for_sync()
             yield Service(found.engine, found.health, KubernetesApp(own.api))
 

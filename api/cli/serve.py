@@ -29,6 +29,9 @@ def serve(
     kubernetes_port: Annotated[
         int | None, typer.Option(help="Port for kubectl to reach our own cluster (8080); 0 takes a free one.")
     ] = None,
+    schedule: Annotated[
+        bool | None, typer.Option(help="Schedule the pods of the cluster (only those of our own cluster, unless told).")
+    ] = None,
     kubelet: Annotated[bool | None, typer.Option(help="In our own cluster, bound pods run and deleted pods end.")] = None,
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")] = None,
     prefix: Annotated[str | None, typer.Option(help="Path before the verbs, as in urlPrefix (/extender).")] = None,
@@ -46,6 +49,7 @@ def serve(
         state=state,
         save=save,
         kubernetes_port=kubernetes_port,
+        schedule=schedule,
         kubelet=kubelet,
         config=config,
         prefix=prefix,
