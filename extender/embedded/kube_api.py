@@ -19,6 +19,7 @@ from extender.embedded import (
     faces,
     listing,
     media_types,
+    openapi,
     query,
     schema,
     selectors,
@@ -108,6 +109,11 @@ class KubeApi:
         if request.path.strip("/").partition("/")[0] in ("healthz", "livez", "readyz"):
             return self._health(request)
         accept = request.headers.get("accept", "")
+        described = openapi.answer(request.path, accept)
+        if described is not None:
+            if request.method not in ("GET", "HEAD"):
+                raise statuses.method_not_allowed()
+            return Response(200, described[1], {"Content-Type": described[0]})
         document = discovery.answer(request.path, accept, address=self._address)
         if document is None:
             raise statuses.page_not_found()
