@@ -15,6 +15,8 @@ from extender.embedded.registry import Registry
 from extender.embedded.resources import NAMESPACES, RESOURCES, Object, Resource
 from extender.embedded.store import Store
 from extender.embedded.transport import EmbeddedTransport
+from extender.objects.decoding import convert
+from extender.objects.pod import Pod
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, FaultyTransport
 
@@ -83,3 +85,12 @@ class Server:
 
 def resource(plural: str) -> Resource:
     return next(one for one in RESOURCES if one.plural == plural)
+
+
+BINDING = {"verb": "create", "subresource": "binding"}
+"""The requests that bind a pod, for a fault."""
+
+
+def pod_on(server: Server, name: str = "p", **spec: Any) -> Pod:
+    """A pod that waits for a node."""
+    return convert(Pod, server.create_pod(name, **spec))

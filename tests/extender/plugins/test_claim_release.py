@@ -1,0 +1,175 @@
+"""DynamicResources takes back what was reserved for a pod, and deallocates claims that are in the way."""
+
+import asyncio
+
+from extender.framework import (
+    SUCCESS,
+    CallConflict,
+    CallError,
+    CallUnknown,
+    DeallocateResourceClaim,
+    ProtectResourceClaim,
+    ReserveResourceClaim,
+    Status,
+    UnreserveResourceClaim,
+    error,
+    unresolvable,
+    unschedulable,
+)
+from extender.framework.status import NodeStatuses
+from extender.objects.devices import ResourceClaim
+from extender.plugins.dynamic_resources.plugin import DynamicResources
+from extender.testing import make_framework, virtual_time
+from extender.testing.devices import (
+    allocation_of,
+    label_selector,
+    make_slice,
+)
+from tests.extender.plugins.claims_on_the_way import Scheduler, allocated, claim, pod_with
+
+# Taking back.
+
+
+def test_a_reservation_that_was_written_is_taken_back() -> None:
+    """
+    What was allocated stays: another pod, or the next attempt, may use it.
+    """
+    scheduler = Scheduler(claim())
+    pod = pod_with("c")
+    state, _ = scheduler.reserve(pod)
+
+    async def story() -> None:
+        await scheduler.plugin.pre_bind(state, pod, "n")
+        scheduler.unreserve(state, pod)
+        await asyncio.sleep(1)
+
+    virtual_time.run(story())
+
+    assert scheduler.writes.calls[-1] == UnreserveResourceClaim("default", "c", "c", "p")
+    assert scheduler.shown().status.reserved_for == []
+    assert scheduler.shown().status.allocation is not None
+
+
+def test_what_was_only_kept_is_given_back_without_a_write() -> None:
+    scheduler = Scheduler(claim())
+    state, _ = scheduler.reserve(pod_with("c"))
+
+    scheduler.unreserve(state, pod_with("c"))
+
+    assert scheduler.writes.calls == []
+    assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
+
+
+def test_a_failed_write_leaves_nothing_kept() -> None:
+    scheduler = Scheduler(claim())
+    scheduler.writes.fail(ProtectResourceClaim, CallError("no"))
+    scheduler.bind()
+
+    assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
+
+
+def test_a_write_that_was_interrupted_is_taken_back_and_its_device_kept_until_then() -> None:
+    """
+    A victim of preemption in PreBind: its claim may have been written.
+    """
+    scheduler = Scheduler(claim("c"), claim("d"), late=True, slices=make_slice("gpu-1", nodeName="n"))
+    pod = pod_with("c")
+    state, _ = scheduler.reserve(pod)
+
+    async def story() -> tuple[Status, Status]:
+        pre_binding = asyncio.ensure_future(scheduler.plugin.pre_bind(state, pod, "n"))
+        await asyncio.sleep(0)
+        pre_binding.cancel()
+        await asyncio.wait([pre_binding])
+        scheduler.unreserve(state, pod)
+        before = scheduler.reserve(pod_with("d", name="q"))[1]
+        await asyncio.sleep(1)
+        return before, scheduler.reserve(pod_with("d", name="q"))[1]
+
+    assert virtual_time.run(story()) == (error("claim allocation not found for node"), SUCCESS)
+    assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
+
+
+def test_a_write_whose_answer_is_lost_is_taken_back() -> None:
+    scheduler = Scheduler(claim())
+    scheduler.writes.fail(ReserveResourceClaim, CallUnknown("no answer"))
+    pod = pod_with("c")
+    state, _ = scheduler.reserve(pod)
+
+    async def story() -> Status:
+        status = await scheduler.plugin.pre_bind(state, pod, "n")
+        scheduler.unreserve(state, pod)
+        await asyncio.sleep(1)
+        return status
+
+    assert virtual_time.run(story()) == error("add allocation and reservation to claim default/c: no answer")
+    assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
+
+
+def test_the_next_attempt_waits_until_the_last_one_has_let_go() -> None:
+    """
+    The watch still shows the reservation that is being taken back: believing it, the pod would be bound without one.
+    """
+    scheduler = Scheduler(claim(**allocated("p")), late=True)
+    pod = pod_with("c")
+    first, _ = scheduler.reserve(pod)
+
+    async def story() -> Status:
+        scheduler.unreserve(first, pod)
+        second, _ = scheduler.reserve(pod)
+        return await scheduler.plugin.pre_bind(second, pod, "n")
+
+    status = virtual_time.run(story())
+    scheduler.writes.deliver()
+
+    assert status == SUCCESS
+    assert [one.uid for one in scheduler.shown().status.reserved_for] == ["p"]
+
+
+# Deallocation.
+
+
+def post_filter(scheduler: Scheduler) -> Status:
+    """What PostFilter says after the claim kept the pod from the node."""
+    pod = pod_with("c")
+    state, _ = scheduler.pre_filter(pod)
+    refused = NodeStatuses({"n": unresolvable("resourceclaim not available on the node").by("DynamicResources")}, SUCCESS)
+    return asyncio.run(scheduler.framework.plugins.post_filter[0].post_filter(state, pod, refused)).status
+
+
+def elsewhere(*pods: str) -> ResourceClaim:
+    return claim(**{**allocated(*pods), "allocation": allocation_of("gpu-9", node_selector=label_selector("zone", "b"))})
+
+
+def test_a_claim_in_the_way_is_deallocated() -> None:
+    scheduler = Scheduler(elsewhere("p"))
+
+    status = post_filter(scheduler)
+
+    assert status == unschedulable("deallocation of ResourceClaim completed")
+    assert scheduler.writes.calls == [DeallocateResourceClaim("default", "c", "c", "1")]
+    assert (scheduler.shown().status.allocation, scheduler.shown().status.reserved_for) == (None, [])
+
+
+def test_a_claim_that_others_hold_is_not() -> None:
+    scheduler = Scheduler(elsewhere("another"))
+
+    assert post_filter(scheduler) == unschedulable("still not schedulable")
+    assert scheduler.writes.calls == []
+
+
+def test_a_refused_deallocation_is_an_error() -> None:
+    scheduler = Scheduler(elsewhere())
+    scheduler.writes.fail(DeallocateResourceClaim, CallConflict("newer"))
+
+    assert post_filter(scheduler) == error("newer")
+
+
+def test_without_an_api_server_claims_are_not_bound() -> None:
+    framework = make_framework(DynamicResources)
+    scheduler = Scheduler(claim())
+    scheduler.framework, (scheduler.plugin,) = framework, framework.plugins.pre_bind
+
+    status, _ = scheduler.bind()
+
+    assert status == error("binding resource claims: there is no API server to bind through")
