@@ -16,7 +16,7 @@ import msgspec
 import orjson
 import yaml
 
-from extender.config.yaml_scalars import STRING, resolve
+from extender.config.yaml_scalars import STRING, ScalarError, resolve
 from extender.embedded.resources import Object
 
 MAX_VALUES: Final = 50_000_000
@@ -104,11 +104,17 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
     def text(self, text: str) -> yaml.ScalarNode:
         """A string, in quotes if need be."""
-        tag, _ = resolve("", text)
-        return yaml.ScalarNode(STRING, text, style='"' if tag != STRING else None)
+        return yaml.ScalarNode(STRING, text, style=None if _is_text_to_go(text) else '"')
 
 
 _Dumper.add_representer(str, _Dumper.text)
+
+
+def _is_text_to_go(text: str) -> bool:
+    try:
+        return resolve("", text)[0] == STRING
+    except ScalarError:  # a number, though one that JSON cannot say
+        return False
 
 
 def _documents(text: bytes) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from extender.embedded.controllers.controller import Controller, Steps
 from extender.embedded.controllers.node_status import READY, registered
 from extender.embedded.controllers.pod_status import node_address, running, succeeded
 from extender.embedded.controllers.seen import RUNS_FOR, Key, Seen, SeenNode, SeenPod
-from extender.embedded.controllers.writes import Delete, LookAgain, Update
+from extender.embedded.controllers.writes import Delete, LookAgain, Report
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Kubelet(Controller):
         elif pod.phase in ("", "Pending"):
             if node.conditions.get(READY) != "False":
                 content = pod.content()
-                yield Update(pod, content | {"status": running(content, self._address(node), self.now())}, "status")
+                yield Report(pod, content | {"status": running(content, self._address(node), self.now())})
         elif pod.phase == "Running" and pod.runs_for:
             yield from self._let_succeed(pod)
 
@@ -80,7 +80,7 @@ class Kubelet(Controller):
         node = self.cluster.node(name)
         if node is not None and READY not in node.conditions:
             content = node.content()
-            yield Update(node, content | {"status": registered(content, self.now())}, "status")
+            yield Report(node, content | {"status": registered(content, self.now())})
 
     def _let_succeed(self, pod: SeenPod) -> Steps:
         try:
@@ -90,7 +90,7 @@ class Kubelet(Controller):
             return
         content = pod.content()
         if content["spec"].get("restartPolicy") in ("Never", "OnFailure"):
-            done = Update(pod, content | {"status": succeeded(content, self.now())}, "status")
+            done = Report(pod, content | {"status": succeeded(content, self.now())})
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
     def _once_due(self, pod: SeenPod, end: str, seconds: float) -> LookAgain | None:

@@ -227,8 +227,12 @@ class _PodClaim(ApiObject, frozen=True, gc=False, rename="camel"):
     resource_claim_template_name: str = ""
 
 
+class _Ephemeral(ApiObject, frozen=True, gc=False):
+    """Only whether it is there matters."""
+
+
 class _Volume(ApiObject, frozen=True, gc=False):
-    ephemeral: msgspec.Raw | None = None
+    ephemeral: _Ephemeral | None = None
 
 
 class _PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import final
 
+from extender.embedded import statuses
 from extender.embedded.controllers.seen import Seen
 from extender.embedded.query import WriteOptions
 from extender.embedded.registry import Registry
@@ -28,6 +29,18 @@ class Update:
     seen: Seen
     obj: Object
     subresource: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An object with a new status, from someone whose word is taken: neither checked nor noted in managedFields, and so ten times cheaper.
+
+    For kubelets, which report on every pod that is bound.
+    """
+
+    seen: Seen
+    obj: Object
 
 
 @final
@@ -62,7 +75,7 @@ class LookAgain:
     seconds: float
 
 
-Write = Create | Update | Delete | DeleteAll
+Write = Create | Update | Report | Delete | DeleteAll
 Step = Write | LookAgain
 
 
@@ -80,6 +93,12 @@ def perform(registry: Registry, write: Write, author: str) -> None:
             registry.delete(write.resource, write.namespace, stored.name)
         return
     seen = write.seen
+    if isinstance(write, Report):
+        current = registry.store.get(seen.resource, seen.namespace, seen.name)
+        if current is None or str(current.resource_version) != write.obj["metadata"]["resourceVersion"]:
+            raise statuses.conflict(seen.resource, seen.name)
+        registry.replace(seen.resource, current, write.obj)
+        return
     if isinstance(write, Update):
         options = WriteOptions(manager=author)
         registry.update(seen.resource, seen.namespace, seen.name, write.obj, options, subresource=write.subresource)
