@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from extender.embedded import apply, managed_fields, resources, schema
+from extender.embedded import apply, comparing, managed_fields, resources, schema
 from extender.embedded.statuses import ApiStatus
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -259,3 +261,62 @@ def test_kubectl_does_not_take_over_what_was_changed_since():
     status = refusal(lambda: applied(live, deployment(replicas=3), "kubectl"))
 
     assert status.message == 'Apply failed with 1 conflict: conflict with "autoscaler" using apps/v1: .spec.replicas'
+
+
+NAMES = st.sampled_from(("a", "b", "c"))
+CONTAINERS = st.lists(
+    st.fixed_dictionaries({"name": NAMES}, optional={"image": NAMES, "args": st.lists(NAMES, min_size=1, max_size=2)}),
+    max_size=3,
+    unique_by=lambda container: container["name"],
+)
+
+
+@st.composite
+def views(draw):
+    """What somebody may say of a deployment."""
+    labels, finalizers = draw(st.dictionaries(NAMES, NAMES)), draw(st.lists(NAMES, unique=True))
+    spec = draw(st.fixed_dictionaries({}, optional={"replicas": st.integers(0, 3), "minReadySeconds": st.integers(1, 3)}))
+    containers = draw(CONTAINERS)
+    obj = deployment(**spec, **(template(*containers) if containers else {}))
+    obj["metadata"] |= {"labels": labels} if labels else {}
+    obj["metadata"] |= {"finalizers": finalizers} if finalizers else {}
+    return obj
+
+
+@given(views(), views(), views())
+def test_what_was_applied_last_holds_and_may_be_applied_again(mine, theirs, mine_now):
+    live = applied(applied(None, mine), theirs, "other", force=True)
+
+    obj = applied(live, mine_now, force=True)
+
+    comparison = comparing.compare(schema.type_of(resources.DEPLOYMENTS), mine_now, obj)
+    assert not comparison.removed
+    assert not comparison.modified
+    assert applied(obj, mine_now) == obj
+
+
+@given(views(), views(), views())
+def test_who_stops_applying_takes_only_their_own_along(mine, theirs, mine_now):
+    alone = applied(applied(None, theirs, "other"), mine_now, force=True)
+    live = applied(applied(applied(None, mine), theirs, "other", force=True), mine_now, force=True)
+
+    assert _without_order(live) == _without_order(alone)
+
+
+def _without_order(obj):
+    """Who came first may decide what stands first, and when it was."""
+    spec, metadata = obj["spec"], obj["metadata"]
+    containers = {each["name"]: each for each in spec["template"]["spec"]["containers"] or ()}
+    entries = {each["manager"]: each["fieldsV1"] for each in metadata.get("managedFields", ())}
+    rest = {name: value for name, value in spec.items() if name != "template"}
+    return rest, containers, metadata.get("labels"), set(metadata.get("finalizers", ())), entries
+
+
+def test_the_last_to_stop_applying_leaves_nothing():
+    view = deployment(replicas=2, **template({"name": "a", "image": "i"}))
+    view["metadata"] |= {"labels": {"a": "b"}, "finalizers": ["x/y"]}
+    live = applied(None, view)
+
+    obj = applied(live, deployment())
+
+    assert obj == applied(None, deployment())
