@@ -29,7 +29,7 @@ KEEP_ALIVE_SECONDS = 60.0
 
 
 @final
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pool:
     """One transport, and how many are using it."""
 
@@ -73,6 +73,7 @@ class Connections:
             raise Unreachable(str(error)) from error
         pool.users += 1
         try:
+            await self._close_unused()
             yield pool.transport, identity
         except RuntimeError as error:
             if not self._closed:
@@ -81,9 +82,7 @@ class Connections:
             raise NoAnswer("the client was closed", timed_out=False) from error
         finally:
             pool.users -= 1
-            if pool in self._retired and not pool.users:
-                self._retired.remove(pool)
-                await pool.transport.aclose()
+            await self._close_unused()
 
     def doubt(self, refused: Identity) -> None:
         """The server refused this identity: credentials and certificates are read again before the next request."""
@@ -97,6 +96,11 @@ class Connections:
         self._retired.clear()
         self._pool = None
         for pool in pools:
+            await pool.transport.aclose()
+
+    async def _close_unused(self) -> None:
+        for pool in [retired for retired in self._retired if not retired.users]:
+            self._retired.remove(pool)
             await pool.transport.aclose()
 
     def _pool_for(self, identity: Identity, now: float) -> _Pool:

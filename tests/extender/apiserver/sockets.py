@@ -75,6 +75,7 @@ class Server:
 
     port: int = 0
     connections: int = 0
+    still_open: int = 0
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -93,6 +94,7 @@ async def serve(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncIterato
 
     async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server.connections += 1
+        server.still_open += 1
         try:
             while True:
                 asked = await _read(reader, writer)
@@ -102,6 +104,7 @@ async def serve(reply: Reply, tls: ssl.SSLContext | None = None) -> AsyncIterato
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, asyncio.CancelledError):
             pass  # the client has left, or the test is over
         finally:
+            server.still_open -= 1
             writer.transport.abort()
 
     listening = await asyncio.start_server(converse, "127.0.0.1", 0, ssl=tls)

@@ -193,6 +193,27 @@ def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_fir
     assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
 
 
+def test_connections_with_the_old_certificate_end_when_nobody_uses_them(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+
+    async def rotate() -> tuple[int, int]:
+        async with serve(ok, server_side(server_files, clients=authority)) as server:
+            client = Client(Target(server.secure_url, tls=tls))
+            await asyncio.gather(*(client.get(PODS) for _ in range(3)))
+            put("new")
+            pass_time(45)
+            await client.get(PODS)
+            while server.still_open > 1:  # noqa: ASYNC110 - the end of a connection takes its way
+                await asyncio.sleep(0.01)
+            await client.get(PODS)
+            await client.aclose()
+            return server.connections, len(server.asked)
+
+    assert run(rotate()) == (4, 5)
+
+
 def test_a_watch_goes_on_when_certificates_rotate(
     authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
 ):
