@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from extender.embedded.container_totals import container_totals
 from extender.embedded.images import pull_policy
 from extender.embedded.resources import Object, Resource
 from extender.embedded.schema import (
@@ -31,6 +32,7 @@ from extender.embedded.schema import (
 from extender.embedded.schema.declaring import RESOURCE_LIST
 from extender.embedded.schema.types import Field, ListOf, MapOf, Presence, Struct, Type
 from extender.objects.quantity import MILLI, quantity_of
+from extender.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
 
 _FILE_MODE: Final = 0o644
 _DEFAULT_GRACE_SECONDS: Final = 30
@@ -110,6 +112,28 @@ def _pod(pod: Object) -> None:
             for port in container.get("ports", ()):
                 port.setdefault("hostPort", port["containerPort"])
     spec.setdefault("enableServiceLinks", True)
+    if spec.get("resources"):
+        _pod_level(spec)
+
+
+def _pod_level(spec: Object) -> None:
+    """What the pod as a whole asks for is completed from what its containers ask for, and from its limits.
+
+    Upstream: defaultHugePagePodLimits, defaultPodRequests.
+    """
+    resources = spec["resources"]
+    limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
+    if not limits and not requests:
+        return
+    for name, total in container_totals(spec, "limits").items():
+        if name.startswith(HUGEPAGES_PREFIX) and name not in requests:
+            limits.setdefault(name, str(total))
+    if limits:
+        resources["limits"] = limits
+        for name, total in container_totals(spec, "requests").items():
+            if name in (CPU, MEMORY):
+                requests.setdefault(name, str(total))
+        resources["requests"] = {name: limit for name, limit in limits.items() if is_pod_level_resource(name)} | requests
 
 
 def _pod_spec(spec: Object) -> None:

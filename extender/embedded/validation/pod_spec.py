@@ -22,7 +22,7 @@ from extender.embedded.validation import scheduling
 from extender.embedded.validation.containers import Surroundings, containers, init_containers
 from extender.embedded.validation.metadata import annotations, label_name, labels
 from extender.embedded.validation.names import MAX_ID, dns_label, id_errors, ip, range_error
-from extender.embedded.validation.resources import container_resources, pod_resources
+from extender.embedded.validation.resources import container_resources, pod_resources, pod_within_containers
 from extender.embedded.validation.volumes import volumes
 from extender.objects.validation import subdomain_errors
 
@@ -47,7 +47,7 @@ def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
     errors += containers(f"{path}.containers", ordinary, around)
     errors += init_containers(f"{path}.initContainers", spec.get("initContainers") or (), ordinary, around)
     if spec.get("resources") is not None:
-        errors += pod_resources(f"{path}.resources", spec["resources"])
+        errors += pod_resources(f"{path}.resources", spec["resources"]) + pod_within_containers(f"{path}.resources", spec)
     errors += _host_network(path, spec, is_pod)
     errors += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     errors += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES)

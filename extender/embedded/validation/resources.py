@@ -6,6 +6,7 @@ Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+from extender.embedded.container_totals import container_totals
 from extender.embedded.field_errors import (
     NEGATIVE,
     FieldError,
@@ -56,6 +57,24 @@ def pod_resources(path: str, requirements: Object) -> list[FieldError]:
     if requirements.get("claims"):
         errors.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
     return errors + _requirements(path, requirements, _pod_resource_name, ())
+
+
+def pod_within_containers(path: str, spec: Object) -> list[FieldError]:
+    """What a pod asks for as a whole is enough for its containers. Upstream: validatePodResourceConsistency."""
+    resources = spec["resources"]
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    errors = []
+    for name, total in container_totals(spec, "requests").items():
+        request = requests.get(name, "0")
+        if is_pod_level_resource(name) and total > quantity_of(request):
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(invalid(f"{path}.requests[{name}]", request, detail))
+    for place, container in enumerate(spec.get("containers") or ()):
+        for name, limit in ((container.get("resources") or {}).get("limits") or {}).items():
+            if name in limits and quantity_of(limit) > quantity_of(limits[name]):
+                here = f"{path}.containers[{place}][{name}].limits"
+                errors.append(invalid(here, limit, f"must be less than or equal to pod limits of {limits[name]}"))
+    return errors
 
 
 def _requirements(

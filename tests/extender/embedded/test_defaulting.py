@@ -96,6 +96,29 @@ def test_amounts_finer_than_a_thousandth_are_rounded_up():
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1m"}
 
 
+def test_what_a_pod_asks_for_as_a_whole_is_completed():
+    """
+    Requests that were left out come from the containers, and else from the limits of the pod.
+    """
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}, {"name": "d", "resources": {"requests": {"cpu": "500m"}}}]
+
+    spec = pod(containers=containers, resources={"limits": {"cpu": "4", "memory": "1Gi"}})
+
+    assert spec["resources"] == {"limits": {"cpu": "4", "memory": "1Gi"}, "requests": {"cpu": "1500m", "memory": "1Gi"}}
+
+
+def test_init_containers_count_by_the_largest_and_with_the_sidecars_before_them():
+    init = [
+        {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+        {"name": "i", "resources": {"requests": {"cpu": "3"}}},
+    ]
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
+
+    spec = pod(initContainers=init, containers=containers, resources={"limits": {"cpu": "8"}})
+
+    assert spec["resources"]["requests"] == {"cpu": "4"}
+
+
 def test_both_names_of_the_service_account():
     assert pod(serviceAccountName="a")["serviceAccount"] == "a"
     assert pod(serviceAccount="b")["serviceAccountName"] == "b"

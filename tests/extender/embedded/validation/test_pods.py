@@ -157,6 +157,15 @@ def test_amounts_and_claims(spec, error):
     assert errors_of(spec) == [error]
 
 
+def test_a_pod_asks_for_what_its_containers_need():
+    spec = asking(requests={"cpu": "2"}, limits={"cpu": "4"}) | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}}
+
+    assert errors_of(spec) == [
+        'spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2',
+        'spec.resources.containers[0][cpu].limits: Invalid value: "4": must be less than or equal to pod limits of 3',
+    ]
+
+
 def test_a_resource_without_a_domain_is_named_twice():
     """
     Two rules find it, and both say so.
