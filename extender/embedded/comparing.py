@@ -101,6 +101,7 @@ def compare(kind: Type, old: Any, new: Any) -> Comparison:
 
 
 _Nodes = tuple[FieldSet | None, FieldSet | None, FieldSet | None]
+_Parts = tuple[FieldSet, FieldSet, FieldSet]
 _SAME: Final[_Nodes] = (None, None, None)
 _MODIFIED: Final[_Nodes] = (None, LEAF, None)
 
@@ -120,15 +121,24 @@ def _compare(kind: Type, old: Any, new: Any) -> _Nodes:
 
 
 def _compare_maps(kind: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> _Nodes:
-    parts: tuple[FieldSet, FieldSet, FieldSet] = ({}, {}, {})
-    for name in {**old, **new}:
+    parts: _Parts = ({}, {}, {})
+    for name, value in new.items():
+        below = type_below(kind, name)
+        if below is None:
+            continue
+        former = old.get(name, ABSENT)
+        if former is ABSENT:
+            parts[0][f"f:{name}"] = everything(below, value)
+        elif former != value:
+            _put(parts, f"f:{name}", _compare(below, former, value))
+    for name in old.keys() - new.keys():
         below = type_below(kind, name)
         if below is not None:
-            _put(parts, f"f:{name}", _compare(below, old.get(name, ABSENT), new.get(name, ABSENT)))
+            parts[2][f"f:{name}"] = everything(below, old[name])
     return parts[0] or None, parts[1] or None, parts[2] or None
 
 
-def _put(parts: tuple[FieldSet, FieldSet, FieldSet], element: str, nodes: _Nodes) -> None:
+def _put(parts: _Parts, element: str, nodes: _Nodes) -> None:
     for part, below in zip(parts, nodes, strict=True):
         if below is not None:
             part[element] = below
@@ -136,7 +146,7 @@ def _put(parts: tuple[FieldSet, FieldSet, FieldSet], element: str, nodes: _Nodes
 
 def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] | None) -> _Nodes:
     before, after = items_by_element(kind, old), items_by_element(kind, new)
-    parts: tuple[FieldSet, FieldSet, FieldSet] = ({}, {}, {})
+    parts: _Parts = ({}, {}, {})
     for element in {**before, **after}:
         olds, news = before.get(element, ()), after.get(element, ())
         if len(olds) < 2 and len(news) < 2:
