@@ -1,0 +1,146 @@
+"""Walk (b) for pods that need more than room: before they are bound, volumes and devices are given to their claims, and got ready.
+
+Everything is real but time, and the driver that gets a device ready: it is played here.
+"""
+
+import asyncio
+from typing import Any
+
+from extender.embedded.registry import Registry
+from extender.embedded.resources import PODS, RESOURCES, Object, Resource
+from tests.walks.clusters import a_cluster, events_of, node, pod, story
+
+SCRATCH = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+DEVICE = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+
+
+def resource(plural: str) -> Resource:
+    return next(one for one in RESOURCES if one.plural == plural)
+
+
+def storage_class(provisioner: str) -> Object:
+    meta = {"name": "std"}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": meta,
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def claim() -> Object:
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "std", "resources": {"requests": {"storage": "1Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"}, "spec": spec}
+
+
+def volume(name: str, on: str) -> Object:
+    terms = [{"matchFields": [], "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}]}]
+    spec: dict[str, Any] = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "std",
+        "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+
+
+def named(name: str) -> Object:
+    return node(name) | {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
+
+
+def changed(cluster: Registry, plural: str, name: str, change: dict[str, Any], subresource: str = "") -> None:
+    """Somebody else's controller changes an object."""
+    kind = resource(plural)
+    namespace = "default" if kind.namespaced else ""
+    obj = cluster.get(kind, namespace, name)
+    for part, members in change.items():
+        obj[part] = {**obj.get(part, {}), **members}
+    cluster.update(kind, namespace, name, obj, subresource=subresource)
+
+
+def where(cluster: Registry, name: str = "web") -> str:
+    return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
+
+
+def test_a_pod_gets_the_volume_that_its_node_reaches() -> None:
+    async def tell() -> None:
+        local = storage_class("kubernetes.io/no-provisioner")
+        async with a_cluster(named("a"), named("b"), local, claim(), volume("v", on="b")) as cluster:
+            cluster.create(PODS, "default", pod("web", **SCRATCH))
+            await asyncio.sleep(10)
+
+            reference = cluster.get(resource("persistentvolumes"), "", "v")["spec"]["claimRef"]
+            bound = cluster.get(resource("persistentvolumeclaims"), "default", "data")
+            assert where(cluster) == "b"
+            assert (reference["name"], reference["uid"]) == ("data", bound["metadata"]["uid"])
+            assert bound["spec"]["volumeName"] == "v"
+            assert [reason for reason, _ in events_of(cluster, "web")] == ["Scheduled"]
+
+    story(tell)
+
+
+def test_a_volume_is_made_where_the_pod_goes() -> None:
+    async def tell() -> None:
+        async with a_cluster(named("a"), storage_class("csi.example.com"), claim()) as cluster:
+            cluster.create(PODS, "default", pod("web", **SCRATCH))
+            await asyncio.sleep(10)
+
+            made = cluster.get(resource("persistentvolumeclaims"), "default", "data")
+            assert made["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
+            assert made["spec"]["volumeName"]
+            assert where(cluster) == "a"
+
+    story(tell)
+
+
+def device_objects(**device: Any) -> list[Object]:
+    group = {"apiVersion": "resource.k8s.io/v1"}
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "gpu-1", **device}]
+    spec = {"driver": "gpu.example.com", "pool": pool, "nodeName": "b", "devices": devices}
+    return [
+        {**group, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        {**group, "kind": "ResourceSlice", "metadata": {"name": "slice"}, "spec": spec},
+        {
+            **group,
+            "kind": "ResourceClaim",
+            "metadata": {"name": "gpu", "namespace": "default"},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+        },
+    ]
+
+
+def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("a"), node("b"), *device_objects()) as cluster:
+            cluster.create(PODS, "default", pod("web", **DEVICE))
+            await asyncio.sleep(5)
+
+            claimed = cluster.get(resource("resourceclaims"), "default", "gpu")
+            assert where(cluster) == "b"
+            assert [result["device"] for result in claimed["status"]["allocation"]["devices"]["results"]] == ["gpu-1"]
+            assert [consumer["name"] for consumer in claimed["status"]["reservedFor"]] == ["web"]
+            assert claimed["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+
+    story(tell)
+
+
+def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
+    async def tell() -> None:
+        async with a_cluster(node("b"), *device_objects(bindsToNode=True, bindingConditions=["attached"])) as cluster:
+            cluster.create(PODS, "default", pod("web", **DEVICE))
+            await asyncio.sleep(7)
+            told = [reason for reason, _ in events_of(cluster, "web")]
+            assert (where(cluster), told) == ("", ["BindingConditionsPending"])
+
+            condition = {"type": "attached", "status": "True", "reason": "Done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
+            changed(cluster, "resourceclaims", "gpu", {"status": {"devices": [device]}}, "status")
+            await asyncio.sleep(7)
+
+            assert where(cluster) == "b"
+
+    story(tell)
