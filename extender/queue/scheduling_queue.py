@@ -212,7 +212,7 @@ class SchedulingQueue:
         for pod in pods:
             info, is_pausing = self._unschedulable.get(pod.key), False
             if info is None:
-                info, is_pausing = self._backoff.remove(pod.key), True
+                info, is_pausing = self._backoff.get(pod.key), True
             if info is None or not self._move_to_active(info, FORCE_ACTIVATE, was_pausing=is_pausing):
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from extender.framework import ClusterEvent
-from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT
+from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
 from extender.objects.pod import Pod
 from extender.plugins.priority_sort import PrioritySort
 from extender.queue import SchedulingQueue
 from extender.testing import PodBuilder, make_node, make_pod, virtual_time
-from tests.extender.queue.clocked import NODE_ADD, POD_LABEL, ClockedQueue, always, never, open_gate_named
+from tests.extender.queue.clocked import NODE_ADD, POD_LABEL, PVC_ADD, ClockedQueue, always, never, open_gate_named
 
 NODE = make_node("n").obj()
 
@@ -61,6 +61,35 @@ def test_an_unknown_pod_that_changes_is_new() -> None:
     clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL])
 
     assert clocked.places() == {"a": "active"}
+
+
+def test_a_pod_that_is_told_to_come_twice_is_there_once() -> None:
+    """
+    The second time it need not pause any more.
+    """
+    clocked = ClockedQueue()
+    clocked.refused(make_pod("a"), "Fit")
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    clocked.add(make_pod("a"))
+
+    assert clocked.places() == {"a": "active"}
+
+
+@pytest.mark.parametrize("place", ["active", "unschedulable"])
+def test_a_promise_that_the_api_server_makes_or_takes_back_is_followed(place: str) -> None:
+    clocked = ClockedQueue()
+    if place == "active":
+        clocked.add(make_pod("a"))
+    else:
+        clocked.refused(make_pod("a"), "Fit")
+    promised = make_pod("a").nominated_node("n1").obj()
+
+    clocked.queue.update(make_pod("a").obj(), promised, [EVENT_UNSCHEDULED_POD_UPDATE])
+    assert clocked.queue.nominated_pods() == {"n1": [promised]}
+    clocked.queue.update(promised, make_pod("a").obj(), [EVENT_UNSCHEDULED_POD_UPDATE])
+
+    assert clocked.queue.nominated_pods() == {}
 
 
 @pytest.mark.parametrize("place", ["active", "backoff", "error backoff", "unschedulable", "gated"])
@@ -136,6 +165,32 @@ def test_a_gated_pod_hears_only_what_its_gate_wants_to_hear(event: ClusterEvent)
     assert asked == []
 
 
+def test_a_gate_may_open_when_the_cluster_changes() -> None:
+    """
+    It waited for a claim; the pod does not pause, as it was never tried.
+    """
+    closed = {"a"}
+    clocked = ClockedQueue({PVC_ADD: {"Gate": always}}, gate=lambda pod: "Gate" if pod.name in closed else "")
+    clocked.add(make_pod("a"))
+    closed.clear()
+
+    clocked.queue.move_all_to_active_or_backoff_queue(PVC_ADD, None, None)
+
+    assert clocked.places() == {"a": "active"}
+
+
+def test_who_pauses_was_let_in_and_is_not_gated_any_more() -> None:
+    closed: set[str] = set()
+    clocked = ClockedQueue(gate=lambda pod: "Gate" if pod.name in closed else "")
+    clocked.refused(make_pod("a"))
+    closed.add("a")
+    clocked.now += 10
+
+    clocked.queue.flush_backoff_q_completed()
+
+    assert clocked.places() == {"a": "active"}
+
+
 def test_a_pod_may_be_gated_on_its_way_back() -> None:
     clocked = ClockedQueue(gate=open_gate_named)
     info = clocked.refused(make_pod("a"), "Fit")
@@ -198,6 +253,19 @@ def test_a_pod_that_has_waited_too_long_is_tried_again() -> None:
 
     assert clocked.places() == {"early": "active", "late": "unschedulable"}
     assert (early.was_flushed_from_unschedulable, late.was_flushed_from_unschedulable) == (True, False)
+
+
+def test_a_pod_that_is_refused_again_has_not_been_flushed_since() -> None:
+    clocked = ClockedQueue({}, max_in_unschedulable_pods=300)
+    clocked.refused(make_pod("a"), "Fit")
+    clocked.now += 301
+    clocked.queue.flush_unschedulable_pods_leftover()
+    info = clocked.pop()
+    assert info.was_flushed_from_unschedulable
+
+    clocked.refuse(info, "Fit")
+
+    assert not info.was_flushed_from_unschedulable
 
 
 def test_run_flushes_both_queues_from_time_to_time() -> None:

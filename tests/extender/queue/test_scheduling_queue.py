@@ -83,6 +83,21 @@ def test_pop_waits_for_a_pod() -> None:
     assert virtual_time.run(scheduler()) == "late"
 
 
+def test_pop_takes_a_pod_as_soon_as_it_pauses() -> None:
+    """
+    A change moves a refused pod to backoffQ while the scheduler has nothing to do.
+    """
+
+    async def scheduler() -> float:
+        clocked, loop = ClockedQueue(), asyncio.get_running_loop()
+        clocked.refused(make_pod("a"), "Fit")
+        loop.call_later(60, lambda: clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE))
+        await clocked.queue.pop()
+        return loop.time()
+
+    assert virtual_time.run(scheduler()) == 60
+
+
 def test_pop_ends_when_the_queue_is_closed_and_empty() -> None:
     async def scheduler() -> list[str]:
         clocked = ClockedQueue()
@@ -119,6 +134,35 @@ def test_a_refusal_after_errors_ends_their_count() -> None:
     clocked.refuse(info, "Fit")
 
     assert (info.attempts, info.unschedulable_count, info.consecutive_errors_count) == (3, 1, 0)
+
+
+def test_a_pod_pauses_longer_with_every_refusal() -> None:
+    """
+    Tried at once each time, as nothing else is to be done.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a"))
+    info, ends = clocked.pop(), []
+    for _ in range(3):
+        clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+        clocked.refuse(info, "Fit")
+        ends.append(clocked.queue.backoff_time(info))
+        clocked.pop()
+
+    assert ends == [1001, 1002, 1004]
+
+
+def test_when_a_pod_was_tried_first_is_remembered() -> None:
+    clocked = ClockedQueue(max_backoff=0)
+    clocked.add(make_pod("a"))
+    clocked.now += 60
+
+    info = clocked.pop()
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+    clocked.refuse(info, "Fit")
+
+    assert clocked.places() == {"a": "active"}
+    assert (info.initial_attempt_timestamp, info.timestamp) == (1000.0, clocked.now)
 
 
 @pytest.mark.parametrize(
