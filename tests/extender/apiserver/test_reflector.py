@@ -128,6 +128,19 @@ def test_an_empty_list_is_told_by_nobody_and_yet_known() -> None:
     assert told == []
 
 
+def test_what_came_before_a_line_that_makes_no_sense_is_told() -> None:
+    told: list[list[str]] = []
+    server = Scripted(answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never)
+
+    async def story(reflector: Reflector[Pod]) -> None:
+        await asyncio.sleep(5)
+
+    reflect(server, story, lambda changes: told.append(names(changes)))
+
+    assert told == [["a"]]
+    assert server.asked[-1].url.params["resourceVersion"] == "11"
+
+
 # What is asked for.
 
 
@@ -200,6 +213,20 @@ def test_after_a_bookmark_the_next_watch_begins_there() -> None:
     reflect(server, story)
 
     assert server.asked[-1].url.params["resourceVersion"] == "500"
+
+
+def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> None:
+    """
+    F17: it never begins earlier than it must.
+    """
+    server = Scripted(answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never)
+
+    async def story(reflector: Reflector[Pod]) -> None:
+        await asyncio.sleep(5)
+
+    reflect(server, story)
+
+    assert server.asked[-1].url.params["resourceVersion"] == "12"
 
 
 def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> None:
@@ -307,6 +334,26 @@ def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_n
         assert synced_at < 2
         assert (health.resource, health.synced, health.is_served) == ("resourceclaims.resource.k8s.io", True, False)
         assert struck_later - struck <= 20
+        assert claims.health(now()).is_served
+
+    virtual_time.run(story())
+
+
+def test_that_a_kind_is_not_known_is_believed_the_second_time() -> None:
+    """
+    F64: perhaps a proxy said so.
+    """
+
+    async def story() -> None:
+        world = World(seed=1, target=Target("http://server"))
+        claims = world.informers.add(kinds.RESOURCE_CLAIMS, lambda changes: None)
+        world.faults.add(Fault(answers.answer("404 page not found", 404), resource="resourceclaims", times=2))  # a watch, then a list
+        running = asyncio.ensure_future(world.informers.run())
+        await world.informers.wait_for_sync()
+        running.cancel()
+        await asyncio.wait([running])
+        await world.client.aclose()
+
         assert claims.health(now()).is_served
 
     virtual_time.run(story())

@@ -279,6 +279,7 @@ def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: byt
     world = tell(story, garbage, streams_lists=False)
 
     assert len(lists_of_pods(world)) == 1
+    assert world.reflector("pods").counters.errors.total() == 1
 
 
 def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:

@@ -157,6 +157,18 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     assert told(changes_since) == [("uid-b@41", "uid-b@42")]
 
 
+def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
+    """
+    For the same reason.
+    """
+    store = holding(ns("b", 51))
+    store.remove(gone("b", 52))
+    store.replace({})
+    changes = store.put(ns("b", 42))
+
+    assert told(changes) == [("", "uid-b@42")]
+
+
 def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None:
     store = holding(ns("a", 5), ns("b", 6))
     changes = store.replace({}, unreadable={("", "a")})

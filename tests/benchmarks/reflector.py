@@ -1,0 +1,102 @@
+"""What it takes to know a large cluster: time and memory until 5,000 nodes and 150,000 pods are known, and CPU time a watch event.
+
+Three processes: an embedded API, the reflectors, and this one, which changes pods.
+"""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+NUM_EVENTS = 2000
+
+
+def run(num_nodes: int = 5000, num_pods: int = 150_000) -> None:
+    """Print the figures, for both ways of listing."""
+    with _server(num_nodes, num_pods) as port:
+        print(f"reflectors of {num_nodes:,} nodes and {num_pods:,} pods over a socket; aims: 12 s, 900 MiB")
+        for how in ("streamed", "ordinary"):
+            _measure(port, how, num_nodes + num_pods)
+
+
+def _measure(port: int, how: str, num_objects: int) -> None:
+    command = [sys.executable, "-m", "tests.benchmarks.reflector_client", f"http://127.0.0.1:{port}", how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        synced = _line(client)
+        if synced["objects"] != num_objects:
+            raise SystemExit(f"{synced['objects']} objects were told, there are {num_objects}")
+        print(
+            f"  {how} lists: {synced['seconds']:5.1f} s ({synced['cpu']:.1f} s of CPU), peak {synced['peak']:.0f} MiB, "
+            f"then {synced['now']:.0f} MiB, of which {synced['before']:.0f} before the first request",
+            flush=True,
+        )
+        first = _asked(client)
+        _change_pods(port)
+        time.sleep(1)
+        last = _asked(client)
+        num_events = last["objects"] - first["objects"]
+        print(f"  {num_events} events one by one: {(last['cpu'] - first['cpu']) / num_events * 1e6:.0f} µs of CPU each", flush=True)
+
+
+def _change_pods(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for number in range(NUM_EVENTS):
+        patch = json.dumps({"metadata": {"labels": {"changed": str(time.time_ns())}}})
+        path = f"/api/v1/namespaces/default/pods/web-{number:06}"
+        connection.request("PATCH", path, patch, {"Content-Type": "application/merge-patch+json"})
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status != 200:
+            raise SystemExit(f"{path}: {response.status} {answer[:300]!r}")
+    connection.close()
+
+
+def _asked(client: "subprocess.Popen[str]") -> dict[str, Any]:
+    assert client.stdin is not None
+    client.stdin.write("\n")
+    client.stdin.flush()
+    return _line(client)
+
+
+def _line(client: "subprocess.Popen[str]") -> dict[str, Any]:
+    assert client.stdout is not None
+    line = client.stdout.readline()
+    if not line:
+        raise SystemExit("the reflectors have ended")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+@contextmanager
+def _server(num_nodes: int, num_pods: int) -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.reflector_server:make", "--factory", "--port", str(port)]
+    options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
+    environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods)}
+    with subprocess.Popen([*command, *options], env=environment) as process:
+        try:
+            _wait_until_ready(port)
+            yield port
+        finally:
+            process.terminate()
+
+
+def _wait_until_ready(port: int) -> None:
+    for _ in range(1200):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        try:
+            connection.request("GET", "/api/v1/nodes?limit=1")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
+        finally:
+            connection.close()
+    raise SystemExit("the server did not become ready within two minutes")

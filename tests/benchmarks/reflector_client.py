@@ -1,0 +1,62 @@
+"""Reflectors of nodes and pods in a process of their own: `python -m tests.benchmarks.reflector_client URL streamed|ordinary`.
+
+Prints a line of JSON once they have synced, and another when a line was read after that; a third at the end of the input.
+"""
+
+import asyncio
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import uvloop
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.apiserver.informers import Informers
+from extender.apiserver.kinds import NODES, PODS
+from extender.apiserver.store import Change
+
+
+async def main(url: str, how: str) -> None:
+    """Sync, then follow."""
+    num_changes = 0
+
+    def count(changes: Sequence[Change[Any]]) -> None:
+        nonlocal num_changes
+        num_changes += len(changes)
+
+    client = Client(Target(url), rng=random.Random())
+    informers = Informers(client, rng=random.Random(), streams_lists=how == "streamed")
+    for kind in (NODES, PODS):
+        informers.add(kind, count)
+    before, began = _peak(), time.perf_counter()
+    running = asyncio.ensure_future(informers.run())
+    await informers.wait_for_sync()
+    _say(seconds=time.perf_counter() - began, cpu=time.process_time(), objects=num_changes, before=before, now=_now(), peak=_peak())
+    for _ in range(2):
+        await asyncio.to_thread(sys.stdin.readline)
+        _say(cpu=time.process_time(), objects=num_changes)
+    running.cancel()
+    await asyncio.wait([running])
+    await client.aclose()
+
+
+def _say(**figures: float) -> None:
+    print(json.dumps(figures), flush=True)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _now() -> float:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+    uvloop.run(main(sys.argv[1], sys.argv[2]))
