@@ -1,8 +1,8 @@
 """A cluster put into a registry as it was: with uids, creation times, status, bindings and owners.
 
-What a server has printed (it has a resourceVersion) was checked and completed there; here only the fields that scheduling reads are
-checked, so that a large dump is in place within seconds. What was written by hand is checked and completed as a new object would be, but
-what it says of itself (its uid, priority, status, node) counts.
+What a server has printed was checked and completed there; here only the fields that scheduling reads are checked, so that a large dump is
+in place within seconds. What was written by hand is checked and completed as a new object would be, but what it says of itself (its uid,
+priority, status, node) counts.
 """
 
 import uuid
@@ -50,6 +50,12 @@ _TYPED: Final[Mapping[str, type[ApiObject]]] = {
     CSI_NODES.stored_as: CSINode,
 }
 """Kinds of which there may be very many."""
+_ONLY_SERVERS_SAY: Final = {
+    PODS.stored_as: ("status", "qosClass"),
+    PERSISTENT_VOLUMES.stored_as: ("status", "phase"),
+    PERSISTENT_VOLUME_CLAIMS.stored_as: ("status", "phase"),
+}
+"""What nobody writes by hand, of kinds that a state file of ours holds without resourceVersions."""
 
 
 @final
@@ -135,7 +141,7 @@ class _Seeding:
         if namespace:
             self._require_namespace(namespace)
         typed = _TYPED.get(resource.stored_as)
-        if obj["metadata"].get("resourceVersion") and typed is not None:
+        if typed is not None and _was_served(resource, obj):
             decoding.convert(typed, obj)
             self._require_class(resource, obj)
         else:
@@ -199,6 +205,15 @@ class _Seeding:
 
 
 _BY_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
+
+
+def _was_served(resource: Resource, obj: Object) -> bool:
+    metadata = obj["metadata"]
+    if metadata.get("resourceVersion"):
+        return True
+    part, name = _ONLY_SERVERS_SAY.get(resource.stored_as, ("", ""))
+    said = obj.get(part)
+    return bool(isinstance(said, dict) and said.get(name) and metadata.get("uid") and metadata.get("creationTimestamp"))
 
 
 def _resource_of(obj: Object) -> Resource | None:

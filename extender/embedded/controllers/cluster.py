@@ -76,7 +76,7 @@ class Cluster:
         self._loose: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
         self._dependents: dict[str, dict[Ref, Seen]] = {}
         self._in_namespace: dict[str, dict[Ref, Seen]] = {}
-        self._pods_in: dict[str, dict[Key, SeenPod]] = {}
+        self._labelled: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
         self._gone: dict[str, None] = {}
 
     def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Seen | None, Seen | None]:
@@ -140,9 +140,9 @@ class Cluster:
         """The pods whose controller is this owner."""
         return self._groups.get(owner_uid, _NO_PODS)
 
-    def pods_in(self, namespace: str) -> Mapping[Key, SeenPod]:
-        """The pods of a namespace."""
-        return self._pods_in.get(namespace, {})
+    def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
+        """The pods of a namespace, by their labels: a selector has to be asked once for each set of them."""
+        return self._labelled.get(namespace, {})
 
     def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
         """The active pods of a namespace that no controller owns, by their labels."""
@@ -181,7 +181,7 @@ class Cluster:
             self._in_namespace.setdefault(seen.namespace, {})[ref_of(seen)] = seen
 
     def _index_pod(self, pod: SeenPod) -> None:
-        self._pods_in.setdefault(pod.namespace, {})[pod.key] = pod
+        self._labelled.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
         if pod.node:
             self._on_node.setdefault(pod.node, {})[pod.key] = pod
         controller = pod.controller
@@ -197,7 +197,7 @@ class Cluster:
             _drop(self._in_namespace, seen.namespace, ref_of(seen))
 
     def _unindex_pod(self, pod: SeenPod) -> None:
-        _drop(self._pods_in, pod.namespace, pod.key)
+        _drop_labelled(self._labelled, pod)
         if pod.node:
             _drop(self._on_node, pod.node, pod.key)
         controller = pod.controller
@@ -207,10 +207,7 @@ class Cluster:
             if not group.pods:
                 del self._groups[controller.uid]
         elif pod.is_active:
-            loose = self._loose[pod.namespace]
-            _drop(loose, pod.labels, pod.key)
-            if not loose:
-                del self._loose[pod.namespace]
+            _drop_labelled(self._loose, pod)
 
     def _remember_gone(self, seen: Seen) -> None:
         self._gone[seen.uid] = None
@@ -230,3 +227,10 @@ def _drop(index: dict[K, dict[L, V]], outer: K, inner: L) -> None:
     entries.pop(inner, None)
     if not entries:
         del index[outer]
+
+
+def _drop_labelled(index: dict[str, dict[Labels, dict[Key, SeenPod]]], pod: SeenPod) -> None:
+    by_labels = index[pod.namespace]
+    _drop(by_labels, pod.labels, pod.key)
+    if not by_labels:
+        del index[pod.namespace]

@@ -123,9 +123,10 @@ class Loops:
         count = 0
         for resource in FOLLOWED:
             stored = self._registry.store.read(resource)
-            existing = {(each.namespace, each.name) for each in stored}
-            for key in [key for key in self._cluster.all(resource) if key not in existing]:
-                self._note(resource.stored_as, key, None)
+            if known := self._cluster.all(resource):
+                existing = {(each.namespace, each.name) for each in stored}
+                for key in [key for key in known if key not in existing]:
+                    self._note(resource.stored_as, key, None)
             for each in stored:
                 # As it is by now: others write while we yield.
                 current = self._registry.store.get(resource, each.namespace, each.name)

@@ -91,9 +91,11 @@ class Disruption(Controller):
 
     def _count_anew(self, key: Key) -> None:
         tally = self._tallies[key] = _Tally()
-        for pod in self.cluster.pods_in(key[0]).values():
-            if key in self._selecting.selecting(pod.namespace, pod.labels):
-                tally.count(pod, 1)
+        selector = self._selecting.selector(key)
+        for labels, pods in self.cluster.pods_in(key[0]).items():
+            if selector.matches(labels.of):
+                for pod in pods.values():
+                    tally.count(pod, 1)
 
     def _observe_workload(self, workload: Seen) -> None:
         owners = [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)] if workload.resource is DEPLOYMENTS else [workload]

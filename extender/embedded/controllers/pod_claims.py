@@ -26,9 +26,10 @@ class PodClaims(Controller):
         if new is None or new.resource not in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
             return
         if new.resource is RESOURCE_CLAIM_TEMPLATES:
-            for pod in self.cluster.pods_in(new.namespace).values():
-                if pod.wants_objects:
-                    self.queue.add(pod.key)
+            for pods in self.cluster.pods_in(new.namespace).values():
+                for pod in pods.values():
+                    if pod.wants_objects:
+                        self.queue.add(pod.key)
             return
         owner = new.controller
         if owner is not None and owner.kind == "Pod":

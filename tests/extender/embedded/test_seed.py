@@ -2,6 +2,7 @@
 
 import copy
 from datetime import UTC, datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ from api.settings import EXAMPLE_CLUSTER
 from extender.embedded.registry import Registry
 from extender.embedded.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
 from extender.embedded.seed import Refusal, seed
-from extender.embedded.state_file import load
+from extender.embedded.state_file import load, save
 from extender.embedded.store import Store
 from tests.api.serving import TWELVE_NODES
 
@@ -121,3 +122,19 @@ def test_a_list_without_an_api_version_is_understood(registry: Registry) -> None
 
     assert (report.stored, report.refused) == ({"Node": 1}, ())
     assert registry.get(NODES, "", "a")["apiVersion"] == "v1"
+
+
+def test_a_state_file_of_ours_gives_back_the_cluster_that_was_saved(registry: Registry, tmp_path: Path) -> None:
+    seed(registry, load(TWELVE_NODES))
+    kinds = (NAMESPACES, PRIORITY_CLASSES, PODS)
+    before = [obj for kind in kinds for obj in registry.list(kind)]
+    save(tmp_path / "state.yaml", before)
+    again = Registry(Store(), now=lambda: NOON, rng=Random(2))
+
+    report = seed(again, load(tmp_path / "state.yaml"))
+
+    assert report.refused == ()
+    after = [obj for kind in kinds for obj in again.list(kind)]
+    for obj in (*before, *after):
+        del obj["metadata"]["resourceVersion"]
+    assert after == before
