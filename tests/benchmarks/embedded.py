@@ -22,9 +22,7 @@ def make_pod(number: int) -> Object:
         "metadata": {"name": f"pod-{number:06}", "labels": {"app": f"app-{number % 60}", "pod-template-hash": "6f7c9d"}},
         "spec": {
             "nodeName": f"node-{number // 10}",
-            "containers": [
-                {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
-            ],
+            "containers": [{"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}],
         },
     }
 

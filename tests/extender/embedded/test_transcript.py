@@ -85,9 +85,7 @@ VOLATILE = {"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "tim
 def comparable(value: Any, names: dict[str, str]) -> Any:
     """Without times of day; in our words."""
     if isinstance(value, dict):
-        return {
-            key: "some time" if key in VOLATILE and value[key] is not None else comparable(value[key], names) for key in sorted(value)
-        }
+        return {key: "some time" if key in VOLATILE and value[key] is not None else comparable(value[key], names) for key in sorted(value)}
     if isinstance(value, list):
         return [comparable(each, names) for each in value]
     if isinstance(value, str):
