@@ -27,10 +27,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 class Server:
     """An API server with one namespace, and whoever writes to it."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: Fault, rng: random.Random | None = None) -> None:
         self.registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
         self.registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
-        self.transport = FaultyTransport(EmbeddedTransport(KubeApi(self.registry)), *faults)
+        self.transport = FaultyTransport(EmbeddedTransport(KubeApi(self.registry)), *faults, rng=rng)
         self.fenced: str | None = None
 
     def create(self, plural: str, name: str, namespace: str = "default", **members: Any) -> Object:

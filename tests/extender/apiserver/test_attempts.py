@@ -1,6 +1,7 @@
 """What is written arrives, once, whatever happens on the way; and whoever cannot be sure is told so."""
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
@@ -222,6 +223,38 @@ def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
         return str(refusal.value)
 
     assert server.run(story) == "this is not the leader"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_goes_wrong_the_outcome_is_the_servers(seed: int) -> None:
+    """
+    Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one of them believes that
+    it did it.
+    """
+    going_wrong = [commit_then_drop(), drop_before_commit(), commit_late(7), status(500), commit_then(status(503)), login_page(), delay(6)]
+    server = Server(*(Fault(action, **BINDING, times=None, probability=0.12) for action in going_wrong), rng=random.Random(seed))
+    pods = [pod_on(server, f"p{number}") for number in range(40)]
+
+    async def bound(dispatcher: Dispatcher, pod: Pod, node: str) -> str:
+        try:
+            await dispatcher.perform(BindPod.of(pod, node))
+        except CallConflict:
+            return ""
+        return node
+
+    async def story(dispatcher: Dispatcher) -> tuple[list[str], list[str]]:
+        async with server.dispatching() as another:
+            ours, theirs = await asyncio.gather(
+                asyncio.gather(*(bound(dispatcher, pod, "ours") for pod in pods)),
+                asyncio.gather(*(bound(another, pod, "theirs") for pod in reversed(pods))),
+            )
+        await asyncio.sleep(60)  # for what the server does late
+        return ours, theirs[::-1]
+
+    ours, theirs = server.run(story)
+
+    assert [mine + yours for mine, yours in zip(ours, theirs, strict=True)] == [server.node_of(pod.name) for pod in pods]
+    assert {"ours", "theirs"} == {server.node_of(pod.name) for pod in pods}
 
 
 # Status patches.
