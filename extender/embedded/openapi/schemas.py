@@ -70,7 +70,7 @@ def reference(name: str, version: int) -> Schema:
 def definition(struct: Struct, version: int) -> Schema:
     """The schema of a Struct."""
     properties = {name: _property(field, version) for name, field in sorted(struct.fields.items())}
-    schema: Schema = {"description": struct.description or struct.short_name, "type": "object"}
+    schema: Schema = {"type": "object"} | ({"description": struct.description} if struct.description else {})
     if properties:
         schema["properties"] = properties
     required = sorted(name for name, field in struct.fields.items() if field.required)
