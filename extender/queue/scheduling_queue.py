@@ -315,8 +315,7 @@ class SchedulingQueue:
         """Put the pod into backoffQ, or among the unschedulable pods if it is gated; False then."""
         self._ask_pre_enqueue(info)
         if info.is_gated:
-            if info.key not in self._unschedulable:
-                self._add_to_unschedulable(info, label)
+            self._add_to_unschedulable(info, label)
             return False
         self._unschedulable.remove(info.key)
         self._backoff.add(info)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.framework import ClusterEvent
+from extender.framework import ClusterEvent, QueueingHint
 from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
 from extender.objects.pod import Pod
 from extender.plugins.priority_sort import PrioritySort
@@ -30,6 +30,22 @@ def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
 
     assert clocked.places() == {"a": place}
     assert info.pod is changed
+
+
+def test_of_several_changes_of_a_pod_the_first_that_helps_is_enough() -> None:
+    asked: list[str] = []
+
+    def hint(pod: Pod, old: object, new: object) -> QueueingHint:
+        asked.append(pod.name)
+        return QueueingHint.QUEUE
+
+    clocked = ClockedQueue({POD_LABEL: {"Fit": hint}})
+    clocked.refused(make_pod("a"), "Fit")
+
+    clocked.queue.update(make_pod("a").obj(), make_pod("a").label(app="web").obj(), [POD_LABEL, POD_LABEL])
+
+    assert clocked.places() == {"a": "backoff"}
+    assert asked == ["a"]
 
 
 def test_a_pod_that_pauses_goes_on_pausing_when_it_is_changed() -> None:
@@ -308,6 +324,20 @@ def test_a_promise_of_room_shows_the_pod_as_it_is_now() -> None:
     clocked.queue.update(info.pod, changed, [POD_LABEL])
 
     assert clocked.queue.nominated_pods() == {"n1": [changed]}
+
+
+def test_a_promise_is_to_a_pod_not_to_its_name() -> None:
+    """
+    The pod was made anew while its predecessor was being tried.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("a").uid("old"))
+    info = clocked.pop()
+    clocked.queue.add_nominated_pod(info.pod, "n1")
+
+    clocked.add(make_pod("a").uid("new"))
+
+    assert clocked.queue.nominated_pods() == {"n1": [info.pod]}
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_when_a_pod_was_tried_first_is_remembered() -> None:
         pytest.param(["Fit"], [], "backoff", id="it may help: after a pause"),
         pytest.param(["Taints"], [], "unschedulable", id="another plugin refused it: it waits"),
         pytest.param([], ["Fit"], "active", id="the plugin waited for just that: at once"),
-        pytest.param(["Taints"], ["Fit"], "active", id="the one that waited for it counts most"),
+        pytest.param(["Other"], ["Fit"], "active", id="the one that waited for it counts most"),
         pytest.param([], [], "error backoff", id="it failed: events do not matter"),
     ],
 )
@@ -179,7 +179,7 @@ def test_what_has_changed_during_an_attempt_counts(refused_by: list[str], pendin
     """
     A node comes while a pod is tried without it.
     """
-    clocked = ClockedQueue()
+    clocked = ClockedQueue({NODE_ADD: {"Other": always, "Fit": always}})
     clocked.add(make_pod("a"))
     info = clocked.pop()
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
@@ -187,6 +187,21 @@ def test_what_has_changed_during_an_attempt_counts(refused_by: list[str], pendin
     clocked.refuse(info, *refused_by, pending=tuple(pending))
 
     assert clocked.places() == {"a": place}
+
+
+def test_of_several_changes_the_one_that_helps_most_counts() -> None:
+    """
+    A node that may help comes first, then the claim that a plugin has waited for.
+    """
+    clocked = ClockedQueue({NODE_ADD: {"Fit": always}, PVC_ADD: {"Claims": always}})
+    clocked.add(make_pod("a"))
+    info = clocked.pop()
+    for event in (NODE_ADD, PVC_ADD):
+        clocked.queue.move_all_to_active_or_backoff_queue(event, None, None)
+
+    clocked.refuse(info, "Fit", pending=("Claims",))
+
+    assert clocked.places() == {"a": "active"}
 
 
 def test_what_has_changed_before_an_attempt_does_not_count() -> None:
