@@ -94,7 +94,7 @@ def test_writes_carry_what_is_written(act: Callable[[Client], Awaitable[bytes]],
     with_client(server, act)
 
     asked = server.asked[0]
-    assert (asked.method, asked.headers["content-type"]) == (method, content_type)
+    assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (method, content_type, "identity")
     assert json.loads(asked.content) == body
 
 

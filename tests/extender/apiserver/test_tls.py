@@ -49,6 +49,13 @@ def test_a_server_of_the_authority_is_believed(authority: Authority, server_file
     assert len(ask(server_files, Tls(ca=Pem(text=authority.certificate.read_bytes()))).asked) == 1
 
 
+def test_whatever_is_in_the_bundle_is_believed_though_it_leads_to_nobody_else(server_files: CertificateFiles):
+    """
+    As Go does it: an intermediate authority, or a server's own certificate, is enough.
+    """
+    assert len(ask(server_files, Tls(ca=Pem(file=server_files.certificate))).asked) == 1
+
+
 @pytest.mark.parametrize("trusted", ["stranger", "system"])
 def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: CertificateFiles):
     tls = Tls(ca=Pem(file=stranger.certificate)) if trusted == "stranger" else Tls()
@@ -191,6 +198,21 @@ def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_fir
         await client.get(PODS)
 
     assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
+
+
+def test_certificates_that_stay_the_same_cost_no_connections(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    async def wait() -> int:
+        async with serve(ok, server_side(server_files, clients=authority)) as server:
+            client = Client(Target(server.secure_url, tls=rotating[0]))
+            await client.get(PODS)
+            pass_time(45)
+            await client.get(PODS)
+            await client.aclose()
+            return server.connections
+
+    assert run(wait()) == 1
 
 
 def test_connections_with_the_old_certificate_end_when_nobody_uses_them(

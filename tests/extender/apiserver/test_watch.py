@@ -104,6 +104,26 @@ def test_time_that_the_reader_takes_is_no_silence():
     assert virtual_time.run(read_slowly()) == [b"1", b"2"]
 
 
+def test_a_watch_may_go_on_for_ever():
+    megabyte = b"x" * (1 << 20) + b"\n"
+
+    watched = Watched(Scripted(stream(*[megabyte] * ((MAX_LINE_BYTES >> 20) + 1))))
+
+    assert len(watched.lines) == (MAX_LINE_BYTES >> 20) + 1
+    assert watched.error is None
+
+
+def test_a_watch_is_not_compressed():
+    """
+    Compression would hold events back until there are enough of them.
+    """
+    server = Scripted(stream(b"1\n"))
+
+    Watched(server)
+
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
 def test_an_event_without_an_end_is_given_up():
     megabyte = b"x" * (1 << 20)
 
@@ -148,6 +168,7 @@ def test_a_refused_token_is_read_again_once():
     server = Scripted(refusal(401, "Unauthorized"), stream(b"1\n"))
 
     assert Watched(server, credentials=Renewed()).lines == [b"1"]
+    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
     assert isinstance(Watched(Scripted(refusal(401, "Unauthorized")), credentials=Renewed()).error, errors.Unauthorized)
 
 
