@@ -16,6 +16,10 @@ A = TypeVar("A", bound=ApiObject)
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
+# Most parts of most objects are empty; these are what they share, and as frozen as they.
+_NO_ITEMS: Final[list[object]] = []
+_NO_ENTRIES: Final[dict[str, object]] = {}
+
 
 @final
 class MetadataKeeper:
@@ -105,11 +109,11 @@ class _PartsOf:
     def share(self, struct: A, **changes: object) -> A:
         """The struct with these fields shared, and the given changes."""
         for field, shared in self._fields:
-            part = changes.get(field)
-            if part is None:
-                part = getattr(struct, field)
-            if part is not None:
+            part: object = changes[field] if field in changes else getattr(struct, field)
+            if part:
                 changes[field] = shared(part)
+            elif part is not None:
+                changes[field] = _NO_ITEMS if isinstance(part, list) else _NO_ENTRIES
         return replaced(struct, **changes)
 
 
@@ -124,8 +128,5 @@ def _annotations(meta: ObjectMeta) -> dict[str, str]:
     return {name: text for name, text in meta.annotations.items() if name != LAST_APPLIED}
 
 
-_NO_SOURCE: Final = tuple(field for field in Volume.__struct_fields__ if field != "name")
-
-
 def _is_ignored(volume: Volume) -> bool:
-    return all(getattr(volume, source) is None for source in _NO_SOURCE)
+    return volume == Volume(name=volume.name)
