@@ -68,6 +68,18 @@ def test_what_the_status_says_counts_but_silence_does_not(before: str, after: st
     assert names(nominator) == ({promised: ["a"]} if promised else {})
 
 
+def test_a_pod_that_was_made_anew_keeps_the_promise_under_its_new_identity() -> None:
+    """
+    The deletion was missed; what the API server does not know of, it cannot have taken back.
+    """
+    nominator = nominator_of(make_pod("a").uid("new"))
+    nominator.add(make_pod("a").uid("old").obj(), "n1")
+
+    nominator.update(make_pod("a").uid("old").obj(), make_pod("a").uid("new").obj())
+
+    assert {node: [pod.uid for pod in pods] for node, pods in nominator.by_node().items()} == {"n1": ["new"]}
+
+
 def test_a_promise_is_taken_back_once() -> None:
     nominator = nominator_of(make_pod("a"))
     nominator.add(make_pod("a").obj(), "n1")

@@ -3,6 +3,7 @@
 import weakref
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,7 +87,8 @@ def test_any_steps_leave_what_a_sorted_list_would_hold(steps: list[tuple[str, st
         assert len(heap) == len(naive)
 
 
-def test_pods_that_come_and_go_leave_nothing_behind() -> None:
+@pytest.mark.parametrize("is_removed", [True, False], ids=["come and go", "change often"])
+def test_pods_that_come_and_go_or_change_leave_nothing_behind(is_removed: bool) -> None:
     """
     A heap through which many pods went is not larger than what is in it, within reason.
     """
@@ -102,6 +104,7 @@ def test_pods_that_come_and_go_leave_nothing_behind() -> None:
 
     for number in range(1_000):
         heap.add_or_update(info("goes", number))
-        heap.remove("default/goes")
+        if is_removed:
+            heap.remove("default/goes")
 
     assert len(keys) < 100
