@@ -1,10 +1,16 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|reflector|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, preemption, verbs
+from tests.benchmarks import decision, embedded, preemption, reflector, verbs
 
-BENCHMARKS = {"decision": decision.run, "embedded": embedded.run, "preemption": preemption.run, "verbs": verbs.run}
+BENCHMARKS = {
+    "decision": decision.run,
+    "embedded": embedded.run,
+    "preemption": preemption.run,
+    "reflector": reflector.run,
+    "verbs": verbs.run,
+}
 
 
 def main(names: list[str]) -> None:
