@@ -133,7 +133,9 @@ def _pod_level(spec: Object) -> None:
         for name, total in container_totals(spec, "requests").items():
             if name in (CPU, MEMORY):
                 requests.setdefault(name, str(total))
-        resources["requests"] = {name: limit for name, limit in limits.items() if is_pod_level_resource(name)} | requests
+        requests = {name: limit for name, limit in limits.items() if is_pod_level_resource(name)} | requests
+    if requests:
+        resources["requests"] = requests
 
 
 def _pod_spec(spec: Object) -> None:
@@ -148,8 +150,9 @@ def _pod_spec(spec: Object) -> None:
 
 
 def _pod_status(status: Object) -> None:
-    if status.get("podIPs"):
-        status.setdefault("podIP", status["podIPs"][0].get("ip", ""))
+    first = status["podIPs"][0].get("ip") if status.get("podIPs") else None
+    if first:
+        status.setdefault("podIP", first)
     elif status.get("podIP"):
         status["podIPs"] = [{"ip": status["podIP"]}]
 

@@ -14,7 +14,7 @@ from typing import Any, Final, final
 from extender.embedded.resources import Resource
 from extender.embedded.schema.kinds import type_of
 from extender.embedded.schema.times import TimeError, read_micro_time, read_time
-from extender.embedded.schema.types import BOUNDS, Field, Kind, ListOf, MapOf, Presence, Scalar, Struct, Type
+from extender.embedded.schema.types import BOUNDS, Kind, ListOf, MapOf, Presence, Scalar, Struct, Type
 from extender.objects.field_errors import quoted
 from extender.objects.quantity import QuantityError, quantity_of
 
@@ -133,11 +133,7 @@ class _Reader:
             self._struct = struct.short_name
             self._fields.append(name)
             self._path.append(f".{name}")
-            if member is None and field.presence is Presence.KEEP:
-                pass
-            elif member is None and not isinstance(field.type, Struct):
-                found[name] = _absent(field)
-            else:
+            if member is not None:
                 found[name] = self.value(field.type, member)
             self._path.pop()
             self._fields.pop()
@@ -285,10 +281,6 @@ def _written(struct: Struct, found: dict[str, Any]) -> dict[str, Any]:
         elif field.presence is Presence.NULL:
             result[name] = None
     return result
-
-
-def _absent(field: Field) -> Any:
-    return _empty(field.type) if field.presence is Presence.ZERO else None
 
 
 def _empty(of: Type) -> Any:

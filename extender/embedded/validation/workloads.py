@@ -15,6 +15,7 @@ from extender.embedded.validation.pod_spec import pod_template
 from extender.objects.validation import dns_label_errors
 
 _TOO_MANY: Final = "cannot be greater than status.replicas"
+_PARTS: Final = ("fullyLabeledReplicas", "updatedReplicas", "currentReplicas", "readyReplicas", "availableReplicas")
 _MUTABLE: Final = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
 )  # fmt: skip
@@ -90,11 +91,10 @@ def status_update(new: Object, old: Object) -> list[FieldError]:
     for name, value in status.items():
         if isinstance(value, int):
             errors += non_negative(f"status.{name}", value)
-    for name in ("fullyLabeledReplicas", "updatedReplicas", "currentReplicas", "readyReplicas", "availableReplicas"):
-        if status.get(name, 0) > status.get("replicas", 0):
-            errors.append(invalid(f"status.{name}", status[name], _TOO_MANY))
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
-        errors.append(invalid("status.availableReplicas", status["availableReplicas"], "cannot be greater than readyReplicas"))
+    counts = {name: status.get(name, 0) for name in (*_PARTS, "replicas")}
+    errors += [invalid(f"status.{name}", counts[name], _TOO_MANY) for name in _PARTS if counts[name] > counts["replicas"]]
+    if counts["availableReplicas"] > counts["readyReplicas"]:
+        errors.append(invalid("status.availableReplicas", counts["availableReplicas"], "cannot be greater than readyReplicas"))
     return errors
 
 

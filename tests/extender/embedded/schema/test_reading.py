@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from extender.embedded import schema
-from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES, of_kind
+from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES, RESOURCES, of_kind
+from extender.embedded.schema.types import Kind, ListOf, MapOf, Scalar, Struct
 
 HERE = Path(__file__)
 TRANSCRIPT = json.loads((HERE.parents[1] / "transcript.json").read_text())
@@ -18,6 +20,19 @@ ANSWERED = [
     if isinstance(body := (call.get("response") or {}).get("body"), dict) and of_kind(body.get("apiVersion", ""), body.get("kind", ""))
 ]
 LISTS = {"pods": PODS, "nodes": NODES, "pdbs": POD_DISRUPTION_BUDGETS, "priorityClasses": PRIORITY_CLASSES}
+
+SCALARS = {
+    Kind.STRING: ["", "a"],
+    Kind.BOOL: [True, False],
+    Kind.INT32: [0, -1],
+    Kind.INT64: [0, 1 << 40],
+    Kind.BYTES: ["", "YQ=="],
+    Kind.QUANTITY: ["0", "1000m", 2],
+    Kind.TIME: ["2026-11-20T10:00:00Z"],
+    Kind.MICRO_TIME: ["2026-11-20T10:00:00.000000Z"],
+    Kind.DURATION: ["1h0m0s"],
+    Kind.INT_OR_STRING: [0, "25%"],
+}
 
 
 def read_pod(**spec):
@@ -114,6 +129,32 @@ def test_strict_problems_name_their_place():
     ]
     assert obj["spec"]["containers"][1] == {"name": "c", "resources": {}}
     assert obj["metadata"]["labels"] == {"x": "2"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reading_again_changes_nothing(seed):
+    """
+    What was read can be stored and read again, null or empty as its parts may be.
+    """
+    rng = random.Random(seed)
+    for resource in RESOURCES:
+        obj, problems = schema.read(resource, random_value(schema.type_of(resource), rng))
+        again, _ = schema.read(resource, obj)
+
+        assert problems == []
+        assert again == obj, f"seed {seed}"
+
+
+def random_value(of, rng):
+    """Something that fits a type, now and then null."""
+    if isinstance(of, Struct):
+        chosen = {name: field for name, field in of.fields.items() if rng.random() < 0.4}
+        return {name: None if rng.random() < 0.1 else random_value(field.type, rng) for name, field in chosen.items()}
+    if isinstance(of, ListOf):
+        return [random_value(of.item, rng) for _ in range(rng.randrange(3))]
+    if isinstance(of, MapOf):
+        return {key: random_value(of.value, rng) for key in rng.sample(["a", "b", "cpu"], rng.randrange(3))}
+    return rng.choice(SCALARS[of.kind]) if isinstance(of, Scalar) else {"x": 1}
 
 
 def test_names_are_told_apart_by_case():

@@ -321,3 +321,12 @@ def test_every_stored_kind_is_judged():
     }
 
     assert lenient == {("", "Event")}
+
+
+def test_there_are_no_more_ready_pods_than_pods():
+    old, new = made(REPLICA_SETS, spec=WORKLOAD), made(REPLICA_SETS, spec=WORKLOAD)
+    new["status"] = {"replicas": 1, "readyReplicas": 2}
+
+    errors = list(map(str, validation.validate_update(REPLICA_SETS, new, old, "status")))
+
+    assert errors == ["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"]
