@@ -124,13 +124,13 @@ class _Reader:
             return self._refuse(raw, struct)
         if isinstance(raw, _Repeating):
             self._repeated(raw)
-        fields, outer, found = struct.fields, self._struct, {}
+        fields, here, outer, found = struct.fields, struct.short_name, self._struct, {}
         for name, member in raw.items():
             field = fields.get(name)
             if field is None:
                 self._problem("unknown field", name)
                 continue
-            self._struct = struct.short_name
+            self._struct = here
             self._fields.append(name)
             self._path.append(f".{name}")
             if member is not None:

@@ -5,12 +5,16 @@ Upstream: Go, time/format.go, Parse; apimachinery/pkg/apis/meta/v1, time.go, mic
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from extender.objects.field_errors import quoted
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
+
+CACHE_SIZE: Final = 4096
+"""Times remembered: objects that are written again say the same ones."""
 
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 # Each part of the layout, what it looks like in a text, and what it is called when it is out of range.
@@ -37,6 +41,7 @@ class TimeError(ValueError):
     """The text is no time. The message is Go's."""
 
 
+@lru_cache(maxsize=CACHE_SIZE)
 def read_time(text: str) -> str | None:
     """The time in UTC with whole seconds, or None for the zero time. Raises TimeError."""
     moment = _parse(text, RFC3339)
