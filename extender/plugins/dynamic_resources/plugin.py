@@ -120,7 +120,7 @@ class DynamicResources(
         self._unreserving: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
         self._slices = Slices()
         self._matches = Matches()
-        self._hints = ClaimHints(lambda: self.handle.snapshot.objects.resource_claims)
+        self._hints = ClaimHints(lambda: (self.handle.live or self.handle.snapshot).objects.resource_claims)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """See `ClaimHints.events`."""

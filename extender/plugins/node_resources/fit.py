@@ -56,7 +56,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._scorer = STRATEGIES[strategy.type](strategy)
         self._requests = fwk.PodMemo[FitRequest]()
         self._scored = fwk.PodMemo[PodUse]()
-        self._hints = FitHints(lambda: self.handle.snapshot.objects.device_classes)
+        self._hints = FitHints(lambda: (self.handle.live or self.handle.snapshot).objects.device_classes)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Somebody leaves room, or a node offers more."""

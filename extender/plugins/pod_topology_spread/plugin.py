@@ -5,6 +5,7 @@ from typing import Any, Final, final
 
 from extender import framework as fwk
 from extender.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
+from extender.objects.cluster import ClusterObjects
 from extender.objects.label_selectors import SelectorError
 from extender.plugins.pod_topology_spread import filtering, hints, scoring
 from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Constraint, compiled, with_selector
@@ -54,14 +55,14 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[Constraint, ...]:
         try:
-            return self._constraints(pod, self.handle.snapshot, DO_NOT_SCHEDULE)
+            return self._constraints(pod, (self.handle.live or self.handle.snapshot).objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skip for pods without DoNotSchedule constraints; an error if a selector cannot be used."""
         try:
-            constraints = self._constraints(pod, snapshot, DO_NOT_SCHEDULE)
+            constraints = self._constraints(pod, snapshot.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
         if not constraints:
@@ -76,7 +77,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skip for pods without ScheduleAnyway constraints; an error if a selector cannot be used."""
         try:
-            constraints = self._constraints(pod, rows.snapshot, SCHEDULE_ANYWAY)
+            constraints = self._constraints(pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
         except SelectorError as exc:
             return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
         if not constraints:
@@ -97,7 +98,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """(R,) the more, the lower; see `scoring.normalized`."""
         return scoring.normalized(scores, state.find(_IGNORED))
 
-    def _constraints(self, pod: fwk.Pod, snapshot: fwk.Snapshot, action: str) -> tuple[Constraint, ...]:
+    def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[Constraint, ...]:
         """The pod's own constraints with this action; for a pod that has none at all the default ones."""
         own = pod.spec.topology_spread_constraints
         if own:
@@ -105,5 +106,5 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         defaults = compiled(self._defaults, pod.labels, action)
         if not defaults:
             return ()
-        selector = default_selector(pod, snapshot.objects, self._services)
+        selector = default_selector(pod, objects, self._services)
         return () if selector.is_empty else tuple(with_selector(constraint, selector) for constraint in defaults)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.framework import ActionType, ClusterEvent, EventResource, Plugin
+from extender.framework import ActionType, ClusterEvent, EventResource, Plugin, QueueingHint
 from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
 from extender.objects.csi_translation import TranslationError
 from extender.objects.decoding import replaced
@@ -17,7 +17,8 @@ from extender.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.plugins.volume_restrictions import VolumeRestrictions
 from extender.plugins.volume_zone import VolumeZone
-from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod
+from extender.testing.builders import add_object
 from extender.testing.devices import allocation_of, make_device_class
 from extender.testing.devices import make_claim as make_resource_claim
 from extender.testing.storage import (
@@ -315,3 +316,19 @@ def test_a_node_without_the_resource_may_have_devices(objects: list[ApiObject], 
     node = make_node().capacity(cpu="1")
 
     assert is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects) is worth_it
+
+
+def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
+    """
+    Pods wait before the first cycle has begun, and between cycles.
+    """
+    cache = make_cache()
+    plugin = DynamicResources(None, make_framework(live=cache))
+    hint = next(each.hint for each in plugin.events_to_register() if each.event.resource is EventResource.RESOURCE_CLAIM)
+    assert hint is not None
+    claim = make_resource_claim("ours")
+    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE_SKIP
+
+    add_object(cache.objects, claim)
+
+    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE
