@@ -13,6 +13,7 @@ from typing import Any, Final, final
 
 from extender.embedded import admission, faces, schema, statuses, validation
 from extender.embedded.defaulting import set_defaults
+from extender.embedded.many_objects import collector_paused
 from extender.embedded.qos import qos_class
 from extender.embedded.registry import Registry, timestamp
 from extender.embedded.resources import (
@@ -93,7 +94,8 @@ def seed(registry: Registry, objects: Iterable[Object]) -> SeedReport:
     Arguments:
         objects: JSON values with kind and apiVersion; theirs no more afterwards.
     """
-    return _Seeding(registry).run(objects)
+    with collector_paused():
+        return _Seeding(registry).run(objects)
 
 
 @final

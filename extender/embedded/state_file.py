@@ -17,6 +17,7 @@ import orjson
 import yaml
 
 from extender.config.yaml_scalars import STRING, ScalarError, resolve
+from extender.embedded.many_objects import collector_paused
 from extender.embedded.resources import Object
 
 MAX_VALUES: Final = 50_000_000
@@ -47,7 +48,8 @@ def load(path: Path) -> list[Object]:
     except (EOFError, zlib.error) as exc:
         raise StateFileError(f"state file {path}: not a complete gzip file") from exc
     try:
-        return [item for document in _documents(text) for item in _items(document)]
+        with collector_paused():
+            return [item for document in _documents(text) for item in _items(document)]
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
         raise StateFileError(f"state file {path}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
 

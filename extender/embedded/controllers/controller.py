@@ -84,6 +84,8 @@ class Loops:
         self._by_storage = {each.stored_as: each for each in FOLLOWED}
         self._changes = registry.store.follow(FOLLOWED, registry.store.resource_version)
         self._reading = asyncio.Lock()
+        self._exact_at = -1
+        """The resourceVersion at which the view was exact."""
         self._writes = 0
 
     async def run(self) -> None:
@@ -101,8 +103,11 @@ class Loops:
 
     async def _catch_up(self) -> None:
         """Take note of all changes there are; when it returns, the view is exact. Does not suspend when there are few."""
+        if self._registry.store.resource_version == self._exact_at:
+            return
         async with self._reading:
             while True:
+                version = self._registry.store.resource_version
                 try:
                     changes = self._changes.take(CHANGES_AT_ONCE)
                 except CompactedError:
@@ -115,11 +120,13 @@ class Loops:
                     raw = None if change.type == "DELETED" else stored.body
                     self._note(change.stored_as, (stored.namespace, stored.name), raw)
                 if len(changes) < CHANGES_AT_ONCE:
+                    self._exact_at = version
                     return
                 await asyncio.sleep(0)
 
     async def _list(self) -> None:
         """Take note of everything there is, and of what is no more."""
+        self._exact_at = -1
         count = 0
         for resource in FOLLOWED:
             stored = self._registry.store.read(resource)
