@@ -30,6 +30,7 @@ _BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _SHOWN: Final = 30
 _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
 
+_LITERALS: Final = {"n": "null", "t": "true", "f": "false"}
 _GO_WORDS: Final = {
     "Expecting value": "looking for beginning of value",
     "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
@@ -170,6 +171,12 @@ def _in_go(error: json.JSONDecodeError) -> str:
     words = next((said for prefix, said in _GO_WORDS.items() if error.msg.startswith(prefix)), "")
     if error.msg.startswith("Expecting ',' delimiter"):
         words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
+    elif error.msg == "Expecting value" and text[place] in _LITERALS:
+        literal = _LITERALS[text[place]]
+        wrong = next(step for step in range(1, len(literal) + 1) if text[place + step : place + step + 1] != literal[step : step + 1])
+        if place + wrong >= len(text):
+            return "unexpected end of JSON input"
+        place, words = place + wrong, f"in literal {literal} (expecting '{literal[wrong]}')"
     character = text[place]
     shown = {"'": r"'\''", '"': "'\"'"}.get(character) or f"'{quoted(character)[1:-1]}'"
     return f"invalid character {shown} {words}".rstrip()

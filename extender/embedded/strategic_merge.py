@@ -247,4 +247,6 @@ def _as_go(value: Any) -> str:
         return "map[" + " ".join(f"{name}:{_as_go(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):
         return "[" + " ".join(map(_as_go, value)) + "]"
-    return {"None": "<nil>", "True": "true", "False": "false"}.get(str(value), str(value))
+    if value is None or isinstance(value, bool):
+        return "<nil>" if value is None else str(value).lower()
+    return str(value)
