@@ -45,6 +45,14 @@ def test_its_token_is_borne(version: str, plugin: Callable[..., ExecPlugin]):
     assert identity(plugin(says(version, token="t"), version=version)) == Identity("Bearer t")
 
 
+def test_it_sees_our_environment_and_what_the_kubeconfig_adds(plugin: Callable[..., ExecPlugin], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OURS", "ours")
+
+    said = identity(plugin('RUN="$OURS-$CANARY"\n' + says(token="RUN")))
+
+    assert said == Identity("Bearer ours-canary")
+
+
 def test_its_certificate_is_shown(plugin: Callable[..., ExecPlugin]):
     said = identity(plugin(says(clientCertificateData="CERT", clientKeyData="KEY")))
 
