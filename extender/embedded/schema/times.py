@@ -16,6 +16,8 @@ RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 CACHE_SIZE: Final = 4096
 """Times remembered: objects that are written again say the same ones."""
 
+# A fraction may be of any length; such texts are not kept.
+_LONGEST_CACHED: Final = 40
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 # Each part of the layout, what it looks like in a text, and what it is called when it is out of range.
 _PARTS: Final = (
@@ -41,9 +43,13 @@ class TimeError(ValueError):
     """The text is no time. The message is Go's."""
 
 
-@lru_cache(maxsize=CACHE_SIZE)
 def read_time(text: str) -> str | None:
     """The time in UTC with whole seconds, or None for the zero time. Raises TimeError."""
+    return _read_time(text) if len(text) <= _LONGEST_CACHED else _read_time.__wrapped__(text)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _read_time(text: str) -> str | None:
     moment = _parse(text, RFC3339)
     return None if moment == _ZERO else moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
 
