@@ -23,7 +23,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield plane
 
 
-@pytest.fixture(params=["embedded", "kube-apiserver"])
+# Where there is no real one, `test_real_server.py` says so: four times are enough.
+@pytest.fixture(params=["embedded", "kube-apiserver"] if os.environ.get(ASSETS) else ["embedded"])
 def server(request: pytest.FixtureRequest) -> Server:
     if request.param == "embedded":
         return Embedded()
