@@ -49,7 +49,8 @@ PreCheck = Callable[[QueuedPodInfo], bool]
 """Whether a change may concern a pod at all."""
 
 _LOG: Final = logging.getLogger(__name__)
-_NEW_TO_THE_QUEUE: Final = frozenset({EVENT_UNSCHEDULED_POD_ADD.label, EVENT_UNSCHEDULED_POD_UPDATE.label})
+_POD_ADD: Final = EVENT_UNSCHEDULED_POD_ADD.label
+_POD_UPDATE: Final = EVENT_UNSCHEDULED_POD_UPDATE.label
 
 
 class AlreadyQueuedError(Exception):
@@ -105,7 +106,7 @@ class SchedulingQueue:
 
     def add(self, pod: Pod) -> None:
         """A pod without a node has appeared."""
-        self._move_to_active(QueuedPodInfo(pod, self._now()), EVENT_UNSCHEDULED_POD_ADD.label)
+        self._move_to_active(QueuedPodInfo(pod, self._now()), _POD_ADD)
 
     def update(self, old: Pod, new: Pod, events: Iterable[ClusterEvent]) -> None:
         """A pod without a node has changed.
@@ -125,7 +126,7 @@ class SchedulingQueue:
             return
         info = self._unschedulable.get(new.key)
         if info is None:
-            self._move_to_active(QueuedPodInfo(new, self._now()), EVENT_UNSCHEDULED_POD_UPDATE.label)
+            self._move_to_active(QueuedPodInfo(new, self._now()), _POD_UPDATE)
             return
         info.pod = new
         self._nominator.update(old, new)
@@ -306,7 +307,7 @@ class SchedulingQueue:
         self._backoff.remove(info.key)
         self._active.queue.add_or_update(info)
         self.incoming[ACTIVE, label] += 1
-        if label in _NEW_TO_THE_QUEUE:
+        if label in (_POD_ADD, _POD_UPDATE):
             self._nominator.add(info.pod, None)
         self._something_came.set()
         return True
