@@ -1,8 +1,10 @@
 """The HTTP server around the application."""
 
+import socket
 from typing import Final
 
 import uvicorn
+from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from api.http_protocol import limited_protocol
@@ -14,9 +16,21 @@ BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
 
 
+class _Server(uvicorn.Server):
+    """Ends watches before it waits for requests to finish: they never do."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop."""
+        app = self.config.app
+        kubernetes = getattr(app.state, "kubernetes", None) if isinstance(app, Starlette) else None
+        if kubernetes is not None:
+            kubernetes.close()
+        await super().shutdown(sockets)
+
+
 def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server that is not started yet. Logging is as it was set up before."""
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(
             app,
             host=settings.host,

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, final
 
-from starlette.types import ASGIApp
-
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
 from api.routes.kubernetes import KubernetesApp
@@ -38,7 +36,7 @@ class Service:
     engine: AnswersVerbs
     health: Callable[[], Sequence[Health]] = tuple
     """How each resource that is followed is doing."""
-    kubernetes: ASGIApp | None = None
+    kubernetes: KubernetesApp | None = None
     """The Kubernetes API of our own cluster, if we have one."""
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from extender.cluster_state import TABLES
 from extender.config import Configuration
 from extender.engine import Engine
 from extender.standalone import Standalone, standalone
+
+SECONDS_TO_FINISH: Final = 5.0
+"""For writes that are under way at the end."""
 
 _TABLE_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
 
@@ -59,15 +63,15 @@ async def following(
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
     """
-    chance = rng or random.Random()
-    dispatcher = Dispatcher(client, rng=chance)
+    chance, loop = rng or random.Random(), asyncio.get_running_loop()
+    dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname())
     informers = Informers(client, rng=chance)
     cluster = Cluster()
     alone = standalone(configuration, cluster, dispatcher, chance) if decides else None
     engine = Engine(
         configuration,
         cluster,
-        is_ready=lambda: informers.has_synced,
+        is_ready=lambda: informers.has_synced and not informers.is_stale(loop.time()),
         dispatcher=dispatcher,
         take=alone.handlers.changed if alone is not None else None,
         rng=chance,
@@ -81,5 +85,8 @@ async def following(
         try:
             yield Following(engine, informers)
         finally:
+            if alone is not None:
+                alone.world.queue.close()  # nothing more is decided; what was decided is done
+            await dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
                 task.cancel()

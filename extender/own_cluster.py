@@ -56,7 +56,8 @@ async def own_cluster(
         address: under which others reach it, `host:port`.
     """
     chance = rng or random.Random()
-    registry = Registry(Store(), now=_now, rng=chance)
+    # A cluster that is started again does not repeat the versions of the one before: who has followed that one is told to list anew.
+    registry = Registry(Store(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
     # There from the first request on; what is given knows them better.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))

@@ -34,8 +34,11 @@ def _informer_sync(face: Face | None) -> str:
         return "not started yet"
     if face.engine.is_ready:
         return ""
-    waiting = [f"{health.resource} ({health.last_error or 'being listed'})" for health in face.health() if not health.synced]
-    return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
+    waiting = [f"{each.resource} ({each.last_error or 'being listed'})" for each in face.health() if not each.synced]
+    if waiting or not face.health():
+        return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
+    stale = [f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})" for each in face.health() if each.failing_for]
+    return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {

@@ -16,12 +16,21 @@ class _GoneError(Exception):
     """The caller hung up."""
 
 
+class _ClosingError(Exception):
+    """The server is about to stop."""
+
+
 @final
 class KubernetesApp:
     """An ASGI application. A watch ends when its caller goes away."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api: Final = api
+        self._closing = asyncio.Event()
+
+    def close(self) -> None:
+        """End all watches: whoever watches goes on elsewhere, or tries again."""
+        self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; or begin and end with the server, with nothing to do."""
@@ -35,7 +44,7 @@ class KubernetesApp:
             return
         answer = self._api.handle(_request(scope, body))
         if isinstance(answer, StreamResponse):
-            await _stream(answer, receive, send)
+            await _stream(answer, receive, send, self._closing)
         else:
             await _whole(answer, send)
 
@@ -80,18 +89,21 @@ async def _whole(answer: Response, send: Send) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _stream(answer: StreamResponse, receive: Receive, send: Send) -> None:
+async def _stream(answer: StreamResponse, receive: Receive, send: Send, closing: asyncio.Event) -> None:
     is_gone = False
     async with aclosing(answer.chunks) as chunks:
         await send(_start(answer.status, dict(answer.headers)))
         try:
             async with asyncio.TaskGroup() as group:
-                listening = group.create_task(_until_gone(receive))
+                listening = [group.create_task(_until_gone(receive)), group.create_task(_until_closing(closing))]
                 async for chunk in chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                listening.cancel()
+                for task in listening:
+                    task.cancel()
         except* _GoneError:
             is_gone = True
+        except* _ClosingError:
+            pass
     if not is_gone:
         await send({"type": "http.response.body", "body": b""})
 
@@ -100,3 +112,8 @@ async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     raise _GoneError
+
+
+async def _until_closing(closing: asyncio.Event) -> None:
+    await closing.wait()
+    raise _ClosingError

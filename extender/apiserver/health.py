@@ -23,6 +23,8 @@ class Health:
     """Seconds since the server said anything about it; None if it never did."""
     last_error: str
     """Why it is being tried again; empty while all is well."""
+    failing_for: float | None
+    """Seconds since when nothing about it could be learnt; None while all is well."""
     unreadable: Mapping[Key, str]
     """Objects that could not be read, and why: what was known of them before still holds."""
 

@@ -13,6 +13,9 @@ from extender.apiserver.store import Change, HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
 
+STALE_AFTER: Final = 5.0
+"""Seconds for which a resource may fail before what is known of it is doubted: a server that restarts, or a watch that breaks, takes less."""
+
 
 class ReflectorOptions(TypedDict, total=False):
     """What may be said of all reflectors together; see there."""
@@ -48,6 +51,14 @@ class Informers:
     def has_synced(self) -> bool:
         """True once the first list of every resource was told."""
         return all(reflector.has_synced for reflector in self.reflectors)
+
+    def is_stale(self, now: float) -> bool:
+        """True once nothing has been learnt about some resource for a while, so that what is known of it may be wrong by now.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        return any((health.failing_for or 0.0) > STALE_AFTER for health in self.health(now))
 
     async def wait_for_sync(self) -> None:
         """Returns when `has_synced`."""

@@ -97,6 +97,7 @@ class Reflector(Generic[T]):
         self._synced = asyncio.Event()
         self._last_byte: float | None = None
         self._last_error = ""
+        self._failing_since: float | None = None
         # What the server cannot do.
         self._can_stream = streams_lists
         self._must_page = False
@@ -126,7 +127,10 @@ class Reflector(Generic[T]):
             now: the event loop's time.
         """
         silent_for = None if self._last_byte is None else now - self._last_byte
-        return Health(self.kind.resource, self.has_synced, self._is_served, silent_for, self._last_error, dict(self._unreadable))
+        failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
+        return Health(
+            self.kind.resource, self.has_synced, self._is_served, silent_for, self._last_error, failing_for, dict(self._unreadable)
+        )
 
     async def run(self) -> NoReturn:
         """Lists and watches until it is cancelled."""
@@ -211,6 +215,7 @@ class Reflector(Generic[T]):
         self._seems_empty = self._seems_unknown = False
         self._is_served = True
         self._heard()
+        self._is_well()
         self._tell(self._store.replace(listing.objects, listing.unreadable))
         self._synced.set()
 
@@ -246,11 +251,14 @@ class Reflector(Generic[T]):
         def was_of_use() -> bool:
             return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
 
+        # A server that cannot go on from there says so in the first lines. One that says nothing for a while has nothing to say.
+        calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._is_well)
         try:
             async with asyncio.timeout_at(self._plan.relist_at):
                 async for line in lines:
                     self._heard()
                     self._take((line, *lines.arrived()))
+                    self._is_well()
         except TimeoutError:
             self._plan.lists_next = True
             return
@@ -258,6 +266,8 @@ class Reflector(Generic[T]):
             if exc.timed_out or not was_of_use():
                 raise
             self.counters.cuts += 1  # as good as an end
+        finally:
+            calm.cancel()
         if not was_of_use():
             raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
 
@@ -306,9 +316,13 @@ class Reflector(Generic[T]):
             self.last_resource_version = version
             self._plan.learned()
 
+    def _is_well(self) -> None:
+        """What is known is what the server has, as far as anybody can tell."""
+        self._last_error = ""
+        self._failing_since = None
+
     def _heard(self) -> float:
         self._last_byte = now = _now()
-        self._last_error = ""
         return now
 
     def _tell(self, changes: Sequence[Change[T]]) -> None:
@@ -323,6 +337,8 @@ class Reflector(Generic[T]):
     def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
         """Take note; in how many seconds to try again."""
         self._last_error = _one_line(exc)
+        if self._failing_since is None:
+            self._failing_since = _now()
         self.counters.errors[type(exc).__name__] += 1
         if isinstance(exc, NoAnswer) and not exc.timed_out:
             self.counters.cuts += 1

@@ -10,14 +10,14 @@ from tests.api.serving import TWELVE_NODES, Service, serving
 @pytest.fixture(scope="session")
 def example() -> Iterator[Service]:
     """A service for the example cluster."""
-    with serving() as service:
+    with serving(schedule=False) as service:
         yield service
 
 
 @pytest.fixture(scope="session")
 def twelve_nodes() -> Iterator[Service]:
     """A service for the cluster in which the recorded calls of kube-scheduler were made."""
-    with serving(state=TWELVE_NODES) as service:
+    with serving(state=TWELVE_NODES, schedule=False) as service:
         yield service
 
 
@@ -25,7 +25,7 @@ def twelve_nodes() -> Iterator[Service]:
 def tight() -> Iterator[Service]:
     """A service with small limits."""
     with serving(
-        max_body=10_000, full_nodes=False, max_bodies=15_000, max_head=4096, max_headers=20, head_seconds=0.3, body_seconds=0.3,
+        schedule=False, max_body=10_000, full_nodes=False, max_bodies=15_000, max_head=4096, max_headers=20, head_seconds=0.3, body_seconds=0.3,
         keep_alive_seconds=1,
     ) as service:  # fmt: skip
         yield service

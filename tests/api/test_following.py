@@ -1,0 +1,128 @@
+"""An extender that follows a cluster over the network: it answers from live state, and never from a state that it cannot vouch for."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from tests.api.serving import TWELVE_NODES, Service, items_of, serving
+from tests.api.test_recorded_calls import CALLS, answer_to
+
+SECONDS = 60
+"""For things that take a moment; they are waited for, not timed."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def kubeconfig_for(port: int, folder: Path) -> Path:
+    path = folder / "kubeconfig"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1", "kind": "Config", "current-context": "test",
+                "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+                "users": [{"name": "test", "user": {}}],
+                "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+            }
+        )
+    )  # fmt: skip
+    return path
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def readiness(service: Service) -> int:
+    return service.client.get("/readyz").status_code
+
+
+@pytest.fixture(scope="module")
+def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """An extender for the cluster in which the recorded calls were made, that knows it through its API alone."""
+    with serving(kubeconfig=kubeconfig_for(twelve_nodes.port, tmp_path_factory.mktemp("follower"))) as service:
+        eventually(lambda: readiness(service) == 200)
+        yield service
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[f"{call['run']}-{call['seq']}-{call['verb']}" for call in CALLS])
+def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
+    follower: Service, twelve_nodes: Service, call: dict[str, Any]
+) -> None:
+    assert answer_to(follower, call) == answer_to(twelve_nodes, call)
+
+
+def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:
+    asked = {"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["fresh"]}
+    assert follower.call("filter", asked).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
+
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "fresh"}, "status": {"allocatable": {"pods": "10"}}}
+    twelve_nodes.post("/api/v1/nodes", node).raise_for_status()
+
+    try:
+        eventually(lambda: follower.call("filter", asked).json()["NodeNames"] == ["fresh"])
+    finally:
+        twelve_nodes.client.delete("/api/v1/nodes/fresh").raise_for_status()
+
+
+def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: Service) -> None:
+    node = items_of(TWELVE_NODES)[0]["metadata"]["name"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "to-bind"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    created = twelve_nodes.post("/api/v1/namespaces/default/pods", pod).json()
+    binding = {"PodName": "to-bind", "PodNamespace": "default", "PodUID": created["metadata"]["uid"], "Node": node}
+
+    first, again = follower.call("bind", binding), follower.call("bind", binding)
+    elsewhere = follower.call("bind", {**binding, "Node": items_of(TWELVE_NODES)[1]["metadata"]["name"]})
+    other = follower.call("bind", {**binding, "PodUID": "00000000-0000-4000-8000-000000000000"})
+    bound = twelve_nodes.client.get("/api/v1/namespaces/default/pods/to-bind").json()
+    twelve_nodes.client.delete("/api/v1/namespaces/default/pods/to-bind?gracePeriodSeconds=0")
+
+    assert bound["spec"]["nodeName"] == node
+    assert (first.json()["Error"], again.json()["Error"]) == ("", "")
+    assert f'already assigned to node "{node}"' in elsewhere.json()["Error"]
+    assert other.json()["Error"]
+
+
+def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(tmp_path: Path) -> None:
+    """
+    Its history is lost, and when it is back it has other nodes.
+    """
+    port = free_port()
+    asked = {"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["a", "b"]}
+
+    with ExitStack() as stack:
+        with serving(state=state_with("a", tmp_path), port=port, schedule=False):
+            follower = stack.enter_context(serving(kubeconfig=kubeconfig_for(port, tmp_path)))
+            eventually(lambda: readiness(follower) == 200)
+            assert follower.call("filter", asked).json()["NodeNames"] == ["a"]
+
+        eventually(lambda: readiness(follower) == 503)
+        assert follower.call("filter", asked).status_code == 503
+
+        with serving(state=state_with("b", tmp_path), port=port, schedule=False):
+            answers: list[httpx.Response] = []
+            eventually(lambda: answers.append(follower.call("filter", asked)) or answers[-1].status_code == 200)  # type: ignore[func-returns-value]
+            assert [answer.json()["NodeNames"] for answer in answers if answer.status_code == 200] == [["b"]]
+            assert readiness(follower) == 200
+
+
+def state_with(node: str, folder: Path) -> Path:
+    path = folder / f"{node}.yaml"
+    path.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "status": {"allocatable": {"pods": "9"}}})
+    )
+    return path
