@@ -14,7 +14,7 @@ from extender.apiserver.store import Change, HasMetadata
 T = TypeVar("T", bound=HasMetadata)
 
 STALE_AFTER: Final = 5.0
-"""Seconds for which a resource may fail before what is known of it is doubted: a server that restarts, or a watch that breaks, takes less."""
+"""Seconds for which a resource may fail before what is known of it is doubted. A watch that breaks is back in less."""
 
 
 class ReflectorOptions(TypedDict, total=False):
