@@ -1,8 +1,10 @@
 """NodeAffinity: nodes that a pod asks for by label or name, and those that the profile asks for on behalf of all pods."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender import framework as fwk
@@ -19,6 +21,7 @@ from extender.objects.node_selectors import (
     preferred_terms,
     required_node_affinity,
 )
+from extender.objects.pod import Affinity, PodSpec
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, term_mask
@@ -26,6 +29,10 @@ from extender.snapshot.matching import node_selector_mask, required_node_affinit
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
+
+_DEMANDS_KEPT: Final = 1024
+_ENCODE: Final = msgspec.json.Encoder().encode
+_WRITTEN: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 
 _MATCHING: Final = fwk.StateKey[Mask]("PreFilterNodeAffinity")
 _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
@@ -63,7 +70,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         """Raises SelectorError where a faulty term may be what keeps the pod from the node."""
         if self._added_selector is not None and not self._added_selector.matches(new):
             return fwk.QueueingHint.QUEUE_SKIP
-        required = required_node_affinity(pod)
+        required = _demands(_ENCODE((pod.spec.node_selector, _required(pod))))
         return fwk.queue_if(_matches(required, new) and (old is None or not _matches(required, old)))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
@@ -147,6 +154,14 @@ def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
             return None
         names |= frozenset.intersection(*named)
     return names
+
+
+@lru_cache(maxsize=_DEMANDS_KEPT)
+def _demands(encoded: bytes) -> RequiredNodeAffinity:
+    """What pods with this nodeSelector and this required node affinity demand: the same change is held against many such pods."""
+    node_selector, required = _WRITTEN.decode(encoded)
+    affinity = Affinity(node_affinity=NodeAffinityStanza(required=required))
+    return required_node_affinity(fwk.Pod(spec=PodSpec(node_selector=node_selector, affinity=affinity)))
 
 
 def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
