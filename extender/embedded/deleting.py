@@ -11,7 +11,6 @@ from extender.embedded import admission, faces, statuses
 from extender.embedded.resources import (
     CSI_DRIVERS,
     CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
     DEVICE_CLASSES,
     EVENTS,
     NAMESPACES,
@@ -35,7 +34,7 @@ ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 
 _SHOWS_DELETED: Final = (
-    PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES,
+    PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
     VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_SLICES,
 )  # fmt: skip
 """A DELETE answers with the object; for the other kinds with a Status. Upstream: ReturnDeletedObject of each store."""

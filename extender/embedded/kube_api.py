@@ -40,6 +40,8 @@ from extender.embedded.statuses import ApiStatus
 MIN_WATCH_SECONDS: Final = 1800
 """A watch that names no end lasts so long, and up to twice as long. Upstream: MinRequestTimeout."""
 
+HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+
 logger: Final = logging.getLogger(__name__)
 
 
@@ -71,13 +73,11 @@ class KubeApi:
 
     Arguments:
         address: under which callers reach us, `host:port`; told by discovery.
-        is_ready: whether /readyz says so.
     """
 
-    def __init__(self, registry: Registry, *, address: str = "", is_ready: Callable[[], bool] = lambda: True) -> None:
+    def __init__(self, registry: Registry, *, address: str = "") -> None:
         self.registry: Final = registry
         self._address = address
-        self._is_ready = is_ready
 
     def handle(self, request: Request) -> Response | StreamResponse:
         """The answer. A watch begins now, even if its first chunk is asked for later."""
@@ -87,7 +87,7 @@ class KubeApi:
             answer = _json(refusal.code, refusal.as_object(), refusal.headers)
         except Exception:
             # Nothing a caller sends may end the service, not even what nobody has thought of.
-            logger.exception("%s %s", request.method, request.path)
+            logger.exception("%r %r", request.method, request.path)
             answer = _json(500, statuses.internal_error("the request could not be processed").as_object())
         headers = {"Audit-Id": self._audit_id(request), "Cache-Control": "no-cache, private", **answer.headers}
         if isinstance(answer, StreamResponse):
@@ -106,8 +106,9 @@ class KubeApi:
         return self._VERBS[verb](self, _Call(request, target, form))
 
     def _document(self, request: Request) -> Response:
-        if request.path.strip("/").partition("/")[0] in ("healthz", "livez", "readyz"):
-            return self._health(request)
+        if request.path in HEALTH_PATHS:
+            # There is nothing that could still be missing: the objects are in this process.
+            return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
         accept = request.headers.get("accept", "")
         described = openapi.answer(request.path, accept)
         if described is not None:
@@ -121,14 +122,6 @@ class KubeApi:
             raise statuses.method_not_allowed()
         headers = {"Content-Type": document.content_type, "Cache-Control": document.cache_control}
         return Response(200, orjson.dumps(document.body), headers)
-
-    def _health(self, request: Request) -> Response:
-        """Upstream: apiserver/pkg/server/healthz/healthz.go."""
-        plain = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
-        name = request.path.strip("/")
-        if name != "readyz" or self._is_ready():
-            return Response(200, b"ok", plain)
-        return Response(500, b"[-]informer-sync failed: reason withheld\nreadyz check failed\n", plain)
 
     # Reading.
 
@@ -146,7 +139,7 @@ class KubeApi:
         return Response(200, faces.body(call.resource, stored), {"Content-Type": media_types.JSON})
 
     def _list(self, call: _Call) -> Response | StreamResponse:
-        options = query.list_options(call.request.query)
+        options = query.list_options(call.request.query, watch=call.target.is_watch)
         selected = selectors.selection(call.resource, options.label_selector, options.field_selector)
         if call.name:
             selected = selectors.named(call.resource, selected, call.name)

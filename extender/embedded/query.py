@@ -82,8 +82,11 @@ def number(query: Query, name: str) -> int | None:
     return found
 
 
-def list_options(query: Query) -> ListOptions:
+def list_options(query: Query, *, watch: bool = False) -> ListOptions:
     """The options of a list, watch or deletion of a collection.
+
+    Arguments:
+        watch: it is a watch, whatever the parameters say.
 
     Raises:
         ApiStatus: 400 if a number is none, 422 if they contradict each other.
@@ -91,7 +94,7 @@ def list_options(query: Query) -> ListOptions:
     options = ListOptions(
         label_selector=text(query, "labelSelector"),
         field_selector=text(query, "fieldSelector"),
-        watch=bool(flag(query, "watch")),
+        watch=watch or bool(flag(query, "watch")),
         allow_watch_bookmarks=bool(flag(query, "allowWatchBookmarks")),
         resource_version=text(query, "resourceVersion"),
         resource_version_match=text(query, "resourceVersionMatch"),

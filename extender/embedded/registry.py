@@ -32,6 +32,7 @@ from extender.embedded.query import WriteOptions
 from extender.embedded.resources import (
     CSI_DRIVERS,
     CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     EVENTS,
     LEASES,
     NAMESPACES,
@@ -50,9 +51,9 @@ NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
 
-_CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS, POD_DISRUPTION_BUDGETS)
+_CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS)
 """A PUT to a name that is free creates. Upstream: AllowCreateOnUpdate of each strategy."""
-_NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, VOLUME_ATTACHMENTS)
+_NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS)
 """An update has to name the resourceVersion it was made from. Upstream: AllowUnconditionalUpdate of each strategy."""
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 

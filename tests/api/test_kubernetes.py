@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,7 +28,8 @@ POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image
 
 def make_registry() -> Registry:
     registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    for namespace in ("default", "kube-system"):
+        registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     return registry
 
 
@@ -63,6 +65,33 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
     assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["web"]
     assert read.json()["spec"]["nodeName"] == "n"
     assert missing.json()["reason"] == "NotFound"
+
+
+TRANSCRIPT = json.loads((Path(__file__).parents[1] / "extender/embedded/transcript.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["node-create-0", "node-get-404", "pod-list-empty", "pod-create", "pod-create-invalid-422", "pod-create-malformed-400", "lease-create"],
+)
+def test_recorded_calls_are_answered_alike_over_a_socket(name: str) -> None:
+    call, recorded = TRANSCRIPT[name]["request"], TRANSCRIPT[name]["response"]
+    headers = {"Accept": call["accept"], "User-Agent": "Python-urllib/3.11"}
+    content = b"" if call["body"] is None else json.dumps(call["body"], separators=(",", ":")).encode()
+    if content:
+        headers["Content-Type"] = call["contentType"]
+
+    with serving() as client:
+        answer = client.request(call["method"], call["path"], content=content, headers=headers)
+
+    body = answer.json()
+    assert answer.status_code == recorded["status"]
+    assert {name: answer.headers[name] for name in ("Cache-Control", "Content-Type")} == {
+        name: recorded["headers"][name] for name in ("Cache-Control", "Content-Type")
+    }
+    assert {key: value for key, value in body.items() if key != "metadata"} == {
+        key: value for key, value in recorded["body"].items() if key != "metadata"
+    }
 
 
 def test_a_watch_streams_each_change_as_it_comes_and_ends_in_time() -> None:

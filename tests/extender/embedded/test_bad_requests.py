@@ -152,6 +152,14 @@ def test_bodies_have_a_limit() -> None:
     assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+def test_an_api_in_memory_is_well_as_soon_as_it_is_there(path: str) -> None:
+    answer = send(make_api(), "GET", path)
+
+    assert isinstance(answer, Response)
+    assert (answer.status, answer.body, answer.headers["Content-Type"]) == (200, b"ok", "text/plain; charset=utf-8")
+
+
 def test_a_head_is_an_answer_without_a_body() -> None:
     answer = send(make_api(), "HEAD", PODS_PATH)
 

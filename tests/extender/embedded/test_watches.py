@@ -93,15 +93,25 @@ def test_a_watch_sees_its_namespace_only() -> None:
     assert [told(event) for event in found] == [("ADDED", "b")]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nodes/n", "/api/v1/watch/nodes/n"])
-def test_one_object_can_be_watched_by_name(path: str) -> None:
+def test_one_object_can_be_watched_by_name() -> None:
     api = make_api()
     add_node(api, "n")
     add_node(api, "m")
 
-    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", path=path)
+    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", path="/api/v1/nodes/n")
 
     assert [told(event) for event in found] == [("ADDED", "n")]
+
+
+@pytest.mark.parametrize(("path", "found"), [("/api/v1/watch/nodes", ["m", "n"]), ("/api/v1/watch/nodes/n", ["n"])])
+def test_the_old_paths_of_watches_are_served(path: str, found: list[str]) -> None:
+    api = make_api()
+    add_node(api, "n")
+    add_node(api, "m")
+
+    answer = virtual_time.run(events(send(api, "GET", f"{path}?{ENDS_SOON}")))
+
+    assert [told(event) for event in answer] == [("ADDED", name) for name in found]
 
 
 def test_bookmarks_come_each_minute_and_before_the_end() -> None:
