@@ -71,6 +71,13 @@ def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():
     assert error.retry_after == 1
 
 
+def test_the_status_line_goes_before_the_code_in_the_body():
+    error = errors.from_answer(ASKED, 503, status(409, ""))
+
+    assert type(error) is errors.ServerError
+    assert error.status == 503
+
+
 def test_the_header_goes_before_the_seconds_in_the_status():
     body = status(429, "TooManyRequests", details={"retryAfterSeconds": 1})
 
