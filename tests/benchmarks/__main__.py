@@ -1,13 +1,14 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|reflector|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|queue|reflector|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, preemption, reflector, verbs
+from tests.benchmarks import decision, embedded, preemption, queue, reflector, verbs
 
 BENCHMARKS = {
     "decision": decision.run,
     "embedded": embedded.run,
     "preemption": preemption.run,
+    "queue": queue.run,
     "reflector": reflector.run,
     "verbs": verbs.run,
 }
