@@ -19,6 +19,11 @@ LEAF: Final[FieldSet] = {}
 """What stands below a path element that belongs to a set and has nothing below it that does."""
 
 
+def is_well_formed(value: Any) -> bool:
+    """Whether a JSON value is a set: objects all the way down."""
+    return isinstance(value, dict) and all(map(is_well_formed, value.values()))
+
+
 def is_member(node: FieldSet) -> bool:
     """True if the path element above belongs to the set itself."""
     return not node or SELF in node

@@ -65,8 +65,11 @@ def decode(obj: Object | None) -> Owners:
             raise MalformedError(f"missing fieldsType in managed fields entry {place}")
         if fields_type != "FieldsV1":
             raise MalformedError(f'invalid fieldsType "{fields_type}" in managed fields entry {place}')
+        fields = entry.get("fieldsV1") or LEAF
+        if not field_sets.is_well_formed(fields):
+            raise MalformedError(f"error decoding fieldsV1 in managed fields entry {place}")
         owner = Owner(entry.get("manager", ""), operation, api_version if operation == "Update" else "", entry.get("subresource", ""))
-        owners[owner] = Owned(entry.get("fieldsV1") or LEAF, api_version, entry.get("time"))
+        owners[owner] = Owned(fields, api_version, entry.get("time"))
     return owners
 
 

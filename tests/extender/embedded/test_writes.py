@@ -229,6 +229,17 @@ def test_immutable_fields_stay() -> None:
     assert status["message"].startswith('Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than')
 
 
+def test_managed_fields_that_are_none_are_not_believed() -> None:
+    api = make_api()
+    old = add_pod(api, "a", labels={"x": "y"})
+    odd = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": 1}}}
+    body = old | {"metadata": old["metadata"] | {"managedFields": [odd]}}
+
+    code, updated = ask(api, "PUT", f"{PODS_PATH}/a", body)
+
+    assert (code, updated["metadata"]["managedFields"]) == (200, old["metadata"]["managedFields"])
+
+
 def test_an_update_that_changes_nothing_writes_nothing() -> None:
     api = make_api()
     old = add_pod(api, "a")
