@@ -35,6 +35,8 @@ class Listing(Generic[T]):
     objects: dict[Key, T] = field(default_factory=dict)
     unreadable: dict[Key, str] = field(default_factory=dict)
     """Why an object is missing among the others."""
+    unreadable_uids: dict[Key, str] = field(default_factory=dict)
+    """Which objects these are."""
     resource_version: str = ""
     num_unknown: int = 0
     """Objects of which not even the name could be read."""
@@ -46,6 +48,7 @@ class Listing(Generic[T]):
             self.num_unknown += 1
         else:
             self.unreadable[key_of(exc.meta)] = exc.reason
+            self.unreadable_uids[key_of(exc.meta)] = exc.meta.uid
 
 
 @final

@@ -62,14 +62,16 @@ class Plan:
     def failed(self, exc: ApiError | DoubtfulAnswerError, now: float) -> float:
         """A request has come to nothing; in how many seconds to try again."""
         is_busy = isinstance(exc, TooManyRequests | Unreachable)  # a list would be the bigger question
+        was_list = self.lists_next
         self._fruitless += 1
         if isinstance(exc, Gone | TooLargeResourceVersion):
             self.list_newest()
         elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (self._fruitless >= MAX_FRUITLESS and not is_busy):
             self.lists_next = True
-        if isinstance(exc, NoAnswer) and exc.timed_out:
+        is_silent = isinstance(exc, NoAnswer) and exc.timed_out
+        if is_silent:
             self.asks_first = True
-        if isinstance(exc, NotKubernetes):
+        if isinstance(exc, NotKubernetes) or (is_silent and was_list):
             self.from_newest = True  # the answer may have been too long to be had in one piece; the newest state comes in pages
         delay = self._backoff.next(now)
         return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay

@@ -216,7 +216,7 @@ class Reflector(Generic[T]):
         self._is_served = True
         self._heard()
         self._is_well()
-        self._tell(self._store.replace(listing.objects, listing.unreadable))
+        self._tell(self._store.replace(listing.objects, listing.unreadable_uids))
         self._synced.set()
 
     def _not_served(self) -> None:
@@ -290,7 +290,7 @@ class Reflector(Generic[T]):
             _log.warning("%s: an object cannot be read: %s", self.kind.resource, _one_line(exc))
             self._unreadable[key_of(exc.meta)] = exc.reason
             self._known_up_to(exc.meta.resource_version)
-            return ()
+            return self._store.keep_unread(exc.meta)
         match event:
             case Put(new):
                 return self._news(new.metadata, self._store.put(new))

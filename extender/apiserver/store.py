@@ -4,8 +4,9 @@ News may come twice, late, or out of order: a newer object is never overwritten 
 whole new list, however, is taken at its word.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from extender.apiserver.resource_versions import is_older
@@ -14,6 +15,9 @@ from extender.objects.meta import ObjectMeta
 
 MAX_BURIED: Final = 10_000
 """So many deleted objects are remembered, the last ones."""
+
+
+NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
 
 
 class HasMetadata(Protocol):
@@ -84,11 +88,20 @@ class Store(Generic[T]):
         del self.objects[key]
         return (Change(held, None),)
 
-    def replace(self, objects: Mapping[Key, T], unreadable: Collection[Key] = ()) -> Sequence[Change[T]]:
+    def keep_unread(self, there: ObjectMeta) -> Sequence[Change[T]]:
+        """An object is there, and cannot be read: what is known of it stays. What is known of another one of that name is over."""
+        held = self.objects.get((there.namespace, there.name))
+        if held is None or held.metadata.uid == there.uid or is_older(there.resource_version, held.metadata.resource_version):
+            return ()
+        del self.objects[there.namespace, there.name]
+        self._bury(held.metadata.uid, there.resource_version)
+        return (Change(held, None),)
+
+    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
         """These objects are there and no others, whatever was known before.
 
         Arguments:
-            unreadable: objects that are there, too, but could not be read: what is known of them stays.
+            unreadable: objects that are there, too, but cannot be read, and their UIDs: what is known of them stays.
         """
         known, self.objects = self.objects, dict(objects)
         self._buried.clear()
@@ -96,7 +109,7 @@ class Store(Generic[T]):
         for key, held in known.items():
             if key in objects:
                 continue
-            if key in unreadable:
+            if unreadable.get(key) == held.metadata.uid:
                 self.objects[key] = held
             else:
                 changes.append(Change(held, None))

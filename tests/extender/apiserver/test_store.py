@@ -171,7 +171,26 @@ def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
 
 def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None:
     store = holding(ns("a", 5), ns("b", 6))
-    changes = store.replace({}, unreadable={("", "a")})
+    changes = store.replace({}, unreadable={("", "a"): "uid-a"})
 
     assert told(changes) == [("uid-b@6", "")]
     assert list(store.objects) == [("", "a")]
+
+
+def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
+    """
+    What was there before cannot be there any more.
+    """
+    listed, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
+
+    assert told(listed.replace({}, unreadable={("", "a"): "second"})) == [("first@5", "")]
+    assert told(watched.keep_unread(gone("a", 9, "second"))) == [("first@5", "")]
+    assert told(watched.put(ns("a", 6, "first"))) == []
+
+
+@pytest.mark.parametrize(("version", "uid"), [pytest.param(9, "first", id="the same"), pytest.param(4, "before", id="one from before")])
+def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -> None:
+    store = holding(ns("a", 5, "first"))
+
+    assert told(store.keep_unread(gone("a", version, uid))) == []
+    assert shown(store.objects["", "a"]) == "first@5"
