@@ -98,7 +98,7 @@ def _read(resource: Resource, after: Object) -> Object:
     try:
         obj, _ = schema.read(resource, after)
     except schema.WrongType as error:
-        called = _called(resource, after["metadata"])
+        called = _called(resource, after.get("metadata") or {})
         raise ApiStatus(500, "", f"failed to convert new typed object ({called}) to object: {error}") from error
     return obj
 

@@ -213,7 +213,7 @@ def is_clear(answer: Any) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]), path=PATHS, media_type=TYPES, value=JSON_VALUES)
 def test_any_json_gets_a_clear_answer(method: str, path: str, media_type: str, value: Any) -> None:
     answer = send(fresh(), method, f"{path}?fieldManager=me", json.dumps(value).encode(), content_type=media_type)
@@ -221,13 +221,13 @@ def test_any_json_gets_a_clear_answer(method: str, path: str, media_type: str, v
     assert is_clear(answer)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]), path=PATHS, media_type=TYPES, body=st.binary(max_size=40))
 def test_any_bytes_get_a_clear_answer(method: str, path: str, media_type: str, body: bytes) -> None:
     assert is_clear(send(fresh(), method, path, body, content_type=media_type))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     where=st.lists(
         st.sampled_from(["metadata", "labels", "spec", "containers", "status", "conditions", "ownerReferences", "managedFields"]),
@@ -246,7 +246,7 @@ def test_wrong_types_anywhere_get_a_clear_answer(where: list[str], value: Any) -
     assert is_clear(send(api, "POST", PODS_PATH, json.dumps(merged).encode()))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     path=st.text(alphabet="/apisv1.nodepwtch%\x00é", max_size=30),
     query=st.dictionaries(

@@ -206,6 +206,17 @@ def test_apply_needs_a_manager_and_others_no_force() -> None:
     )
 
 
+def test_what_is_applied_may_be_wrong_in_two_ways_at_once() -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": None, "spec": {"overhead": {"cpu": "9" * 99}}}
+
+    code, status = patch(make_api(), patching.APPLY, body, query="?fieldManager=me")
+
+    assert (code, status["message"]) == (
+        500,
+        "failed to convert new typed object (/; /v1, Kind=Pod) to object: quantities must not be longer than 64 characters",
+    )
+
+
 def test_a_patch_may_insist_on_a_version() -> None:
     api = make_api()
     version = add_pod(api, "a")["metadata"]["resourceVersion"]

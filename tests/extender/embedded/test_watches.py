@@ -219,22 +219,6 @@ def test_who_reads_too_slowly_is_cut_off() -> None:
     assert virtual_time.run(story()) == []
 
 
-def test_a_closed_watch_holds_nothing() -> None:
-    async def story() -> bool:
-        api = make_api()
-        answer = send(api, "GET", "/api/v1/pods?watch=1")
-        assert isinstance(answer, StreamResponse)
-        reading = asyncio.ensure_future(anext(answer.chunks))
-        await asyncio.sleep(1)
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-        await answer.chunks.aclose()
-        add_pod(api, "a")
-        return reading.cancelled()
-
-    assert virtual_time.run(story())
-
-
 def test_tables_are_watched_with_their_columns_told_once() -> None:
     api = make_api()
     add_pod(api, "a")
