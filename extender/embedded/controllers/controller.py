@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
 from datetime import datetime
 from random import Random
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, TypeVar, final
 
-from extender.embedded.controllers.cluster import Cluster
-from extender.embedded.controllers.seen import Seen, SeenPod
+from extender.embedded.controllers.cluster import Cluster, ref_of
+from extender.embedded.controllers.seen import Key, Seen, SeenPod
 from extender.embedded.controllers.work_queue import WorkQueue
 from extender.embedded.controllers.writes import LookAgain, Step, perform
 from extender.embedded.registry import Registry
@@ -23,6 +23,8 @@ from extender.embedded.store import CompactedError
 from extender.objects.decoding import DecodeError
 
 logger = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=Seen)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
 """The resources that controllers look at: all but events, of which there are many and which nobody owns."""
@@ -143,22 +145,28 @@ class Loops:
                 if count % CHANGES_AT_ONCE == 0:
                     await asyncio.sleep(0)
 
-    def _note(self, stored_as: str, key: tuple[str, str], raw: bytes | None) -> None:
+    def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
         try:
             if stored_as == PODS.stored_as:
                 old_pod, new_pod = self._cluster.apply_pod(key, raw)
-                if old_pod is not None or new_pod is not None:
-                    for controller in self._controllers:
-                        controller.observe_pod(old_pod, new_pod)
+                for controller in self._controllers:
+                    self._tell(controller.observe_pod, old_pod, new_pod)
                 return
             old, new = self._cluster.apply(self._by_storage[stored_as], key, raw)
         except DecodeError as exc:
             logger.error("controllers leave %s %s alone: it cannot be read: %s", stored_as, "/".join(filter(None, key)), exc)
             return
-        if old is None and new is None:
-            return
-        for controller in self._controllers:
-            controller.observe(old, new)
+        if old is not None or new is not None:
+            for controller in self._controllers:
+                self._tell(controller.observe, old, new)
+
+    def _tell(self, observe: Callable[[S | None, S | None], None], old: S | None, new: S | None) -> None:
+        try:
+            observe(old, new)
+        except Exception:
+            # Objects come from dumps, too: one that lacks what it should have must not end everything.
+            seen = new or old
+            logger.exception("%s cannot make sense of %s", observe.__qualname__, None if seen is None else ref_of(seen))
 
     async def _work(self, controller: Controller) -> None:
         done = 0

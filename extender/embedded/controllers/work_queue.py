@@ -15,6 +15,8 @@ K = TypeVar("K", bound=Hashable)
 FIRST_RETRY: Final = 0.01
 LAST_RETRY: Final = 60.0
 """Seconds between attempts at a key that keeps failing: doubled from the first to the last."""
+SHORTEST_DELAY: Final = 0.001
+"""Seconds: whoever asks for less than that, but for more than none, may be asking again and again for a rounding error."""
 
 
 @final
@@ -46,7 +48,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key)
             return
-        due = asyncio.get_running_loop().time() + seconds
+        due = asyncio.get_running_loop().time() + max(seconds, SHORTEST_DELAY)
         if self._due.get(key, due) < due:
             return
         self._due[key] = due
@@ -87,7 +89,8 @@ class WorkQueue(Generic[K]):
     def _promote(self) -> None:
         if not self._later:
             return
-        now = asyncio.get_running_loop().time()
+        # The loop fires timers up to its clock's resolution early; that is no reason to wait once more.
+        now = asyncio.get_running_loop().time() + SHORTEST_DELAY / 2
         while self._later and self._later[0][0] <= now:
             due, _, key = heapq.heappop(self._later)
             if self._due.get(key) == due:

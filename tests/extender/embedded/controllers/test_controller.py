@@ -36,6 +36,8 @@ class Labeller(Controller):
     name = "labeller"
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.name == "senseless":
+            raise KeyError("spec")
         if new is not None and new.resource is NAMESPACES:
             self.queue.add(new.key)
 
@@ -85,7 +87,7 @@ def test_what_one_object_does_to_a_controller_does_not_stop_it(caplog: pytest.Lo
     @story
     async def run() -> None:
         registry = empty_registry()
-        for name in ("bad", "good", "worse"):
+        for name in ("bad", "good", "senseless", "worse"):
             registry.create(NAMESPACES, "", {"metadata": {"name": name}})
         running = asyncio.create_task(labelling(registry).run())
         await settle(10)
@@ -96,7 +98,8 @@ def test_what_one_object_does_to_a_controller_does_not_stop_it(caplog: pytest.Lo
     with caplog.at_level(logging.ERROR):
         run()
 
-    failures = [record for record in caplog.records if "labeller" in record.getMessage()]
+    failures = [record for record in caplog.records if "failed" in record.getMessage()]
+    assert "Labeller.observe cannot make sense of ('namespaces', '', 'senseless')" in caplog.text
     assert 3 < len(failures) < 15, "it is tried again, more and more rarely"
     assert "indigestible" in str(failures[0].exc_info)
 

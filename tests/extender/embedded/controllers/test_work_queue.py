@@ -59,3 +59,19 @@ def test_a_key_that_fails_waits_twice_as_long_each_time_up_to_a_minute() -> None
     assert all(1.8 < later / sooner < 2.3 for sooner, later in itertools.pairwise(delays[:11]))
     assert LAST_RETRY <= delays[-1] <= LAST_RETRY * 1.1
     assert afresh <= FIRST_RETRY * 1.1
+
+
+def test_a_key_that_asks_for_a_rounding_error_gets_on() -> None:
+    """
+    "Due at 12.3" minus "now 12.299999" may be less than the clock can tell; asking for that must not stop time.
+    """
+
+    async def main() -> float:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        await asyncio.sleep(1000)
+        for _ in range(10):
+            queue.add_after("a", 1e-14)
+            await queue.get()
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(main()) > 1000
