@@ -38,6 +38,7 @@ from extender.framework.events import (
     on,
     queue_if,
 )
+from extender.framework.extenders import ExtenderError, NodeVictims, PreemptionExtender
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
@@ -45,14 +46,12 @@ from extender.framework.interface import (
     EachNodeScorePlugin,
     FilterPlugin,
     Handle,
-    NodeVictims,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
-    PreemptionExtender,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
@@ -117,6 +116,7 @@ __all__ = [
     "EachNodeScorePlugin",
     "EventResource",
     "EventType",
+    "ExtenderError",
     "FilterPlugin",
     "Handle",
     "LiveCluster",

@@ -33,6 +33,7 @@ from extender.framework.api_calls import Dispatcher, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
+from extender.framework.extenders import NodeVictims, PreemptionExtender
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
@@ -42,28 +43,6 @@ T = TypeVar("T")
 
 MAX_NODE_SCORE = 100
 """Scores are 0..100 after normalising. Upstream: fwk.MaxNodeScore."""
-
-
-class PreemptionExtender(Protocol):
-    """An HTTP extender that wants a say in who is preempted. Upstream: framework.Extender, the preemption part."""
-
-    name: str
-    is_ignorable: bool
-
-    def is_interested(self, pod: Pod) -> bool:
-        """Whether the pod asks for a resource that the extender manages."""
-
-    async def process_preemption(self, pod: Pod, victims: "Sequence[NodeVictims]") -> "Sequence[NodeVictims]":
-        """The candidates the extender agrees to, with the victims it wants."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeVictims:
-    """The pods that would have to leave a node, most important first. Upstream: extenderv1.Victims."""
-
-    node: str
-    pods: tuple[Pod, ...]
-    num_pdb_violations: int
 
 
 class Handle(Protocol):

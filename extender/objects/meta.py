@@ -9,8 +9,8 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Go's integers: what does not fit is refused where it is decoded, not where it is added up."""
 
 
-class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Base of every object and part: camelCase on the wire, unknown fields ignored."""
+class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of every object and part: camelCase on the wire, unknown fields ignored, empty ones not written."""
 
 
 class OwnerReference(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -3,9 +3,10 @@
 Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator (v1.36.2).
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from extender.preemption.dry_run import DryRun, IsEligible, dry_run
 from extender.preemption.eligibility import why_not_eligible
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
@@ -82,7 +85,10 @@ class Evaluator:
         # 3 extenders may object, or want other victims
         candidates = found.candidates
         if self.handle.extenders:
-            candidates = Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed()))
+            try:
+                candidates = Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed(), snapshot))
+            except fwk.ExtenderError as exc:
+                return PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
 
         # 4 select
         best = pick_one_node_for_preemption(candidates, self.score_functions)
@@ -125,13 +131,44 @@ class Evaluator:
         message = fwk.fit_error_message(len(snapshot.nodes), diagnosis)
         return PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
-    async def _ask_extenders(self, pod: Pod, victims: Sequence[fwk.NodeVictims]) -> Sequence[fwk.NodeVictims]:
+    async def _ask_extenders(self, pod: Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot) -> Sequence[fwk.NodeVictims]:
+        """What is left of the candidates once every extender has had its say, one after the other. Upstream: callExtenders.
+
+        Raises:
+            ExtenderError: one failed, and is not to be ignored.
+        """
         for extender in self.handle.extenders:
             if not victims:
                 break
-            if extender.is_interested(pod):
-                victims = await extender.process_preemption(pod, victims)
+            if not extender.is_interested(pod):
+                continue
+            try:
+                answer = await extender.process_preemption(pod, victims, snapshot)
+            except fwk.ExtenderError as exc:
+                if not extender.is_ignorable:
+                    raise
+                _LOGGER.info("Skipped extender %s as it returned error and has ignorable flag set: %s", extender.name, exc)
+                continue
+            victims = _with_victims(answer, extender)
         return victims
+
+
+def _with_victims(answer: Sequence[fwk.NodeVictims], extender: fwk.PreemptionExtender) -> list[fwk.NodeVictims]:
+    """The nodes on which somebody has to go, nobody twice.
+
+    Raises:
+        ExtenderError: nobody has to go on a node, and the extender is not to be ignored.
+    """
+    kept: list[fwk.NodeVictims] = []
+    for of_node in answer:
+        if of_node.pods:
+            once = tuple({pod.uid: pod for pod in of_node.pods}.values())
+            kept.append(fwk.NodeVictims(of_node.node, once, of_node.num_pdb_violations))
+        elif extender.is_ignorable:
+            _LOGGER.info("Ignored node %s for which the extender %s didn't report victims", of_node.node, extender.name)
+        else:
+            raise fwk.ExtenderError(f'expected at least one victim pod on node "{of_node.node}"')
+    return kept
 
 
 def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses) -> Index:

@@ -362,10 +362,9 @@ Answer = Callable[[Sequence[fwk.NodeVictims]], Iterable[fwk.NodeVictims]]
 class Extender:
     """An extender that wants certain victims, and notes what it was asked."""
 
-    is_ignorable = False
-
-    def __init__(self, name: str, answer: Answer, *, is_interested: bool = True) -> None:
+    def __init__(self, name: str, answer: Answer, *, is_interested: bool = True, is_ignorable: bool = False) -> None:
         self.name = name
+        self.is_ignorable = is_ignorable
         self._answer = answer
         self._is_interested = is_interested
         self.asked: list[list[str]] = []
@@ -373,7 +372,9 @@ class Extender:
     def is_interested(self, pod: fwk.Pod) -> bool:
         return self._is_interested
 
-    async def process_preemption(self, pod: fwk.Pod, victims: Sequence[fwk.NodeVictims]) -> Sequence[fwk.NodeVictims]:
+    async def process_preemption(
+        self, pod: fwk.Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot
+    ) -> Sequence[fwk.NodeVictims]:
         self.asked.append([one.node for one in victims])
         return list(self._answer(victims))
 
@@ -415,6 +416,53 @@ def test_extenders_may_object_to_all() -> None:
     assert outcome.status == fwk.unschedulable("no candidate node for preemption")
     assert outcome.nominated_node is None
     assert silent.asked == []
+
+
+def failing(victims: Sequence[fwk.NodeVictims]) -> Iterable[fwk.NodeVictims]:
+    raise fwk.ExtenderError("it is down")
+
+
+def naming_nobody_on_the_first(victims: Sequence[fwk.NodeVictims]) -> Iterable[fwk.NodeVictims]:
+    return [fwk.NodeVictims(victims[0].node, (), 0), *victims[1:]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        pytest.param(failing, "it is down", id="fails"),
+        pytest.param(naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"', id="names nobody"),
+    ],
+)
+def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> None:
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer)))
+
+    assert outcome.status == fwk.error(error)
+    assert (outcome.nominated_node, outcome.victims) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        pytest.param(failing, ["n0", "n1", "n2", "n3"], id="fails"),
+        pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names nobody"),
+    ],
+)
+def test_one_that_is_ignorable_does_not(answer: Answer, left: list[str]) -> None:
+    last = Extender("last", lambda victims: victims)
+
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer, is_ignorable=True), last))
+
+    assert last.asked == [left]
+    assert outcome.status.is_success
+
+
+def test_a_pod_named_twice_goes_once() -> None:
+    extender = Extender("e", lambda victims: [fwk.NodeVictims(one.node, one.pods * 2, 0) for one in victims[:1]])
+
+    outcome = preempt(four_nodes(), framework=with_extenders(extender))
+
+    assert outcome.victims is not None
+    assert len(outcome.victims.pods) == 1
 
 
 def test_nothing_is_evicted() -> None:
