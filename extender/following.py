@@ -1,6 +1,7 @@
 """Following a cluster: what its API server says comes in through informers, what is decided goes out through the dispatcher."""
 
 import asyncio
+import logging
 import random
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,6 +22,8 @@ from extender.config import Configuration
 from extender.engine import Engine
 from extender.standalone import Standalone, standalone
 
+_LOGGER: Final = logging.getLogger(__name__)
+
 SECONDS_TO_FINISH: Final = 5.0
 """For writes that are under way at the end."""
 
@@ -35,7 +38,11 @@ async def _schedule(informers: Informers, alone: Standalone) -> None:
 
 def _tell(engine: Engine, table: str, changes: Sequence[Change[Any]]) -> None:
     for change in changes:
-        engine.changed(table, change.old, change.new)
+        try:
+            engine.changed(table, change.old, change.new)
+        except Exception:
+            # One object that nobody has reckoned with must not keep the others from being known.
+            _LOGGER.exception("%s: a change was not taken in: %.200r", table, change)
 
 
 @final

@@ -11,14 +11,14 @@ from typing import Final, final
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import Target
-from extender.embedded import controllers
+from extender.embedded import controllers, faces
 from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, RESOURCES, Object
+from extender.embedded.resources import EVENTS, RESOURCES, Object, Resource
 from extender.embedded.seed import SeedReport, seed
 from extender.embedded.state_file import save
-from extender.embedded.store import Store
+from extender.embedded.store import Store, Stored
 from extender.embedded.transport import EmbeddedTransport
 
 SAVE_EVERY: Final = 60.0
@@ -71,7 +71,7 @@ async def own_cluster(
             for task in tasks:
                 task.cancel()
             if save_to is not None:
-                save(save_to, _objects(registry))
+                save(save_to, _decoded(_stored(registry)))
 
 
 def _now() -> datetime:
@@ -84,14 +84,15 @@ async def _keep_saved(registry: Registry, path: Path) -> None:
         await asyncio.sleep(SAVE_EVERY)
         if registry.store.resource_version != saved:
             saved = registry.store.resource_version
-            # Listed here, so that the file is of one moment; written elsewhere, so that nobody waits for the disk.
-            await asyncio.to_thread(save, path, list(_objects(registry)))
+            # Taken here, so that the file is of one moment; decoded and written elsewhere, so that nobody waits for that.
+            await asyncio.to_thread(save, path, _decoded(_stored(registry)))
 
 
-def _objects(registry: Registry) -> Iterator[Object]:
+def _stored(registry: Registry) -> list[tuple[Resource, Stored]]:
     """All that is worth keeping: events are forgotten after an hour anyhow."""
-    seen: set[str] = set()
-    for resource in RESOURCES:
-        if resource.stored_as not in seen and resource.stored_as != EVENTS.stored_as:
-            seen.add(resource.stored_as)
-            yield from registry.list(resource)
+    kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
+    return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]
+
+
+def _decoded(objects: Iterable[tuple[Resource, Stored]]) -> Iterator[Object]:
+    return (faces.shown(resource, stored) for resource, stored in objects)

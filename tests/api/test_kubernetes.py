@@ -173,3 +173,32 @@ def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: 
     asyncio.run(KubernetesApp(KubeApi(make_registry()))(scope, caller.receive, caller.send))
 
     assert caller.sent == []
+
+
+def test_watches_end_when_the_server_is_about_to_stop() -> None:
+    """
+    Otherwise it would wait for them, and they never end.
+    """
+
+    async def tell() -> list[str]:
+        app = KubernetesApp(KubeApi(make_registry()))
+        sent: list[Any] = []
+        never = asyncio.Event()
+
+        async def receive() -> Any:
+            if not sent:
+                return {"type": "http.request", "body": b""}
+            await never.wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/api/v1/pods", "query_string": b"watch=1", "headers": []}
+        watching = asyncio.ensure_future(app(scope, receive, send))
+        while not sent:
+            await asyncio.sleep(0)
+        app.close()
+        await asyncio.wait_for(watching, 10)
+        return [message["type"] for message in sent]
+
+    assert asyncio.run(tell()) == ["http.response.start", "http.response.body"]
