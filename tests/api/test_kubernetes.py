@@ -183,20 +183,17 @@ def test_watches_end_when_the_server_is_about_to_stop() -> None:
     async def tell() -> list[str]:
         app = KubernetesApp(KubeApi(make_registry()))
         sent: list[Any] = []
-        never = asyncio.Event()
-
-        async def receive() -> Any:
-            if not sent:
-                return {"type": "http.request", "body": b""}
-            await never.wait()
+        requests = asyncio.Queue[Any]()
+        requests.put_nowait({"type": "http.request", "body": b""})
+        has_begun = asyncio.Event()
 
         async def send(message: Any) -> None:
             sent.append(message)
+            has_begun.set()
 
         scope = {"type": "http", "method": "GET", "path": "/api/v1/pods", "query_string": b"watch=1", "headers": []}
-        watching = asyncio.ensure_future(app(scope, receive, send))
-        while not sent:
-            await asyncio.sleep(0)
+        watching = asyncio.ensure_future(app(scope, requests.get, send))
+        await has_begun.wait()
         app.close()
         await asyncio.wait_for(watching, 10)
         return [message["type"] for message in sent]
