@@ -1,0 +1,11 @@
+"""The other direction: the HTTP extenders that *we* call when our configuration names them.
+
+No cycle is in here, and no queue: `extender.scheduler` asks, in upstream's order.
+
+Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
+"""
+
+from extender.http_extender.checks import check_extenders
+from extender.http_extender.http_extender import HTTPExtender, make_extenders
+
+__all__ = ["HTTPExtender", "check_extenders", "make_extenders"]

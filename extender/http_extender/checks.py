@@ -1,0 +1,78 @@
+"""What would keep extenders from being called as meant: all of it at once, before the first call.
+
+Upstream looks at none of this. Where HTTPS is enabled without a certificate authority it does not verify certificates; here that has to be
+said (`insecure: true`).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import httpx
+
+from extender.apiserver.tls import TlsError
+from extender.config.configuration import Configuration
+from extender.config.errors import ConfigErrors, FieldError, forbidden, invalid, required
+from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.http_extender.trust import trust_of
+
+MAX_TIMEOUT_SECONDS: Final = 30
+"""All scheduling waits for an extender."""
+
+
+def check_extenders(configuration: Configuration) -> None:
+    """Nothing, if every extender of the configuration can be called.
+
+    Raises:
+        ConfigErrors: whatever stands in the way.
+    """
+    errors = [error for index, extender in enumerate(configuration.extenders) for error in _errors(f"extenders[{index}]", extender)]
+    if errors:
+        raise ConfigErrors(errors, "create")
+
+
+def _errors(path: str, extender: Extender) -> Iterator[FieldError]:
+    yield from _url_errors(f"{path}.urlPrefix", extender)
+    if not 0 < extender.http_timeout.seconds <= MAX_TIMEOUT_SECONDS:
+        detail = f"must be greater than 0 and at most {MAX_TIMEOUT_SECONDS}s"
+        yield invalid(f"{path}.httpTimeout", str(extender.http_timeout), detail)
+    if extender.enable_https:
+        yield from _tls_errors(f"{path}.tlsConfig", extender)
+
+
+def _url_errors(path: str, extender: Extender) -> Iterator[FieldError]:
+    if not extender.url_prefix:
+        yield required(path)
+        return
+    try:
+        url = httpx.URL(extender.url_prefix)
+    except httpx.InvalidURL as exc:
+        yield FieldError(path, f"Invalid value: {exc}")
+        return
+    if url.userinfo:
+        # The value is not repeated: it holds a password.
+        yield forbidden(path, "user and password would be sent in clear to whoever answers, and logged")
+        return
+    if url.scheme not in ("http", "https") or not url.host:
+        yield invalid(path, extender.url_prefix, "must be a URL with scheme http or https and a host")
+        return
+    if url.fragment or url.query:
+        yield invalid(path, extender.url_prefix, "must have no query and no fragment")
+    if (url.scheme == "https") != extender.enable_https:
+        yield invalid(path, extender.url_prefix, "must have scheme https if enableHTTPS is true, and http if it is not")
+
+
+def _tls_errors(path: str, extender: Extender) -> Iterator[FieldError]:
+    tls = extender.tls_config or ExtenderTLSConfig()
+    if not tls.has_ca and not tls.insecure:
+        yield required(f"{path}.caFile", "whom to trust must be said: caFile, caData, or insecure: true to trust whoever answers")
+        return
+    if tls.has_ca and tls.insecure:
+        yield forbidden(f"{path}.insecure", "specifying a root certificates file with the insecure flag is not allowed")
+        return
+    if bool(tls.cert_file or tls.cert_data) != bool(tls.key_file or tls.key_data):
+        yield required(path, "a certificate needs its key, and a key its certificate")
+        return
+    try:
+        trust_of(extender)
+    except TlsError as exc:
+        yield FieldError(path, f"Invalid value: {exc}")

@@ -1,0 +1,231 @@
+"""HTTPExtender: one extender of the configuration, and what it can be asked.
+
+Upstream: pkg/scheduler/extender.go (v1.36.2).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, final
+
+import httpx
+
+from extender.config.completion import calling_order
+from extender.config.configuration import Configuration
+from extender.config.extenders import Extender
+from extender.framework import ExtenderError, NodeVictims
+from extender.http_extender.answers import (
+    HostScore,
+    MetaVictims,
+    read_bind_answer,
+    read_filter_answer,
+    read_preempt_answer,
+    read_prioritize_answer,
+)
+from extender.http_extender.arguments import NodeBodies, binding_args, extender_args, preemption_args
+from extender.http_extender.calling import Caller
+from extender.http_extender.checks import check_extenders
+from extender.http_extender.trust import trust_of
+from extender.objects.field_errors import quoted
+from extender.objects.node import Node
+from extender.objects.pod import Container, Pod
+from extender.snapshot import Snapshot
+
+T = TypeVar("T")
+
+LARGE_BODY: Final = 2**20
+"""Bytes from which on an answer is read in a thread, so that nobody else has to wait for it."""
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """What an extender made of some nodes."""
+
+    nodes: Sequence[Node]
+    """Those that pass, in its order: as they were given if it goes by names, else as it sent them back."""
+    failed: dict[str, str]
+    """Node name -> why not; preemption might help."""
+    failed_and_unresolvable: dict[str, str]
+    """Node name -> why not, for good."""
+
+
+@final
+class HTTPExtender:
+    """Asks one extender. State: its connections, what was written for nodes of late, and the last complaint about its scores."""
+
+    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        """Nothing is opened yet; close it with `aclose`.
+
+        Arguments:
+            config: checked, see `check_extenders`.
+            transport: instead of sockets; closed with the extender.
+
+        Raises:
+            TlsError: its certificates cannot be used.
+        """
+        self._config = config
+        self._managed = frozenset(resource.name for resource in config.managed_resources)
+        self._bodies = None if config.node_cache_capable else NodeBodies()
+        tls = config.tls_config
+        self._caller = Caller(
+            config.url_prefix,
+            config.http_timeout.seconds,
+            trust=trust_of(config),
+            server_name=tls.server_name if tls is not None else "",
+            transport=transport,
+        )
+        self._last_complaint = ""
+
+    @property
+    def name(self) -> str:
+        """Its address, as configured."""
+        return self._config.url_prefix
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether scheduling goes on when it fails."""
+        return self._config.ignorable
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether it is asked to filter."""
+        return bool(self._config.filter_verb)
+
+    @property
+    def is_prioritizer(self) -> bool:
+        """Whether it is asked for scores."""
+        return bool(self._config.prioritize_verb)
+
+    @property
+    def supports_preemption(self) -> bool:
+        """Whether it has a say in who is preempted."""
+        return bool(self._config.preempt_verb)
+
+    @property
+    def is_binder(self) -> bool:
+        """Whether it binds pods."""
+        return bool(self._config.bind_verb)
+
+    @property
+    def weight(self) -> int:
+        """Of its scores."""
+        return self._config.weight
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Whether a container asks for a resource that the extender manages, however much of it; without such resources, always."""
+        return not self._managed or any(map(self._uses_managed, (*pod.spec.containers, *pod.spec.init_containers)))
+
+    def _uses_managed(self, container: Container) -> bool:
+        resources = container.resources
+        return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
+
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+        """Which of the nodes the pod can run on. All, if it is not asked to filter.
+
+        Raises:
+            ExtenderError: it failed; or it names a node that it was not given, where names are all that is exchanged.
+        """
+        if not self.is_filter:
+            return Filtered(nodes, {}, {})
+        body = await self._caller.post(self._config.filter_verb, extender_args(pod, nodes, self._bodies))
+        answer = await _read(read_filter_answer, body)
+        kept: Sequence[Node] = answer.nodes or ()
+        if self._config.node_cache_capable and answer.node_names is not None:
+            given = {node.name: node for node in nodes}
+            for name in answer.node_names:
+                if name not in given:
+                    raise self.unknown_node(name)
+            kept = [given[name] for name in answer.node_names]
+        return Filtered(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
+
+    def unknown_node(self, name: str) -> ExtenderError:
+        """It let a node pass that it was not given."""
+        return ExtenderError(
+            f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node list"
+        )
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostScore]:
+        """Its scores, from 0 to 10 and not weighted yet: not of every node perhaps, of some more than once, and of unknown ones.
+
+        Raises:
+            ExtenderError: it failed.
+        """
+        if not self.is_prioritizer:
+            return []
+        body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._bodies))
+        scores = await _read(read_prioritize_answer, body)
+        self._last_complaint = ""
+        return scores
+
+    def complain(self, exc: ExtenderError) -> None:
+        """Its scores do without consequences. Said aloud once, until it has others to give or fails otherwise."""
+        text = str(exc)
+        level = logging.DEBUG if text == self._last_complaint else logging.WARNING
+        self._last_complaint = text
+        _LOGGER.log(level, "Failed to run extender's priority function. No score given by this priority function. %s: %s", self.name, text)
+
+    async def process_preemption(self, pod: Pod, victims: Sequence[NodeVictims], snapshot: Snapshot) -> list[NodeVictims]:
+        """See `PreemptionExtender`."""
+        if not self.supports_preemption:
+            raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
+        arguments = preemption_args(pod, victims, by_uid=self._config.node_cache_capable)
+        body = await self._caller.post(self._config.preempt_verb, arguments)
+        answer = await _read(read_preempt_answer, body)
+        return [self._victims(node, of_node, snapshot) for node, of_node in answer.items()]
+
+    def _victims(self, node: str, of_node: MetaVictims, snapshot: Snapshot) -> NodeVictims:
+        place = snapshot.nodes.index.get(node)
+        if place is None:
+            raise ExtenderError(f"nodeinfo not found for node name {quoted(node)}")
+        if of_node.uids is None or None in of_node.uids:
+            # Upstream follows the null, which ends the process.
+            raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, but has null for them")
+        if of_node.num_pdb_violations < 0:
+            # Upstream takes it at its word, and the node would be preferred to all others.
+            raise ExtenderError(f"extender: {self.name} claims {of_node.num_pdb_violations} PDB violations on node: {node}")
+        pods = []
+        for uid in of_node.uids:
+            slot = snapshot.pods.slots.get(uid) if uid else None
+            if slot is None or int(snapshot.pods.node[slot]) != place:
+                raise ExtenderError(
+                    f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, but the pod is not found on that node"
+                )
+            pods.append(snapshot.pod_at(slot))
+        return NodeVictims(node, tuple(pods), of_node.num_pdb_violations)
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """The pod is bound to the node.
+
+        Raises:
+            ExtenderError: it is not, or nobody knows.
+        """
+        if not self.is_binder:
+            raise ExtenderError("unexpected empty bindVerb in extender")
+        await _read(read_bind_answer, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
+
+    async def aclose(self) -> None:
+        """End its connections."""
+        await self._caller.aclose()
+
+
+def make_extenders(
+    configuration: Configuration, open_transport: Callable[[Extender], httpx.AsyncBaseTransport | None] = lambda _: None
+) -> tuple[HTTPExtender, ...]:
+    """The extenders of a configuration, in the order in which they are asked.
+
+    Arguments:
+        open_transport: what carries the calls to an extender; None for sockets.
+
+    Raises:
+        ConfigErrors: what keeps them from being called, all at once.
+    """
+    check_extenders(configuration)
+    return tuple(HTTPExtender(config, open_transport(config)) for config in calling_order(configuration.extenders))
+
+
+async def _read(read: Callable[[bytes], T], body: bytes) -> T:
+    return read(body) if len(body) < LARGE_BODY else await asyncio.to_thread(read, body)

@@ -1,0 +1,210 @@
+"""HTTPExtender against servers that say what the real client was told: the same requests, the same answers, the same failures."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender.config.duration import Duration
+from extender.config.extenders import Extender, ExtenderManagedResource
+from extender.framework import ExtenderError, NodeVictims
+from extender.http_extender import HTTPExtender
+from extender.http_extender.answers import MAX_SCORE
+from extender.objects.decoding import convert
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.testing import make_cache
+from tests.extender.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
+from tests.parity.cases import component_cases
+
+CASES = component_cases("extender-client")
+
+REDIRECTS = {301, 302, 303, 307, 308}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_extenders_are_asked_and_understood_as_upstream_does(case: dict[str, Any]) -> None:
+    """
+    The differences that are meant: no redirect is followed, and scores and numbers of violations are not taken at their word.
+    """
+    expected = with_named_differences(case)
+
+    found, served = asyncio.run(asked(case["input"]))
+
+    assert found["properties"] == expected["properties"]
+    assert [request.path for request in served.requests] == [request["path"] for request in expected["requests"]]
+    for sent, seen in zip(served.requests, expected["requests"], strict=True):
+        assert (sent.method, sent.headers["content-type"]) == (seen["method"], seen["contentType"])
+        assert without_what_we_do_not_hold(sent.body) == without_what_we_do_not_hold(json.loads(seen["body"]))
+    if "errorKind" in expected:
+        assert kind_of(found["error"]) == expected["errorKind"], found["error"]
+        if expected["errorKind"] not in ("decode", "transport"):
+            assert found["error"] in expected.get("errorOneOf", [expected["error"]])
+    else:
+        assert {name: found.get(name) for name in expected if name != "requests"} == {
+            name: value for name, value in expected.items() if name != "requests"
+        }
+
+
+def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
+    """
+    What we are to do where upstream goes on trustingly.
+    """
+    given, expected = case["input"], dict(case["expect"])
+    reply, requests = given["reply"], expected["requests"]
+    verb = given["config"][f"{given['verb']}Verb"]
+    refused: dict[str, Any] = {"properties": expected["properties"], "requests": requests[:1]}
+    if requests and reply["kind"] == "normal" and reply["status"] in REDIRECTS and "Location" in reply.get("headers", {}):
+        url = given["urlPrefix"].rstrip("/") + "/" + verb
+        return refused | {"errorKind": "http-status", "error": f"failed {verb} with extender at URL {url}, code {reply['status']}"}
+    if "panic" in expected:
+        return refused | {"errorKind": "bad-answer", "error": "extender: URL claims to preempt pods on node: n1, but has null for them"}
+    scores = [entry["score"] for entry in expected.get("scores", []) if not 0 <= entry["score"] <= MAX_SCORE]
+    if scores:
+        return refused | {"errorKind": "bad-answer", "error": f"score {scores[0]} is out of the range [0, 10]"}
+    violations = [each["numPDBViolations"] for each in expected.get("victims", {}).values() if each["numPDBViolations"] < 0]
+    if violations:
+        return refused | {"errorKind": "bad-answer", "error": f"extender: URL claims {violations[0]} PDB violations on node: n1"}
+    if "scores" in expected and not given["config"]["prioritizeVerb"]:
+        # Who is not asked has no scores; upstream spells out a zero of weight zero for each node.
+        expected |= {"scores": [], "weight": given["config"]["weight"]}
+    for name in ("failedNodes", "failedAndUnresolvableNodes"):
+        if name in expected:
+            expected[name] = expected[name] or {}
+    return expected
+
+
+async def asked(given: dict[str, Any]) -> tuple[dict[str, Any], Served]:
+    async with serving(replies(given["reply"])) as served:
+        address = served.address.removeprefix("http://")
+        extender = HTTPExtender(configuration(given, address))
+        try:
+            found = await called(extender, given)
+        except ExtenderError as exc:
+            found = {"error": str(exc)}
+        finally:
+            await extender.aclose()
+    pod = convert(Pod, given["pod"])
+    properties = {
+        "isBinder": extender.is_binder,
+        "isFilter": extender.is_filter,
+        "isIgnorable": extender.is_ignorable,
+        "isInterested": extender.is_interested(pod),
+        "isPrioritizer": extender.is_prioritizer,
+        "name": extender.name,
+        "supportsPreemption": extender.supports_preemption,
+    }
+    shown = json.loads(json.dumps(found | {"properties": properties}).replace(address, "EXTENDER"))
+    if "error" in shown:
+        shown["error"] = normalized(shown["error"], given["urlPrefix"])
+    return shown, served
+
+
+def normalized(error: str, prefix: str) -> str:
+    """
+    Our own texts without the address; upstream's as they are.
+    """
+    own = "has null for them" in error or "PDB violations" in error
+    return error.replace(prefix, "URL") if own else error
+
+
+def configuration(given: dict[str, Any], address: str) -> Extender:
+    config = given["config"]
+    return Extender(
+        url_prefix=given["urlPrefix"].replace("EXTENDER", address),
+        filter_verb=config["filterVerb"],
+        prioritize_verb=config["prioritizeVerb"],
+        preempt_verb=config["preemptVerb"],
+        bind_verb=config["bindVerb"],
+        weight=config["weight"],
+        http_timeout=Duration.parse(f"{config['httpTimeoutMs']}ms"),
+        node_cache_capable=config["nodeCacheCapable"],
+        managed_resources=tuple(ExtenderManagedResource(name) for name in config["managedResources"]),
+        ignorable=config["ignorable"],
+    )
+
+
+async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any]:
+    pod = convert(Pod, given["pod"])
+    nodes = [convert(Node, entry["node"]) for entry in given["nodes"]]
+    pods_on = {entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in given["nodes"]}
+    match given["verb"]:
+        case "filter":
+            result = await extender.filter(pod, nodes)
+            return {
+                "nodes": [
+                    # What comes back in full is a node of which nobody knows a pod.
+                    {"name": node.name, "labels": node.labels or None, "pods": len(pods_on[node.name]) if node in nodes else 0}
+                    for node in result.nodes
+                ],
+                "failedNodes": result.failed,
+                "failedAndUnresolvableNodes": result.failed_and_unresolvable,
+            }
+        case "prioritize":
+            scores = await extender.prioritize(pod, nodes)
+            return {"scores": [{"host": each.host, "score": each.score} for each in scores], "weight": extender.weight}
+        case "preempt":
+            snapshot = make_cache(*nodes, pods=[pod for pods in pods_on.values() for pod in pods]).update_snapshot()
+            by_uid = {pod.uid: pod for pods in pods_on.values() for pod in pods}
+            victims = [
+                NodeVictims(node, tuple(by_uid[uid] for uid in each["podUIDs"]), each["numPDBViolations"])
+                for node, each in given["victims"].items()
+            ]
+            answered = await extender.process_preemption(pod, victims, snapshot)
+            return {
+                "victims": {
+                    each.node: {"podUIDs": [victim.uid for victim in each.pods], "numPDBViolations": each.num_pdb_violations}
+                    for each in answered
+                }
+            }
+        case _:
+            bound = convert(Pod, {"metadata": {"name": "target", "namespace": "default", "uid": "pod-target"}})
+            await extender.bind(bound, given["bindNode"])
+            return {"bound": True}
+
+
+def replies(reply: Mapping[str, Any]) -> Writes:
+    body = reply.get("body", "").encode()
+    headers = {name.replace("-", "_"): value for name, value in reply.get("headers", {}).items()}
+    match reply["kind"]:
+        case "close":
+            return closes
+        case "delayHeaders":
+            return hangs()
+        case "delayBody":
+            return hangs(answer(body, Content_Length=str(len(body)))[: -len(body) or None])
+        case "truncate":
+            return raw(answer(body[: len(body) // 2], Content_Length=str(len(body) + 50)), then_close=True)
+        case _:
+            return says(body, reply["status"], **headers)
+
+
+def kind_of(error: str) -> str:
+    if error == "unexpected empty bindVerb in extender":
+        return "not-sent"
+    if "context deadline exceeded" in error:
+        return "timeout"
+    if error.startswith("failed "):
+        return "http-status"
+    if error in ("EOF", "unexpected EOF"):
+        return "short-body"
+    if error.startswith("Post "):
+        return "transport"
+    if error.startswith(("json: ", "invalid character")):
+        return "decode"
+    if any(words in error for words in ("claims", "nodeinfo not found", "out of the range")):
+        return "bad-answer"
+    return "reported-by-extender"
+
+
+def without_what_we_do_not_hold(value: Any) -> Any:
+    """
+    Members of a node's status that say nothing to scheduling.
+    """
+    if isinstance(value, dict):
+        return {key: without_what_we_do_not_hold(member) for key, member in value.items() if key not in ("daemonEndpoints", "nodeInfo")}
+    if isinstance(value, list):
+        return [without_what_we_do_not_hold(member) for member in value]
+    return value
