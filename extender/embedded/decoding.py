@@ -70,15 +70,18 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
     Raises:
         ApiStatus: 400.
     """
+    expected = f"{group}/{version}" if group else version
     try:
-        value = parse(body, media_type)
+        value = protobuf.parse(body, expected, kind) if media_type == protobuf.MEDIA_TYPE else parse(body, media_type)
+    except protobuf.BrokenObjectError as error:
+        raise statuses.bad_request(f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}') from error
     except ValueError as error:
-        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {error}", body) from error
+        prefix = "" if media_type == protobuf.MEDIA_TYPE else "couldn't get version/kind; json parse error: "
+        raise _unrecognized(kind, f"{prefix}{error}", body) from error
     try:
         found_version, found_kind = schema.kind_of(value)
     except schema.WrongType as error:
         raise _unrecognized(kind, str(error), body) from error
-    expected = f"{group}/{version}" if group else version
     found_version, found_kind = found_version or expected, found_kind or kind
     if (found_version, found_kind) == (expected, kind):
         return {} if value is None else value

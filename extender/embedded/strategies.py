@@ -155,7 +155,9 @@ def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
 
 def _namespace(namespace: Object) -> None:
     namespace["status"] = {"phase": "Active"}
-    namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = namespace["metadata"]["name"]
+    # One without a name is refused later.
+    if name := namespace["metadata"].get("name"):
+        namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
     finalizers = namespace["spec"].setdefault("finalizers", [])
     if "kubernetes" not in finalizers:
         finalizers.append("kubernetes")

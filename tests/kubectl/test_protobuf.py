@@ -1,0 +1,177 @@
+"""What kubectl sends in protobuf is stored as if it had sent JSON.
+
+Here kubectl talks to an API without controllers, so that nobody changes an object before we look at it.
+"""
+
+import json
+import random
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from api.routes.kubernetes import KubernetesApp
+from extender.embedded import decoding
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.protobuf import MEDIA_TYPE
+from extender.embedded.registry import Registry
+from extender.embedded.resources import (
+    DEPLOYMENTS,
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    SERVICES,
+    Object,
+    Resource,
+)
+from extender.embedded.store import Store
+from tests.kubectl.conftest import NO_KUBECTL, Kubectl
+
+FIRST_WITH_PROTOBUF = (1, 32)
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+POD = {"metadata": {"name": "web"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}
+
+
+@dataclass(frozen=True)
+class World:
+    """An API of its own, and kubectl for it."""
+
+    registry: Registry
+    kubectl: Kubectl
+    bodies: list[tuple[str, str, bytes]] = field(default_factory=list)
+    """Path, media type and bytes of what was sent."""
+
+    def sent_to(self, end: str) -> list[Any]:
+        """What the bodies say that were sent to paths with this end."""
+        return [decoding.parse(body, kind) for path, kind, body in self.bodies if path.endswith(end)]
+
+
+@contextmanager
+def world(home: Path) -> Iterator[World]:
+    registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
+    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    app = KubernetesApp(KubeApi(registry))
+    bodies: list[tuple[str, str, bytes]] = []
+
+    async def recorded(scope: Any, receive: Any, send: Any) -> None:
+        async def overheard() -> Any:
+            message = await receive()
+            if message.get("body"):
+                kind = dict(scope["headers"]).get(b"content-type", b"").decode()
+                bodies.append((scope["path"], kind, message["body"]))
+            return message
+
+        await app(scope, overheard, send)
+
+    server = uvicorn.Server(uvicorn.Config(recorded, port=0, log_config=None, timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            thread.join(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield World(registry, Kubectl(f"http://127.0.0.1:{port}", home), bodies)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+Worlds = Callable[[], AbstractContextManager[World]]
+
+
+@pytest.fixture(scope="module")
+def new_world(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
+    if NO_KUBECTL:
+        pytest.skip("kubectl is not installed")
+    version = json.loads(subprocess.run(["kubectl", "version", "--client", "-o", "json"], capture_output=True, check=True).stdout)
+    major, minor = (version["clientVersion"][part] for part in ("major", "minor"))
+    if (int(major), int(minor.rstrip("+"))) < FIRST_WITH_PROTOBUF:
+        pytest.skip(f"kubectl {major}.{minor} sends JSON only")
+    return lambda: world(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def here(new_world: Worlds) -> Iterator[World]:
+    with new_world() as it:
+        yield it
+
+
+@pytest.mark.parametrize(
+    ("command", "resource", "namespace", "name"),
+    [
+        pytest.param("namespace team", NAMESPACES, "", "team", id="namespace"),
+        pytest.param("deployment shop --image=nginx --replicas=3 --port=80", DEPLOYMENTS, "default", "shop", id="deployment"),
+        pytest.param("deployment shop --image=nginx --image=redis", DEPLOYMENTS, "default", "shop", id="two containers"),
+        pytest.param("deployment shop --image=busybox -- sleep 1", DEPLOYMENTS, "default", "shop", id="a command"),
+        pytest.param("service clusterip shop --tcp=80:8080 --tcp=443:https", SERVICES, "default", "shop", id="service"),
+        pytest.param("service nodeport shop --tcp=80 --node-port=30080", SERVICES, "default", "shop", id="service on nodes"),
+        pytest.param("service externalname shop --external-name=a.example", SERVICES, "default", "shop", id="service elsewhere"),
+        pytest.param("pdb shop --selector=app=shop --min-available=50%", POD_DISRUPTION_BUDGETS, "default", "shop", id="pdb by percentage"),
+        pytest.param("pdb shop --selector=app=shop --max-unavailable=1", POD_DISRUPTION_BUDGETS, "default", "shop", id="pdb by number"),
+        pytest.param(
+            "priorityclass low --value=-10 --description=later --preemption-policy=Never", PRIORITY_CLASSES, "", "low", id="priorityclass"
+        ),
+    ],
+)
+def test_what_is_created(new_world: Worlds, command: str, resource: Resource, namespace: str, name: str) -> None:
+    options, dashes, rest = command.partition(" -- ")
+    prints = f"{options} --dry-run=client -o json{dashes}{rest}"
+
+    with new_world() as one, new_world() as other:
+        one.kubectl("create", *command.split())
+        other.kubectl("create", "-f", "-", stdin=other.kubectl("create", *prints.split()))
+
+        assert [kind for _, kind, _ in one.bodies] == [MEDIA_TYPE]
+        assert [kind for _, kind, _ in other.bodies] == ["application/json"]
+        assert stored(one, resource, namespace, name) == stored(other, resource, namespace, name)
+
+
+def stored(there: World, resource: Resource, namespace: str, name: str) -> Object:
+    """The object, but for what no other has."""
+    found = there.registry.get(resource, namespace, name)
+    del found["metadata"]["uid"]
+    return found
+
+
+def test_drain_evicts(here: World) -> None:
+    """In JSON up to now: kubectl 1.32 asks for protobuf elsewhere."""
+    here.registry.create(NODES, "", {"metadata": {"name": "n"}})
+    here.registry.create(PODS, "default", POD)
+
+    here.kubectl("drain", "n", "--force", "--grace-period=0")
+
+    (said,) = here.sent_to("/pods/web/eviction")
+    assert (said["kind"], said["apiVersion"]) == ("Eviction", "policy/v1")
+    assert (said["metadata"]["name"], said["metadata"]["namespace"]) == ("web", "default")
+    assert said["deleteOptions"] == {"gracePeriodSeconds": 0}
+    assert here.registry.list(PODS) == []
+
+
+def test_drain_deletes_if_it_shall_not_evict(here: World) -> None:
+    here.registry.create(NODES, "", {"metadata": {"name": "n"}})
+    here.registry.create(PODS, "default", POD)
+
+    here.kubectl("drain", "n", "--force", "--grace-period=0", "--disable-eviction")
+
+    assert here.bodies[-1][1] == MEDIA_TYPE
+    assert here.sent_to("/pods/web") == [{"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}]
+    assert here.registry.list(PODS) == []
+
+
+def test_auth_can_i(here: World) -> None:
+    assert here.kubectl("auth", "can-i", "delete", "pods/web", "--namespace=default", "--subresource=status") == "yes"
+
+    assert [kind for _, kind, _ in here.bodies] == [MEDIA_TYPE]
+    (said,) = here.sent_to("/selfsubjectaccessreviews")
+    asked = {key: value for key, value in said["spec"]["resourceAttributes"].items() if value}
+    assert asked == {"namespace": "default", "verb": "delete", "resource": "pods", "subresource": "status", "name": "web"}
