@@ -36,7 +36,8 @@ def port() -> Iterator[int]:
     """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = int(probe.getsockname()[1])
-    with subprocess.Popen([BIN / "reprieve", "serve", "--port", str(free)], cwd=ROOT, stderr=subprocess.DEVNULL) as server:
+    command = [BIN / "reprieve", "serve", "--port", str(free), "--kubernetes-port", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as server:
         try:
             wait_until_ready(free)
             yield free
