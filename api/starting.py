@@ -23,6 +23,7 @@ from extender.embedded.seed import SeedReport
 from extender.embedded.state_file import StateFileError, load
 from extender.engine import Engine
 from extender.following import following
+from extender.http_extender import check_extenders
 from extender.own_cluster import own_cluster
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -74,6 +75,11 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         where = f"configuration {settings.config}" if settings.config else "configuration"
         raise StartUpError(f"{where}: {_on_one_line(exc)}") from exc
     cluster = choose_cluster(settings, configuration)
+    if settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own)):
+        try:
+            check_extenders(configuration)
+        except ConfigErrors as exc:
+            raise StartUpError(f"configuration {settings.config}: {_on_one_line(exc)}") from exc
     if isinstance(cluster, Followed):
         return cluster, partial(_followed, configuration, cluster, settings)
     try:

@@ -20,6 +20,7 @@ from extender.cluster import Cluster
 from extender.cluster_state import TABLES
 from extender.config import Configuration
 from extender.engine import Engine
+from extender.http_extender import Transports, no_transport
 from extender.standalone import Standalone, standalone
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -60,12 +61,18 @@ class Following:
 
 @asynccontextmanager
 async def following(
-    configuration: Configuration, client: Client, *, decides: bool = False, rng: random.Random | None = None
+    configuration: Configuration,
+    client: Client,
+    *,
+    decides: bool = False,
+    rng: random.Random | None = None,
+    transports: Transports = no_transport,
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
 
     Arguments:
         decides: schedule the pods of the configuration's profiles, too.
+        transports: what carries the calls to the configuration's extenders then.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -74,7 +81,7 @@ async def following(
     dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname())
     informers = Informers(client, rng=chance)
     cluster = Cluster()
-    alone = standalone(configuration, cluster, dispatcher, chance) if decides else None
+    alone = standalone(configuration, cluster, dispatcher, chance, transports=transports) if decides else None
     engine = Engine(
         configuration,
         cluster,

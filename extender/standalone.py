@@ -8,6 +8,7 @@ from typing import final
 from extender import framework as fwk
 from extender.cluster import Cluster
 from extender.config import Configuration
+from extender.http_extender import Transports, make_extenders, no_transport
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
@@ -29,16 +30,35 @@ class Standalone:
     world: World
 
 
-def standalone(configuration: Configuration, cluster: Cluster, dispatcher: fwk.Dispatcher, rng: random.Random) -> Standalone:
-    """A scheduler for the profiles of the configuration. Call it where its event loop runs.
+def standalone(
+    configuration: Configuration,
+    cluster: Cluster,
+    dispatcher: fwk.Dispatcher,
+    rng: random.Random,
+    *,
+    transports: Transports = no_transport,
+) -> Standalone:
+    """A scheduler for the profiles of the configuration, which asks the extenders of the configuration. Call it where its loop runs.
 
     Arguments:
-        cluster: changed by the handlers alone from now on.
+        cluster: changed by the handlers alone from now on. With extenders, the scheduler decides over a cluster of its own: a cycle waits
+            for them, and a snapshot does not survive that somebody else takes the next one of the same cache meanwhile.
+        transports: what carries the calls to an extender; None for sockets.
 
     Raises:
-        ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+        ConfigErrors: what is wrong with the configuration, with its extenders or with a plugin, all at once.
     """
-    frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache)
+    extenders = make_extenders(configuration, transports)
+    others = [cluster] if extenders else []
+    if extenders:
+        cluster = Cluster()
+    frameworks = Registry(IN_TREE).make_frameworks(
+        configuration,
+        rng,
+        [extender for extender in extenders if extender.supports_preemption],
+        dispatcher=dispatcher,
+        live=cluster.cache,
+    )
     pods: dict[str, Pod] = {}
     first = next(iter(frameworks.values()))
 
@@ -47,13 +67,16 @@ def standalone(configuration: Configuration, cluster: Cluster, dispatcher: fwk.D
 
     queue = SchedulingQueue(
         first.plugins.queue_sort.sort_key,
-        {name: queueing_hint_map(registrations(framework.plugins)) for name, framework in frameworks.items()},
+        {
+            name: queueing_hint_map(registrations(framework.plugins, has_extenders=bool(extenders)))
+            for name, framework in frameworks.items()
+        },
         gated_by,
         now=asyncio.get_running_loop().time,
         pod_lister=pods.get,
         initial_backoff=configuration.pod_initial_backoff_seconds,
         max_backoff=configuration.pod_max_backoff_seconds,
     )
-    world = World(cluster, queue, WaitingPods(), PodsInPreBind(), dispatcher, pods.get)
+    world = World(cluster, queue, WaitingPods(), PodsInPreBind(), dispatcher, pods.get, extenders)
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
-    return Standalone(scheduler, EventHandlers(world, frameworks, pods), world)
+    return Standalone(scheduler, EventHandlers(world, frameworks, pods, others=others), world)

@@ -6,6 +6,6 @@ Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """
 
 from extender.http_extender.checks import check_extenders
-from extender.http_extender.http_extender import HTTPExtender, make_extenders
+from extender.http_extender.http_extender import HTTPExtender, Transports, make_extenders, no_transport
 
-__all__ = ["HTTPExtender", "check_extenders", "make_extenders"]
+__all__ = ["HTTPExtender", "Transports", "check_extenders", "make_extenders", "no_transport"]

@@ -212,19 +212,22 @@ class HTTPExtender:
         await self._caller.aclose()
 
 
-def make_extenders(
-    configuration: Configuration, open_transport: Callable[[Extender], httpx.AsyncBaseTransport | None] = lambda _: None
-) -> tuple[HTTPExtender, ...]:
-    """The extenders of a configuration, in the order in which they are asked.
+Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
+"""What carries the calls to an extender; None for sockets."""
 
-    Arguments:
-        open_transport: what carries the calls to an extender; None for sockets.
+
+def no_transport(extender: Extender) -> None:
+    """Sockets."""
+
+
+def make_extenders(configuration: Configuration, transports: Transports = no_transport) -> tuple[HTTPExtender, ...]:
+    """The extenders of a configuration, in the order in which they are asked.
 
     Raises:
         ConfigErrors: what keeps them from being called, all at once.
     """
     check_extenders(configuration)
-    return tuple(HTTPExtender(config, open_transport(config)) for config in calling_order(configuration.extenders))
+    return tuple(HTTPExtender(config, transports(config)) for config in calling_order(configuration.extenders))
 
 
 async def _read(read: Callable[[bytes], T], body: bytes) -> T:

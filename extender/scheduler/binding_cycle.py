@@ -17,6 +17,7 @@ from extender.runtime.from_reserve_to_bind import (
     run_pre_bind_pre_flights,
     run_unreserve_plugins,
 )
+from extender.scheduler.asking_extenders import bound_by_extender
 from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -76,8 +77,9 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> tuple[F
         if not status.is_success:
             return Failure(status), status.is_rejected
 
-    # 5 the binding itself
-    status = await run_bind_plugins(framework.plugins, state, pod, node)
+    # 5 the binding itself: an extender's affair, if there is one for it
+    bound = await bound_by_extender(world.extenders, pod, node)
+    status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
     if not status.is_success:
         return Failure(status), status.is_rejected
     return None, False

@@ -3,9 +3,10 @@
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Final, final
 
+from extender.cluster import Cluster
 from extender.framework.events import (
     EVENT_ASSIGNED_POD_ADD,
     EVENT_ASSIGNED_POD_DELETE,
@@ -39,16 +40,18 @@ _RESOURCE_OF: Final[Mapping[str, EventResource]] = {
 class EventHandlers:
     """Told of every change, one at a time. State: none but the world's, and the pods by name."""
 
-    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
+    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod], *, others: Sequence[Cluster] = ()) -> None:
         """Begin with an empty cluster.
 
         Arguments:
             profiles: scheduler names that are ours.
             pods: filled with namespace/name -> pod, as the API server has it.
+            others: clusters besides the world's that are to know the same.
         """
         self._world = world
         self._profiles = profiles
         self._pods = pods
+        self._others = others
 
     def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
         """An object came (`old` is None), changed, or went (`new` is None).
@@ -56,6 +59,8 @@ class EventHandlers:
         Arguments:
             table: the name of the object's list in `ClusterState`.
         """
+        for other in self._others:
+            other.changed(table, old, new)
         if isinstance(old or new, Pod):
             self._pod_changed(old, new)  # type: ignore[arg-type]
             return

@@ -71,6 +71,21 @@ class SchedulingAlgorithm:
             FitError: the pod fits nowhere.
             PluginError: a plugin failed.
         """
+        search = self.begin(framework, snapshot, pod, nominations, state=state)
+        nominated = search.nominated_row()
+        if nominated is not None:
+            return ScheduleResult(nominated.names[0], 1)
+        rows = self.feasible_rows(search, percentage_of_nodes_to_score)
+        if len(rows) == 1:
+            return ScheduleResult(rows.names[0], 1)
+        return search.best_of(rows, framework.total_scores(search.state, pod, rows))
+
+    # The steps, for those who ask others in between.
+
+    def begin(
+        self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, state: fwk.CycleState | None = None
+    ) -> "Search":
+        """The search for a node, of which PreFilter has taken a look. Arguments and errors as `schedule_pod`."""
         if not len(snapshot.nodes):
             raise fwk.NoNodesAvailableError
         if state is None:
@@ -79,38 +94,17 @@ class SchedulingAlgorithm:
         outcome = framework.run_pre_filter_plugins(state, pod)
         if not outcome.status.is_success:
             raise FitError(len(snapshot.nodes), _refused_early(outcome))
-        nominated = self._nominated_node(framework, snapshot, state, pod)
-        if nominated is not None:
-            return ScheduleResult(nominated, 1)
-        within = _within(snapshot, outcome)
-        rows = framework.feasible_rows(state, pod, within)
+        return Search(framework, snapshot, state, pod, outcome)
+
+    def feasible_rows(self, search: "Search", percentage_of_nodes_to_score: int) -> Rows:
+        """(R,) at least one node that all Filters let pass, as many as are enough. Arguments and errors as `schedule_pod`."""
+        framework, num_nodes, within = search.framework, len(search.snapshot.nodes), search.within
+        rows = framework.feasible_rows(search.state, search.pod, within)
         if not len(rows):
-            raise FitError(len(snapshot.nodes), _diagnosis(framework, state, pod, within, outcome))
+            raise FitError(num_nodes, search.diagnosis())
         own_share = framework.percentage_of_nodes_to_score
         share = percentage_of_nodes_to_score if own_share is None else own_share
-        if share:
-            rows = self._sampled(rows, num_feasible_nodes_to_find(len(snapshot.nodes) if within is None else len(within), share))
-        if len(rows) == 1:
-            return ScheduleResult(rows.names[0], 1)
-        total = framework.total_scores(state, pod, rows)
-        chosen = select_host(total, framework)
-        return ScheduleResult(snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows))
-
-    def _nominated_node(self, framework: Framework, snapshot: Snapshot, state: fwk.CycleState, pod: Pod) -> str | None:
-        """The node the pod is nominated to, if it still fits: no other is looked at then.
-
-        A plugin that fails here is logged, as upstream does: the search over all nodes has the last word.
-        """
-        name = pod.status.nominated_node_name
-        place = snapshot.nodes.index.get(name) if name else None
-        if place is None:
-            return None
-        try:
-            verdicts = framework.run_filters_with_nominated_pods(state, pod, Rows.of(snapshot, np.array([place])))
-        except PluginError:
-            _LOGGER.exception("pod %s: its nominated node %s was not evaluated", pod.key, name)
-            return None
-        return name if verdicts.all_ok else None
+        return self._sampled(rows, num_feasible_nodes_to_find(num_nodes if within is None else len(within), share)) if share else rows
 
     def _sampled(self, rows: Rows, enough: int) -> Rows:
         """The first feasible nodes in rotation order, as many as are enough."""
@@ -120,6 +114,49 @@ class SchedulingAlgorithm:
         processed = num_nodes if len(rows) <= enough else int((rows.node[turn[-1]] - start) % num_nodes) + 1
         self._next_start_node_index = (start + processed) % num_nodes
         return rows.take(turn)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The search for a node for one pod, in one cycle."""
+
+    framework: Framework
+    snapshot: Snapshot
+    state: fwk.CycleState
+    pod: Pod
+    outcome: PreFilterOutcome
+
+    @property
+    def within(self) -> Index | None:
+        """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
+        return _within(self.snapshot, self.outcome)
+
+    def nominated_row(self) -> Rows | None:
+        """The node the pod is nominated to, if it still fits: no other is looked at then.
+
+        A plugin that fails here is logged, as upstream does: the search over all nodes has the last word.
+        """
+        name = self.pod.status.nominated_node_name
+        place = self.snapshot.nodes.index.get(name) if name else None
+        if place is None:
+            return None
+        row = Rows.of(self.snapshot, np.array([place]))
+        try:
+            verdicts = self.framework.run_filters_with_nominated_pods(self.state, self.pod, row)
+        except PluginError:
+            _LOGGER.exception("pod %s: its nominated node %s was not evaluated", self.pod.key, name)
+            return None
+        return row if verdicts.all_ok else None
+
+    def diagnosis(self) -> fwk.Diagnosis:
+        """What the Filters say of all nodes."""
+        return _diagnosis(self.framework, self.state, self.pod, self.within, self.outcome)
+
+    def best_of(self, rows: Rows, total: Int64s) -> ScheduleResult:
+        """The row with the best score; among equals, by chance."""
+        chosen = select_host(total, self.framework)
+        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:

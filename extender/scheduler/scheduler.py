@@ -36,6 +36,13 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedule until the queue is closed; what has been decided by then is done before this returns."""
+        try:
+            await self._run()
+        finally:
+            for extender in self._world.extenders:
+                await extender.aclose()
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as acting:
             flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
             while (info := await self._world.queue.pop()) is not None:

@@ -12,6 +12,7 @@ from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.runtime.nominations import Nominations
+from extender.scheduler.asking_extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
 
@@ -36,15 +37,18 @@ async def scheduling_cycle(
 
     # 2 a node, or room for the pod once others have gone
     try:
-        node = algorithm.schedule_pod(
-            framework, snapshot, pod, nominations, state=state, percentage_of_nodes_to_score=percentage
-        ).suggested_host
+        if world.extenders:
+            search = algorithm.begin(framework, snapshot, pod, nominations, state=state)
+            result = await schedule_pod_with_extenders(algorithm, world.extenders, search, percentage)
+        else:
+            result = algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state, percentage_of_nodes_to_score=percentage)
     except fwk.NoNodesAvailableError as exc:
         return Failure(fwk.unresolvable(str(exc)))
     except FitError as exc:
         return await _after_post_filter(framework, state, pod, exc)
-    except PluginError as exc:
+    except (PluginError, fwk.ExtenderError) as exc:
         return Failure(fwk.error(str(exc)))
+    node = result.suggested_host
 
     # 3 from now on the pod takes its room
     world.queue.delete_nominated_pod_if_exists(pod)

@@ -7,6 +7,7 @@ from typing import final
 
 from extender import framework as fwk
 from extender.cluster import Cluster
+from extender.http_extender import HTTPExtender
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.runtime.framework import Framework
@@ -53,6 +54,8 @@ class World:
     dispatcher: fwk.Dispatcher
     pod_by_key: Callable[[str], Pod | None]
     """namespace/name -> the pod as the API server has it."""
+    extenders: tuple[HTTPExtender, ...] = ()
+    """Those that the configuration names, in the order in which they are asked."""
 
 
 @final

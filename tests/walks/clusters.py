@@ -8,7 +8,8 @@ from typing import Any
 from extender.config import Configuration
 from extender.embedded.registry import Registry
 from extender.embedded.resources import EVENTS, Object
-from extender.following import following
+from extender.following import Following, following
+from extender.http_extender import Transports, no_transport
 from extender.own_cluster import own_cluster
 from extender.testing import virtual_time
 
@@ -25,10 +26,19 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
 @asynccontextmanager
 async def a_cluster(*objects: Object) -> AsyncIterator[Registry]:
     """A cluster with these objects whose pods are scheduled."""
+    async with a_followed_cluster(*objects) as (registry, _):
+        yield registry
+
+
+@asynccontextmanager
+async def a_followed_cluster(
+    *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport
+) -> AsyncIterator[tuple[Registry, Following]]:
+    """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
-        client = own.client()
-        async with following(Configuration.default(), client, decides=True, rng=random.Random(1)):
-            yield own.api.registry
+        client, chosen = own.client(), configuration or Configuration.default()
+        async with following(chosen, client, decides=True, rng=random.Random(1), transports=transports) as found:
+            yield own.api.registry, found
         await client.aclose()
 
 
