@@ -26,9 +26,10 @@ CREATED = [
 
 
 def full(group, version, kind):
-    """A body in which everything is said."""
+    """A body in which everything is said but what the server says of an object."""
     of = schema.lookup(group, version, kind)
-    return body(f"{group}/{version}".lstrip("/"), kind, message(of, sample(of)))
+    said = {**sample(of), "metadata": {"name": "web", "labels": {"app": "web"}}}
+    return body(f"{group}/{version}".lstrip("/"), kind, message(of, said))
 
 
 BROKEN = [
@@ -137,9 +138,10 @@ def test_a_broken_body_is_refused_or_read(data):
 
     answer = post(make_api()[1], path, broken)
 
-    assert answer.status in (200, 201, 400, 404, 422), answer.body
     said = orjson.loads(answer.body)
-    assert answer.status < 300 or (said["kind"] == "Status" and said["message"])
+    # A resourceVersion, which may come about by chance, is refused with a 500 by upstream too: but with a message of its own.
+    assert said.get("reason") != "InternalError", said
+    assert answer.status == 201 or (said["kind"] == "Status" and said["message"])
 
 
 @pytest.mark.parametrize(("path", "data"), CREATED)
