@@ -118,7 +118,7 @@ async def _read(response: httpx.Response) -> bytes:
     if encoding.lower() != "identity":
         raise ExtenderError(f"the answer is compressed ({encoding[:32]!r}), though nobody asked for that")
     chunks, total = [], 0
-    async for chunk in response.aiter_raw():
+    async for chunk in response.aiter_bytes():
         total += len(chunk)
         if total > MAX_ANSWER_BYTES:
             raise ExtenderError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")

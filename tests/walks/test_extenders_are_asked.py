@@ -1,0 +1,346 @@
+"""A scheduler that decides alone asks the extenders of its configuration, in upstream's order, and lives with what they answer."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from extender.config import Configuration
+from extender.config.extenders import Extender, ExtenderManagedResource
+from extender.embedded import binding
+from extender.embedded.registry import Registry
+from extender.embedded.resources import NODES, PODS
+from extender.http_extender import Transports
+from extender.objects.decoding import convert
+from extender.objects.pod import Pod
+from tests.walks.clusters import a_followed_cluster, events_of, node, pod, story
+
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+
+Says = Callable[[Any], Any]
+"""From the arguments of a call to its answer: a value, a status code, or something to wait for."""
+
+NO_FAILURES: Final = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
+
+
+class InMemory:
+    """Extenders by name, which is the host of their address; and all that they were asked."""
+
+    def __init__(self, **says: Says) -> None:
+        self.says = says
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def transport(self, extender: Extender) -> httpx.AsyncBaseTransport:
+        return httpx.MockTransport(self._answer)
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        arguments = json.loads(request.content)
+        self.asked.append((request.url.host, request.url.path.strip("/"), arguments))
+        answer = self.says[f"{request.url.host}_{request.url.path.strip('/')}"](arguments)
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        return httpx.Response(answer) if isinstance(answer, int) else httpx.Response(200, json=answer)
+
+    def verbs_for(self, name: str) -> list[tuple[str, str]]:
+        """(extender, verb) of the calls about a pod."""
+        return [(host, verb) for host, verb, arguments in self.asked if name in (arguments.get("PodName"), _name(arguments))]
+
+
+def _name(arguments: Any) -> str:
+    return str(arguments.get("Pod", {}).get("metadata", {}).get("name", ""))
+
+
+def extenders(*configs: Extender) -> Configuration:
+    return Configuration(extenders=configs)
+
+
+def an_extender(name: str, **options: Any) -> Extender:
+    return Extender(url_prefix=f"http://{name}/", node_cache_capable=True, **options)
+
+
+def keeping(*names: str, failed: dict[str, str] | None = None, gone: dict[str, str] | None = None) -> Says:
+    """Lets these of the nodes that it is asked about pass."""
+
+    def says(arguments: Any) -> Any:
+        kept = [name for name in arguments["NodeNames"] if name in names]
+        return NO_FAILURES | {"NodeNames": kept, "FailedNodes": failed or {}, "FailedAndUnresolvableNodes": gone or {}}
+
+    return says
+
+
+def scoring(**scores: int) -> Says:
+    return lambda arguments: [{"Host": host, "Score": score} for host, score in scores.items()]
+
+
+def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any], tell: Callable[[Registry], Awaitable[None]]) -> None:
+    """A story in a cluster with these objects."""
+
+    async def whole() -> None:
+        transports: Transports = memory.transport
+        async with a_followed_cluster(*objects, configuration=configuration, transports=transports) as (cluster, _):
+            await tell(cluster)
+
+    story(whole)
+
+
+def node_of(cluster: Registry, name: str) -> str:
+    return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
+
+
+def condition_of(cluster: Registry, name: str) -> dict[str, Any]:
+    (condition,) = (each for each in cluster.get(PODS, "default", name)["status"]["conditions"] if each["type"] == "PodScheduled")
+    return dict(condition)
+
+
+def test_each_extender_filters_what_the_former_left() -> None:
+    memory = InMemory(one_filter=keeping("a", "b"), two_filter=keeping("b", "c"))
+    configuration = extenders(an_extender("one", filter_verb="filter"), an_extender("two", filter_verb="filter"))
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("p"))
+        await asyncio.sleep(5)
+
+        assert node_of(cluster, "p") == "b"
+        assert [(host, sorted(arguments["NodeNames"])) for host, _, arguments in memory.asked] == [
+            ("one", ["a", "b", "c"]),
+            ("two", ["a", "b"]),
+        ]
+
+    told(configuration, memory, [node("a"), node("b"), node("c")], tell)
+
+
+def test_the_reasons_of_extenders_are_told_and_any_event_brings_the_pod_back() -> None:
+    """
+    An extender cannot say what would help, so that even a label of a node may.
+    """
+    memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, gone={"a": "no fan", "b": "no fan"}))
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("p"))
+        await asyncio.sleep(5)
+
+        assert condition_of(cluster, "p")["reason"] == "Unschedulable"
+        assert events_of(cluster, "p")[0] == (
+            "FailedScheduling",
+            "0/3 nodes are available: 2 no fan. no new claims to deallocate, "
+            "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+        )
+        await asyncio.sleep(60)
+        asked = len(memory.asked)
+        await asyncio.sleep(60)
+        assert len(memory.asked) == asked  # nothing happens, so that nobody is asked again
+
+        memory.says["one_filter"] = keeping("a", "b", "c")
+        labelled = cluster.get(NODES, "", "c")
+        cluster.update(NODES, "", "c", labelled | {"metadata": labelled["metadata"] | {"labels": {"fan": "yes"}}})
+        await asyncio.sleep(15)
+
+        assert node_of(cluster, "p") != ""
+
+    told(extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")], tell)
+
+
+@pytest.mark.parametrize("answer", [500, 201, 302, {"Error": "on fire"}, {"NodeNames": ["nowhere"]}, {"NodeNames": 1}, [1]], ids=str)
+def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recovers(answer: Any) -> None:
+    memory = InMemory(one_filter=lambda _: answer)
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("p"))
+        await asyncio.sleep(5)
+
+        condition = condition_of(cluster, "p")
+        assert condition["reason"] == "SchedulerError"
+        assert condition["message"] in {
+            "on fire",
+            "failed filter with extender at URL http://one/filter, code 500",
+            "failed filter with extender at URL http://one/filter, code 201",
+            "failed filter with extender at URL http://one/filter, code 302",
+            'extender "http://one/" claims a filtered node "nowhere" which is not found in the input node list',
+            "json: cannot unmarshal number into Go struct field ExtenderFilterResult.NodeNames of type []string",
+            "json: cannot unmarshal array into Go struct field ExtenderFilterResult",
+        }
+
+        memory.says["one_filter"] = keeping("a")
+        await asyncio.sleep(15)
+
+        assert node_of(cluster, "p") == "a"
+
+    told(extenders(an_extender("one", filter_verb="filter")), memory, [node("a")], tell)
+
+
+def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
+    memory = InMemory(frail_filter=lambda _: 500, firm_filter=keeping("b"))
+    configuration = extenders(an_extender("frail", filter_verb="filter", ignorable=True), an_extender("firm", filter_verb="filter"))
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("p"))
+        await asyncio.sleep(5)
+
+        assert node_of(cluster, "p") == "b"
+        assert memory.verbs_for("p") == [("firm", "filter"), ("frail", "filter")]
+
+    told(configuration, memory, [node("a"), node("b")], tell)
+
+
+def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
+    """
+    A weight of 5 makes 10 points 500: more than an empty node is worth. Who fails adds nothing, and neither does a score above 10.
+    """
+    memory = InMemory(one_prioritize=scoring(full=10), down_prioritize=lambda _: 500, loud_prioritize=scoring(empty=1000))
+    configuration = extenders(
+        an_extender("one", prioritize_verb="prioritize", weight=5),
+        an_extender("down", prioritize_verb="prioritize", weight=100),
+        an_extender("loud", prioritize_verb="prioritize", weight=100),
+    )
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("first", cpu="1", nodeSelector={"size": "small"}))
+        await asyncio.sleep(5)
+        assert node_of(cluster, "first") == "full"
+        cluster.create(PODS, "default", pod("p", cpu="100m"))
+        await asyncio.sleep(5)
+
+        assert node_of(cluster, "p") == "full"
+        assert sorted(memory.verbs_for("p")) == [("down", "prioritize"), ("loud", "prioritize"), ("one", "prioritize")]
+        assert memory.verbs_for("first") == []  # with one node left there is nothing to choose
+
+    small = node("full")
+    small["metadata"]["labels"] = {"size": "small"}
+    told(configuration, memory, [small, node("empty")], tell)
+
+
+def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
+    """
+    Its failure is the binding's: the pod is tried again. Others are bound as ever.
+    """
+    gpu = {"containers": [{"name": "main", "image": "web:1", "resources": {"limits": {"example.com/gpu": "1"}}}]}
+    managed = (ExtenderManagedResource("example.com/gpu", ignored_by_scheduler=True),)
+    memory = InMemory(binder_bind=lambda _: {"Error": "no driver"})
+
+    async def tell(cluster: Registry) -> None:
+        def bind(arguments: Any) -> Any:
+            target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
+            meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
+            binding.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            return {"Error": ""}
+
+        cluster.create(PODS, "default", pod("gpu") | {"spec": gpu})
+        cluster.create(PODS, "default", pod("plain"))
+        await asyncio.sleep(1)
+
+        assert (node_of(cluster, "gpu"), node_of(cluster, "plain")) == ("", "a")
+        assert condition_of(cluster, "gpu")["message"] == "no driver"
+
+        memory.says["binder_bind"] = bind
+        await asyncio.sleep(15)
+
+        assert node_of(cluster, "gpu") == "a"  # though the node offers none of what the scheduler is told to ignore
+        assert memory.verbs_for("plain") == []
+        assert events_of(cluster, "gpu")[-1] == ("Scheduled", "Successfully assigned default/gpu to a")
+
+    told(extenders(an_extender("binder", bind_verb="bind", managed_resources=managed)), memory, [node("a")], tell)
+
+
+def test_an_extender_may_spare_a_node() -> None:
+    """
+    It is told who would have to go, by UID, and strikes out one of two nodes.
+    """
+
+    def sparing_a(arguments: Any) -> Any:
+        victims = arguments["NodeNameToMetaVictims"]
+        return {"NodeNameToMetaVictims": {name: of_node for name, of_node in victims.items() if name != "a"}}
+
+    memory = InMemory(one_preempt=sparing_a)
+
+    async def tell(cluster: Registry) -> None:
+        for name in ("a", "b"):
+            cluster.create(PODS, "default", pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
+        await asyncio.sleep(5)
+        low = {name: cluster.get(PODS, "default", f"low-{name}")["metadata"]["uid"] for name in ("a", "b")}
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
+
+        assert node_of(cluster, "high") == "b"
+        assert node_of(cluster, "low-a") == "a"
+        asked = next(arguments for _, _, arguments in memory.asked)
+        assert asked["NodeNameToVictims"] is None
+        assert asked["NodeNameToMetaVictims"] == {
+            name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()
+        }
+
+    nodes = [node("a"), node("b")]
+    for each in nodes:
+        each["metadata"]["labels"] = {"name": each["metadata"]["name"]}
+    told(extenders(an_extender("one", preempt_verb="preempt")), memory, [*nodes, HIGH], tell)
+
+
+def test_a_preemption_that_an_extender_fails_comes_to_nothing_and_nobody_goes() -> None:
+    memory = InMemory(one_preempt=lambda _: {"NodeNameToMetaVictims": {"a": None}})
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("low", cpu="1500m"))
+        await asyncio.sleep(5)
+        cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
+        await asyncio.sleep(10)
+
+        assert node_of(cluster, "low") == "a"
+        message = condition_of(cluster, "high")["message"]
+        assert message == (
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "preemption: extender: http://one/ claims to preempt pods on node: a, but has null for them"
+        )
+
+    told(extenders(an_extender("one", preempt_verb="preempt")), memory, [node("a"), HIGH], tell)
+
+
+def test_while_an_extender_hangs_our_own_verbs_answer_and_nothing_is_lost() -> None:
+    """
+    Verbs take snapshots in the middle of a cycle, and the cluster changes under it: the cycle's view stays as it was.
+    """
+    memory = InMemory()
+    seen: list[set[str]] = []
+
+    async def whole() -> None:
+        configuration = extenders(an_extender("slow", filter_verb="filter"))
+        async with a_followed_cluster(node("a"), node("b"), configuration=configuration, transports=memory.transport) as (cluster, found):
+
+            async def slowly(arguments: Any) -> Any:
+                cluster.delete(NODES, "", "b")
+                for name in ("c", "d"):
+                    cluster.create(NODES, "", node(name))
+                    await asyncio.sleep(1)
+                    asked = convert(Pod, pod("asked"))
+                    seen.append(set(found.engine.filter(asked, node_names=["a", "b", "c", "d"]).failed))
+                return NO_FAILURES | {"NodeNames": ["a"]}
+
+            memory.says["slow_filter"] = slowly
+            await asyncio.sleep(1)
+            cluster.create(PODS, "default", pod("p"))
+            await asyncio.sleep(4)
+
+            assert seen == [{"b", "d"}, {"b"}]
+            assert node_of(cluster, "p") == "a"
+
+    story(whole)
+
+
+def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None:
+    async def never(arguments: Any) -> Any:
+        await asyncio.Event().wait()
+
+    memory = InMemory(slow_filter=never)
+
+    async def tell(cluster: Registry) -> None:
+        cluster.create(PODS, "default", pod("p"))
+        await asyncio.sleep(4.9)
+        assert "conditions" not in cluster.get(PODS, "default", "p")["status"]
+        await asyncio.sleep(1)
+
+        assert condition_of(cluster, "p")["message"] == (
+            'Post "http://slow/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+        )
+
+    told(extenders(an_extender("slow", filter_verb="filter")), memory, [node("a")], tell)
