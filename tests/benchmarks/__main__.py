@@ -1,8 +1,8 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|queue|reflector|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|queue|reflector|standalone|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, preemption, queue, reflector, verbs
+from tests.benchmarks import decision, embedded, preemption, queue, reflector, standalone, verbs
 
 BENCHMARKS = {
     "decision": decision.run,
@@ -10,6 +10,7 @@ BENCHMARKS = {
     "preemption": preemption.run,
     "queue": queue.run,
     "reflector": reflector.run,
+    "standalone": standalone.run,
     "verbs": verbs.run,
 }
 

@@ -82,13 +82,14 @@ def _server(num_nodes: int, num_pods: int) -> Iterator[int]:
     environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods)}
     with subprocess.Popen([*command, *options], env=environment) as process:
         try:
-            _wait_until_ready(port)
+            wait_until_ready(port)
             yield port
         finally:
             process.terminate()
 
 
-def _wait_until_ready(port: int) -> None:
+def wait_until_ready(port: int) -> None:
+    """Returns when the API on this port answers."""
     for _ in range(1200):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:

@@ -1,0 +1,48 @@
+"""What a backlog costs: pods a second from the first binding to the last, and CPU and memory of the scheduler's process, all included.
+
+Three processes: an embedded API over a socket, the scheduler, and this one, which waits.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.benchmarks.reflector import wait_until_ready
+
+AIMS = {"basic": 1.2, "mixed": 1.8}
+"""CPU milliseconds a pod."""
+
+
+def run(num_pods: int = 5000) -> None:
+    """Print the figures."""
+    print(f"a backlog of {num_pods:,} pods drained by a scheduler of its own, bindings and events over a socket")
+    for num_nodes in (1000, 5000):
+        for shape, aim in AIMS.items():
+            with _server(num_nodes, num_pods, shape) as url:
+                command = [sys.executable, "-m", "tests.benchmarks.standalone_client", url, str(num_pods)]
+                done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600)
+            found = json.loads(done.stdout)
+            print(
+                f"  {num_nodes:5} nodes {shape:6}  {found['per_second']:5.0f} pods/s  {found['cpu_ms']:.2f} ms of CPU a pod (aim {aim})  "
+                f"peak {found['peak']:.0f} MiB",
+                flush=True,
+            )
+
+
+@contextmanager
+def _server(num_nodes: int, num_pods: int, shape: str) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = int(probe.getsockname()[1])
+    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.standalone_server:make", "--factory", "--port", str(port)]
+    options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
+    environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods), "SHAPE": shape}
+    with subprocess.Popen([*command, *options], env=environment) as process:
+        try:
+            wait_until_ready(port)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()

@@ -1,0 +1,35 @@
+"""A scheduler in a process of its own: `python -m tests.benchmarks.standalone_client URL PODS`; one line of JSON when all are bound."""
+
+import asyncio
+import json
+import resource
+import sys
+import time
+
+import uvloop
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.config import Configuration
+from extender.following import following
+
+
+async def _drain(url: str, num_pods: int) -> None:
+    client = Client(Target(url))
+    began = time.process_time()
+    async with following(Configuration.default(), client, decides=True) as found:
+        cache = found.engine._cluster.cache
+        first = None
+        while (bound := len(cache.pods) - len(cache.assumed_pods)) < num_pods:
+            if bound and first is None:
+                first = time.perf_counter(), bound
+            await asyncio.sleep(0.01)
+        assert first is not None
+        seconds = time.perf_counter() - first[0]
+        cpu = time.process_time() - began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "peak": peak}), flush=True)
+    await client.aclose()
+
+
+uvloop.run(_drain(sys.argv[1], int(sys.argv[2])))
