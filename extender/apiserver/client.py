@@ -2,8 +2,9 @@
 # ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call can not say
 
 import asyncio
+import math
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import final
 
@@ -12,7 +13,7 @@ import msgspec
 
 from extender.apiserver.connections import Connections
 from extender.apiserver.credentials import Identity, Target
-from extender.apiserver.errors import ApiError, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
+from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
 from extender.apiserver.failures import TRANSPORT_ERRORS, failure
 from extender.apiserver.rate_limit import RateLimit
 from extender.apiserver.watch_lines import WatchLines
@@ -56,6 +57,8 @@ class Client:
         rng: random.Random | None = None,
         rate_limit: RateLimit | None = None,
         user_agent: str = "reprieve",
+        fence: Callable[[], str | None] = lambda: None,
+        write_seconds: float = math.inf,
     ) -> None:
         """Nothing is opened yet.
 
@@ -63,12 +66,16 @@ class Client:
             transport: instead of sockets; closed with this client.
             rng: spreads retries.
             rate_limit: for requests; watches do not count, as upstream.
+            fence: why nothing may be written at the moment; None if it may. Asked when a write is about to be sent, each time it is.
+            write_seconds: no attempt at a write takes longer, whatever timeout it is given.
         """
         self._target = target
         self._connections = Connections(target, transport)
         self._rng = rng or random.Random()
         self._rate_limit = rate_limit
         self._user_agent = user_agent
+        self._fence = fence
+        self._write_seconds = write_seconds
 
     @property
     def namespace(self) -> str:
@@ -141,6 +148,8 @@ class Client:
         if content:
             headers["Content-Type"] = content_type
         cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
+        if method != "GET":
+            timeout = min(timeout, self._write_seconds)
         retries = 0
         is_second_identity = False
         while True:
@@ -185,6 +194,9 @@ class Client:
     ) -> bytes:
         request = f"{method} {path}"
         async with self._connections.lend() as (transport, identity):
+            # Here, because turns, retries and credentials may have been waited for since somebody thought that this may be written.
+            if method != "GET" and (why_not := self._fence()) is not None:
+                raise Fenced(why_not)
             try:
                 async with asyncio.timeout(seconds):
                     response = await self._send(transport, identity, method, path, params, headers, content, seconds)

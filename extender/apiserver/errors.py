@@ -111,6 +111,11 @@ class Unreachable(ApiError):
 
 
 @final
+class Fenced(ApiError):
+    """We may not write any more, so that nothing was sent. Said by ourselves, not by the server."""
+
+
+@final
 class NoAnswer(ApiError):
     """The request was (perhaps) sent, and no whole answer came: it timed out, or the connection was cut."""
 

@@ -1,17 +1,23 @@
 """Informers: all that the scheduler watches, side by side. One resource that fails leaves the others alone."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
+from extender.apiserver.backoff import Backoff
 from extender.apiserver.client import Client
+from extender.apiserver.errors import ApiError
 from extender.apiserver.health import Health
 from extender.apiserver.kinds import Kind
+from extender.apiserver.reading import DoubtfulAnswerError
 from extender.apiserver.reflector import Reflector
 from extender.apiserver.store import Change, HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
+
+_log = logging.getLogger(__name__)
 
 STALE_AFTER: Final = 5.0
 """Seconds for which a resource may fail before what is known of it is doubted. A watch that breaks is back in less."""
@@ -64,6 +70,22 @@ class Informers:
         """Returns when `has_synced`."""
         for reflector in self.reflectors:
             await reflector.wait_for_sync()
+
+    async def catch_up(self) -> None:
+        """Returns once everything is known as the server knew it when this was called; see `Reflector.catch_up`."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(self._caught_up(reflector), name=f"catching up with {reflector.kind.resource}")
+
+    async def _caught_up(self, reflector: Reflector[Any]) -> None:
+        backoff = Backoff(self._rng)
+        while True:
+            await reflector.wait_for_sync()
+            try:
+                return await reflector.catch_up()
+            except (ApiError, DoubtfulAnswerError) as exc:
+                _log.warning("%s: it is not known what is new: %s", reflector.kind.resource, exc)
+            await asyncio.sleep(backoff.next(asyncio.get_running_loop().time()))
 
     def health(self, now: float) -> list[Health]:
         """How each resource is doing.

@@ -87,6 +87,16 @@ class Lister(Generic[T]):
             if not token:
                 return listing
 
+    async def newest_version(self) -> str:
+        """The resource version of the newest state there is, at the price of one object.
+
+        Raises:
+            ApiError, DoubtfulAnswerError: as `list`.
+        """
+        listing: Listing[T] = Listing()
+        await self._page(listing, self._params("", 1, ""))
+        return listing.resource_version
+
     async def is_as_new_as(self, resource_version: str) -> None:
         """Returns when the server says so, at the price of one object.
 

@@ -49,6 +49,9 @@ WATCH_SECONDS: Final = (300, 600)
 SHORT_WATCH: Final = 1.0
 RELIST_PERIOD: Final = 1800.0
 UNKNOWN_RESOURCE_RETRY: Final = 60.0
+PATIENCE: Final = 1.0
+"""Seconds in which what is new usually arrives by itself."""
+GLANCE: Final = 0.05
 ENOUGH_TO_DOUBT: Final = 10
 """If more objects than this are gone at once, all of them, the server is asked again."""
 
@@ -105,6 +108,7 @@ class Reflector(Generic[T]):
         # What it has said once, and is asked again before it is believed.
         self._seems_empty = False
         self._seems_unknown = False
+        self._watch_ends: asyncio.Timeout | None = None
 
     @property
     def has_synced(self) -> bool:
@@ -131,6 +135,23 @@ class Reflector(Generic[T]):
         return Health(
             self.kind.resource, self.has_synced, self._is_served, silent_for, self._last_error, failing_for, dict(self._unreadable)
         )
+
+    async def catch_up(self) -> None:
+        """Returns once what is known is as new as what the server knew when it was asked. If no news say so soon, it is listed again.
+
+        Raises:
+            ApiError, DoubtfulAnswerError: the server does not say what is new.
+        """
+        if not self._is_served:
+            return
+        newest = await self._lister.newest_version()
+        patience = _now() + PATIENCE
+        while is_older(self.last_resource_version, newest):
+            if _now() >= patience and not self._plan.lists_next:
+                self._plan.list_newest()
+                if self._watch_ends is not None:
+                    self._watch_ends.reschedule(_now())
+            await asyncio.sleep(GLANCE)
 
     async def run(self) -> NoReturn:
         """Lists and watches until it is cancelled."""
@@ -254,7 +275,7 @@ class Reflector(Generic[T]):
         # A server that cannot go on from there says so in the first lines. One that says nothing for a while has nothing to say.
         calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._is_well)
         try:
-            async with asyncio.timeout_at(self._plan.relist_at):
+            async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
                 async for line in lines:
                     self._heard()
                     self._take((line, *lines.arrived()))
@@ -267,6 +288,7 @@ class Reflector(Generic[T]):
                 raise
             self.counters.cuts += 1  # as good as an end
         finally:
+            self._watch_ends = None
             calm.cancel()
         if not was_of_use():
             raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
