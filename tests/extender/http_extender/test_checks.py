@@ -1,0 +1,94 @@
+"""Extenders that cannot be called as meant are refused before the first call, all errors at once."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from extender.config import ConfigErrors, Configuration
+from extender.config.duration import Duration
+from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.http_extender import check_extenders, make_extenders
+
+TLS: dict[str, Any] = {"url_prefix": "https://e", "enable_https": True}
+INSECURE = ExtenderTLSConfig(insecure=True)
+
+
+def errors_of(*extenders: Extender) -> list[str]:
+    try:
+        check_extenders(Configuration(extenders=extenders))
+    except ConfigErrors as exc:
+        return [error.text for error in exc.errors]
+    return []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"url_prefix": "http://127.0.0.1:8888/extender"}, id="http"),
+        pytest.param({"url_prefix": "http://[::1]:80/"}, id="IPv6"),
+        pytest.param({**TLS, "tls_config": INSECURE}, id="whoever answers, as was said"),
+        pytest.param({"url_prefix": "http://e", "http_timeout": Duration.of(30)}, id="a long timeout"),
+    ],
+)
+def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
+    assert errors_of(Extender(**options)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({}, "extenders[0].urlPrefix: Required value"),
+        ({"url_prefix": "ftp://e"}, 'urlPrefix: Invalid value: "ftp://e": must be a URL with scheme http or https and a host'),
+        ({"url_prefix": "e:80"}, 'urlPrefix: Invalid value: "e:80": must be a URL with scheme http or https and a host'),
+        ({"url_prefix": "http:///x"}, 'urlPrefix: Invalid value: "http:///x": must be a URL with scheme http or https and a host'),
+        ({"url_prefix": "http://e:x"}, "urlPrefix: Invalid value: Invalid port"),
+        ({"url_prefix": "http://me:secret@e"}, "urlPrefix: Forbidden: user and password"),
+        ({"url_prefix": "http://e#f"}, 'urlPrefix: Invalid value: "http://e#f": must have no query and no fragment'),
+        ({"url_prefix": "http://e?q=1"}, 'urlPrefix: Invalid value: "http://e?q=1": must have no query and no fragment'),
+        ({"url_prefix": "https://e"}, 'urlPrefix: Invalid value: "https://e": must have scheme https if enableHTTPS is true'),
+        ({**TLS, "url_prefix": "http://e", "tls_config": INSECURE}, 'urlPrefix: Invalid value: "http://e": must have scheme https if'),
+        ({"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")}, 'httpTimeout: Invalid value: "-1s": must be greater than 0'),
+        ({"url_prefix": "http://e", "http_timeout": Duration.parse("31s")}, 'httpTimeout: Invalid value: "31s": must be greater than 0'),
+        (TLS, "tlsConfig.caFile: Required value: whom to trust must be said"),
+        ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/x", insecure=True)}, "tlsConfig.insecure: Forbidden: specifying a root"),
+        ({**TLS, "tls_config": replace(INSECURE, cert_file="/x")}, "tlsConfig: Required value: a certificate needs its key"),
+        ({**TLS, "tls_config": replace(INSECURE, key_data=b"x")}, "tlsConfig: Required value: a certificate needs its key"),
+        ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/nowhere/ca")}, "tlsConfig: Invalid value: /nowhere/ca can not be read"),
+        ({**TLS, "tls_config": ExtenderTLSConfig(ca_data=b"x")}, "tlsConfig: Invalid value: the certificate authority is no PEM"),
+    ],
+)
+def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
+    (said,) = errors_of(Extender(**options))
+
+    assert said.removeprefix("extenders[0].").startswith(error.removeprefix("extenders[0]."))
+    assert "secret" not in said
+
+
+def test_all_errors_come_at_once() -> None:
+    said = errors_of(Extender(url_prefix="ftp://e", http_timeout=Duration.of(-1)), Extender(url_prefix="http://e"), Extender(**TLS))
+
+    assert [error.partition(": ")[0] for error in said] == [
+        "extenders[0].urlPrefix",
+        "extenders[0].httpTimeout",
+        "extenders[2].tlsConfig.caFile",
+    ]
+
+
+def test_extenders_are_made_in_calling_order_and_only_if_all_can_be_called(tmp_path: Path) -> None:
+    """
+    Those that may fail come last.
+    """
+    good = Extender(url_prefix="http://firm")
+    frail = Extender(url_prefix="http://frail", ignorable=True)
+
+    def transport(extender: Extender) -> httpx.AsyncBaseTransport:
+        return httpx.MockTransport(lambda request: httpx.Response(200))
+
+    made = make_extenders(Configuration(extenders=(frail, good)), transport)
+
+    assert [extender.name for extender in made] == ["http://firm", "http://frail"]
+    with pytest.raises(ConfigErrors):
+        make_extenders(Configuration(extenders=(good, Extender())), transport)
