@@ -14,7 +14,6 @@ from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.runtime.registry import Registry
-from extender.runtime.waiting_pods import WaitingPods
 from extender.scheduler.event_handlers import EventHandlers
 from extender.scheduler.scheduler import Scheduler
 from extender.scheduler.world import PodsInPreBind, World
@@ -37,6 +36,7 @@ def standalone(
     rng: random.Random,
     *,
     transports: Transports = no_transport,
+    plugins: Registry | None = None,
 ) -> Standalone:
     """A scheduler for the profiles of the configuration, which asks the extenders of the configuration. Call it where its loop runs.
 
@@ -44,6 +44,7 @@ def standalone(
         cluster: changed by the handlers alone from now on. With extenders, the scheduler decides over a cluster of its own: a cycle waits
             for them, and a snapshot does not survive that somebody else takes the next one of the same cache meanwhile.
         transports: what carries the calls to an extender; None for sockets.
+        plugins: those that profiles may name; None for ours and those of the installed distributions.
 
     Raises:
         ConfigErrors: what is wrong with the configuration, with its extenders or with a plugin, all at once.
@@ -52,7 +53,7 @@ def standalone(
     others = [cluster] if extenders else []
     if extenders:
         cluster = Cluster()
-    frameworks = Registry(IN_TREE).make_frameworks(
+    frameworks = (plugins or Registry(IN_TREE)).make_frameworks(
         configuration,
         rng,
         [extender for extender in extenders if extender.supports_preemption],
@@ -77,6 +78,6 @@ def standalone(
         initial_backoff=configuration.pod_initial_backoff_seconds,
         max_backoff=configuration.pod_max_backoff_seconds,
     )
-    world = World(cluster, queue, WaitingPods(), PodsInPreBind(), dispatcher, pods.get, extenders)
+    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders)
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
     return Standalone(scheduler, EventHandlers(world, frameworks, pods, others=others), world)
