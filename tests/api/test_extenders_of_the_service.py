@@ -12,7 +12,7 @@ from api.starting import prepare
 from tests.extender.http_extender.serving import Served, says_json, serving
 from tests.walks.clusters import node, pod
 
-BAD = [{"urlPrefix": "ftp://e"}, {"urlPrefix": "https://e", "enableHTTPS": True, "httpTimeout": "1m"}]
+BAD: list[dict[str, object]] = [{"urlPrefix": "ftp://e"}, {"urlPrefix": "https://e", "enableHTTPS": True, "httpTimeout": "1m"}]
 
 
 def settings(tmp_path: Path, extenders: list[dict[str, object]], **options: object) -> Settings:

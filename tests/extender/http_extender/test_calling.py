@@ -28,7 +28,7 @@ needs_openssl = pytest.mark.skipif(not can_make_certificates(), reason="no opens
 
 
 def config(address: str, **options: Any) -> Extender:
-    verbs = {"filter_verb": "filter", "bind_verb": "bind", "node_cache_capable": True}
+    verbs: dict[str, Any] = {"filter_verb": "filter", "bind_verb": "bind", "node_cache_capable": True}
     return Extender(url_prefix=address, **(verbs | options))
 
 

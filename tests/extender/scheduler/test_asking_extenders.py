@@ -40,7 +40,7 @@ def an_extender(says: Says, asked: list[Any] | None = None, **options: Any) -> H
         said = says(arguments)
         return httpx.Response(said) if isinstance(said, int) else httpx.Response(200, json=said)
 
-    verbs = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind", "weight": 1, "node_cache_capable": True}
+    verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind", "weight": 1, "node_cache_capable": True}
     return HTTPExtender(Extender(url_prefix="http://e", **(verbs | options)), httpx.MockTransport(answer))
 
 
