@@ -83,6 +83,7 @@ from extender.framework.status import (
     unschedulable,
 )
 from extender.framework.storage_calls import PatchPersistentVolume, PatchPersistentVolumeClaim
+from extender.framework.waiting import PODS_TO_ACTIVATE, WaitingPod, WaitingPods
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
@@ -92,6 +93,7 @@ __all__ = [
     "CLAIM_FINALIZER",
     "DEADLINE_EXCEEDED",
     "MAX_NODE_SCORE",
+    "PODS_TO_ACTIVATE",
     "SKIP",
     "SUCCESS",
     "ActionType",
@@ -160,6 +162,8 @@ __all__ = [
     "Status",
     "UnreserveResourceClaim",
     "Verdicts",
+    "WaitingPod",
+    "WaitingPods",
     "accept",
     "default_normalize_score",
     "error",

@@ -35,6 +35,7 @@ from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
 from extender.framework.extenders import NodeVictims, PreemptionExtender
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
+from extender.framework.waiting import WaitingPods
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
 from extender.snapshot.axes import Int64s
@@ -70,6 +71,10 @@ class Handle(Protocol):
     @property
     def live(self) -> LiveCluster | None:
         """The cluster as it is known now, after the cycle, too; None where nobody keeps it up to date."""
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """Pods that are held at Permit, by whichever plugin of whichever profile."""
 
     def shared(self, key: StateKey[T], make: Callable[[], T]) -> T:
         """What the plugins of all profiles have in common under the key; made by whoever asks first."""

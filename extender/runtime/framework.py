@@ -18,6 +18,7 @@ from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembe
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.plans import FilterPlan, Filters, ScorePlan, filter_plan, score_plan
 from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
+from extender.runtime.waiting_pods import WAITING_PODS, WaitingPods
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
@@ -115,6 +116,11 @@ class Framework:
     def live(self) -> fwk.LiveCluster | None:
         """The cluster as it is known now; None where nobody keeps it up to date."""
         return self._live
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """Pods that are held at Permit, of all profiles."""
+        return self.shared(WAITING_PODS, WaitingPods)
 
     def shared(self, key: fwk.StateKey[T], make: Callable[[], T]) -> T:
         """What the plugins of all profiles have in common."""

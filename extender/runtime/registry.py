@@ -46,17 +46,24 @@ P = TypeVar("P", bound=fwk.Plugin)
 class Registry:
     """Plugin name -> class."""
 
-    def __init__(self, in_tree: Mapping[str, type[fwk.Plugin]], strangers: Sequence[EntryPoint] | None = None) -> None:
+    def __init__(
+        self,
+        in_tree: Mapping[str, type[fwk.Plugin]],
+        strangers: Sequence[EntryPoint] | None = None,
+        *,
+        further: Mapping[str, type[fwk.Plugin]] | None = None,
+    ) -> None:
         """Load the strangers and check them.
 
         Arguments:
             strangers: entry points to load; None for those of the installed distributions.
+            further: plugins besides, whose classes are at hand.
 
         Raises:
             ConfigErrors: a plugin cannot be loaded, is no plugin, has a name that is taken, or a second name.
         """
         self._in_tree = frozenset(in_tree)
-        self._classes: dict[str, type[fwk.Plugin]] = dict(in_tree)
+        self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(further or {})}
         errors: list[tuple[str, str]] = []
         for entry in entry_points(group=ENTRY_POINTS) if strangers is None else strangers:
             path = f'plugin "{entry.name}"'

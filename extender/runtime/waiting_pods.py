@@ -104,3 +104,6 @@ class WaitingPods:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+
+WAITING_PODS: Final = fwk.StateKey[WaitingPods]("WaitingPods")
