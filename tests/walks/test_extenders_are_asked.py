@@ -305,24 +305,26 @@ def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle(
     seen: list[set[str]] = []
 
     async def whole() -> None:
-        nodes = [node(name) for name in ("a", "full", "empty", "fuller")]
-        fillers = [pod(f"on-{name}", cpu="1800m", nodeName=name) for name in ("full", "fuller")]
+        nodes = [node(name) for name in ("a", "b-full", "c-empty", "d-full")]
         configuration = extenders(an_extender("slow", filter_verb="filter"))
-        async with a_followed_cluster(*nodes, *fillers, configuration=configuration, transports=memory.transport) as (cluster, found):
+        async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (cluster, found):
 
             async def slowly(arguments: Any) -> Any:
                 cluster.delete(NODES, "", "a")
                 await asyncio.sleep(1)
-                seen.append(set(found.engine.filter(convert(Pod, pod("asked", cpu="100m")), node_names=["a", "full", "empty"]).failed))
-                return NO_FAILURES | {"NodeNames": ["full", "empty"]}
+                asked = convert(Pod, pod("asked", cpu="100m"))
+                seen.append(set(found.engine.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"]).failed))
+                return NO_FAILURES | {"NodeNames": ["b-full", "c-empty"]}
 
             memory.says["slow_filter"] = slowly
+            for name in ("b-full", "d-full"):
+                cluster.create(PODS, "default", pod(f"on-{name}", cpu="1800m", nodeName=name))
             await asyncio.sleep(1)
             cluster.create(PODS, "default", pod("p", cpu="100m"))
             await asyncio.sleep(4)
 
             assert seen == [{"a"}]
-            assert node_of(cluster, "p") == "empty"
+            assert node_of(cluster, "p") == "c-empty"
 
     story(whole)
 
