@@ -9,6 +9,7 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import (
     run_bind_plugins,
@@ -18,7 +19,7 @@ from extender.runtime.from_reserve_to_bind import (
     run_unreserve_plugins,
 )
 from extender.scheduler.asking_extenders import bound_by_extender
-from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
+from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -27,32 +28,43 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
     """Bind the pod; if that fails, everything that was kept for it is free again.
 
     Returns:
-        None once the pod is bound, else why it is not.
+        None once the pod is bound, else why it is not. If it was refused, `others_may_have_its_room` is due once it is back in the queue.
     """
     pod = decided.pod
-    failure, was_refused = await _bind(world, framework, decided)
+    try:
+        failure = await _bind(world, framework, decided)
+    except Exception as exc:
+        _LOGGER.exception("binding of pod %s", pod.key)
+        failure = Failure(fwk.error(str(exc) or type(exc).__name__))
     if failure is None:
         framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {decided.node}")
         await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
+        activate_pods(world, decided.state)
         return None
     run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
     world.cluster.forget(pod.uid)
-    # Room is free again, for others above all: a pod that was refused would only be refused again.
-    world.queue.move_all_to_active_or_backoff_queue(
-        EVENT_ASSIGNED_POD_DELETE, pod, None, (lambda info: info.pod.uid != pod.uid) if was_refused else None
-    )
+    if not failure.status.is_rejected:
+        world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
     return failure
 
 
-async def _bind(world: World, framework: Framework, decided: Decided) -> tuple[Failure | None, bool]:
-    """(why the pod was not bound, whether it was refused)."""
+def others_may_have_its_room(world: World, pod: Pod) -> None:
+    """The room of a pod that was refused late is free, for others: the pod itself would only be refused again.
+
+    Told while the pod is in flight it would be kept for it, too, and bring it back.
+    """
+    world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.uid != pod.uid)
+
+
+async def _bind(world: World, framework: Framework, decided: Decided) -> Failure | None:
+    """Why the pod was not bound; None if it was."""
     pod, node, state = decided.pod, decided.node, decided.state
 
     # 1 whoever looks at the pod while it waits sees where it is expected to go
     plan = run_pre_bind_pre_flights(framework.plugins, state, pod, node)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
-        return Failure(plan.status), False
+        return Failure(plan.status)
     if plan.status.is_success or decided.waiting is not None:
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 
@@ -63,9 +75,9 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> tuple[F
         finally:
             world.waiting_pods.remove(pod.uid)
         if status.is_rejected:
-            return refused_on_one_node(status), True
+            return refused_on_one_node(status)
         if not status.is_success:
-            return Failure(fwk.error(f"waiting on permit for pod: {status.message}")), False
+            return Failure(fwk.error(f"waiting on permit for pod: {status.message}"))
 
     # 3 what happens in the cluster cannot change the outcome any more
     world.queue.done(pod.uid)
@@ -75,11 +87,9 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> tuple[F
         pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, state, pod, node))
         status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
         if not status.is_success:
-            return Failure(status), status.is_rejected
+            return Failure(status)
 
     # 5 the binding itself: an extender's affair, if there is one for it
     bound = await bound_by_extender(world.extenders, pod, node)
     status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
-    if not status.is_success:
-        return Failure(status), status.is_rejected
-    return None, False
+    return None if status.is_success else Failure(status)

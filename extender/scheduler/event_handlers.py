@@ -143,10 +143,11 @@ class EventHandlers:
             self._room_is_free(pod)
 
     def _call_off(self, pod: Pod) -> None:
-        """A pod that was decided about is going away: its room is free at once."""
+        """A pod that was decided about is going away: its room is free at once. Upstream: handleAssumedPodDeletion."""
+        assumed = self._world.cluster.cache.pod(pod.uid) or pod
         if not self._world.waiting_pods.reject(pod.uid):
             self._world.cluster.forget(pod.uid)
-            self._move(EVENT_ASSIGNED_POD_DELETE, pod, None)
+        self._move(EVENT_ASSIGNED_POD_DELETE, assumed, None)
 
     def _room_is_free(self, pod: Pod) -> None:
         """A promise was taken back, which concerns those who had to respect it."""

@@ -11,7 +11,7 @@ from extender.framework.pod_calls import PodCondition
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import AlreadyQueuedError
 from extender.runtime.framework import Framework
-from extender.scheduler.world import Failure, World, events_of
+from extender.scheduler.world import Failure, World, record_failed_scheduling
 
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
 REASON_SCHEDULER_ERROR: Final = "SchedulerError"
@@ -46,11 +46,12 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     else:
         world.queue.add_nominated_pod(pod, None)
     message = failure.status.message
-    if not message:
+    if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
+        # No error, as upstream reads it: every binder said that the pod is none of its business. Nothing to be told.
         return None
     is_rejected = failure.status.is_rejected
     (_LOGGER.info if is_rejected else _LOGGER.error)("Unable to schedule pod %s: %s", pod.key, message)
-    events_of(framework, pod, message)
+    record_failed_scheduling(framework, pod, message)
     condition = PodCondition(
         "PodScheduled", "False", REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR, message, pod.metadata.generation
     )

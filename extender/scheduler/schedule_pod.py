@@ -195,4 +195,5 @@ def _diagnosis(framework: Framework, state: fwk.CycleState, pod: Pod, within: In
     verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
     statuses = statuses_by_node(verdicts, rows.names, absent)
     plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
-    return fwk.Diagnosis(statuses, plugins)
+    waits = verdicts.codes == fwk.Code.PENDING
+    return fwk.Diagnosis(statuses, plugins, frozenset(name for name, mask in verdicts.refused_by if (mask & waits).any()))

@@ -13,7 +13,7 @@ from extender.objects.pod import Pod
 from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
-from extender.scheduler.binding_cycle import binding_cycle
+from extender.scheduler.binding_cycle import binding_cycle, others_may_have_its_room
 from extender.scheduler.failure import handle_scheduling_failure
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
@@ -32,10 +32,16 @@ class Scheduler:
         self._frameworks = frameworks
         self._percentage = percentage_of_nodes_to_score
         self._algorithm = SchedulingAlgorithm()
+        self._is_stopping = False
         self._preemptions: Preemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, Preemptions)
 
+    def stop(self) -> None:
+        """Take up no more pods, those that wait included."""
+        self._is_stopping = True
+        self._world.queue.close()
+
     async def run(self) -> None:
-        """Schedule until the queue is closed; what has been decided by then is done before this returns."""
+        """Schedule until the queue is closed, or until `stop`; what has been decided by then is done before this returns."""
         try:
             await self._run()
         finally:
@@ -45,7 +51,7 @@ class Scheduler:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as acting:
             flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
-            while (info := await self._world.queue.pop()) is not None:
+            while not self._is_stopping and (info := await self._world.queue.pop()) is not None:
                 await self.schedule_one(info, acting)
                 # Let whoever waits for the network have a turn: a long queue must not keep the cluster's news out.
                 await asyncio.sleep(0)
@@ -63,7 +69,7 @@ class Scheduler:
         except Exception as exc:
             _LOGGER.exception("attempt to schedule pod %s", pod.key)
             self._world.cluster.forget(pod.uid)
-            outcome = Failure(fwk.error(str(exc)))
+            outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         if isinstance(outcome, Decided):
             acting.create_task(self._bind(framework, info, outcome), name=f"binding of {pod.key}")
         else:
@@ -77,16 +83,14 @@ class Scheduler:
         return self._world.cluster.cache.is_assumed(pod)
 
     async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided) -> None:
-        try:
-            failure = await binding_cycle(self._world, framework, decided)
-        except Exception as exc:
-            _LOGGER.exception("binding of pod %s", decided.pod.key)
-            self._world.cluster.forget(decided.pod.uid)
-            failure = Failure(fwk.error(str(exc)))
-        if failure is not None:
-            call = handle_scheduling_failure(self._world, framework, info, failure)
-            if call is not None:
-                self._world.dispatcher.submit(call)
+        failure = await binding_cycle(self._world, framework, decided)
+        if failure is None:
+            return
+        call = handle_scheduling_failure(self._world, framework, info, failure)
+        if call is not None:
+            self._world.dispatcher.submit(call)
+        if failure.status.is_rejected:
+            others_may_have_its_room(self._world, decided.pod)
 
     def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
         pod, victims = info.pod, failure.victims
@@ -101,7 +105,9 @@ class Scheduler:
 
     def _lower_promises(self, pod: Pod, node: str) -> list[Pod]:
         promised = self._world.queue.nominated_pods().get(node, [])
-        return [other for other in promised if other.priority < pod.priority]
+        # As the API server has them: one that is being tried was noted with the status of the time before.
+        known = [(other, self._world.pod_by_key(other.key)) for other in promised if other.priority < pod.priority]
+        return [now for other, now in known if now is not None and now.uid == other.uid]
 
     async def _make_room(
         self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
@@ -120,8 +126,10 @@ class Scheduler:
 
         done = False
         try:
-            if promise is not None:
-                await world.dispatcher.perform(promise)
+            known = world.pod_by_key(pod.key)
+            if promise is None or known is None or known.spec.node_name:
+                return  # nobody goes for a pod that is gone, or has a node by now
+            await world.dispatcher.perform(promise)
             done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
         except fwk.CallError as exc:
             _LOGGER.error("no room is made for pod %s, because the promise of it could not be written: %s", pod.key, exc)
@@ -130,6 +138,7 @@ class Scheduler:
         finally:
             self._preemptions.end(pod.uid)
         known = world.pod_by_key(pod.key)
-        if known is not None and (not done or any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods)):
+        has_gone = any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods)
+        if known is not None and known.uid == pod.uid and (has_gone or not done):
             # Upstream only does so after an error, and then waits for an event that may have come while the pod was held back.
             world.queue.activate([known])

@@ -14,7 +14,7 @@ from extender.runtime.from_reserve_to_bind import run_permit_plugins, run_reserv
 from extender.runtime.nominations import Nominations
 from extender.scheduler.asking_extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.scheduler.world import Decided, Failure, World, refused_on_one_node
+from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ async def scheduling_cycle(
     except Exception as exc:
         return Failure(fwk.error(str(exc)))
     state = framework.begin_cycle(snapshot, nominations)
+    state.write(fwk.PODS_TO_ACTIVATE, {})
 
     # 2 a node, or room for the pod once others have gone
     try:
@@ -63,10 +64,10 @@ async def scheduling_cycle(
     status = run_reserve_plugins(framework.plugins, state, assumed, node)
     if status.is_success:
         status, timeouts = run_permit_plugins(framework.plugins, state, assumed, node)
-        if status.is_success:
-            return Decided(assumed, state)
-        if status.code is fwk.Code.WAIT:
-            return Decided(assumed, state, world.waiting_pods.add(assumed, timeouts))
+        if status.is_success or status.code is fwk.Code.WAIT:
+            waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
+            activate_pods(world, state)
+            return Decided(assumed, state, waiting)
     run_unreserve_plugins(framework.plugins, state, assumed, node)
     world.cluster.forget(pod.uid)
     return refused_on_one_node(status) if status.is_rejected else Failure(status)

@@ -31,7 +31,10 @@ class PodsInPreBind:
             del self._tasks[uid]
             pre_bind.cancel()
         why = self._why.pop(uid, None)
-        return fwk.error(why) if why is not None else pre_bind.result()
+        if why is not None:
+            return fwk.error(why)
+        # A plugin may be cancelled by what it waits for, which is no reason for us to stop.
+        return fwk.error("context canceled") if pre_bind.cancelled() else pre_bind.result()
 
     def cancel(self, uid: str, why: str) -> bool:
         """Call it off; False if it is not under way."""
@@ -94,13 +97,24 @@ def refused_on_one_node(status: fwk.Status) -> Failure:
     diagnosis = fwk.Diagnosis(fwk.NodeStatuses({"": status}))
     message = fwk.fit_error_message(1, diagnosis)
     plugins = frozenset((status.plugin,)) if status.plugin else frozenset()
-    if status.code is fwk.Code.PENDING:
-        return Failure(fwk.unschedulable(message), pending_plugins=plugins)
-    return Failure(fwk.unschedulable(message), plugins)
+    return Failure(fwk.unschedulable(message), plugins, plugins if status.code is fwk.Code.PENDING else frozenset())
 
 
-def events_of(framework: Framework, pod: Pod, message: str) -> None:
-    """Tell people that an attempt came to nothing. Upstream: schedule_one.go, truncateMessage."""
+def activate_pods(world: World, state: fwk.CycleState) -> None:
+    """Have the pods tried next that plugins asked for in this cycle; asked once is tried once."""
+    pods = state.find(fwk.PODS_TO_ACTIVATE)
+    if pods:
+        world.queue.activate(list(pods.values()))
+        pods.clear()
+
+
+def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> None:
+    """Tell people that an attempt came to nothing.
+
+    A message that is too long is cut; upstream may cut a character in two there.
+
+    Upstream: schedule_one.go, truncateMessage.
+    """
     encoded = message.encode()
     note = message if len(encoded) <= MAX_NOTE else encoded[: MAX_NOTE - 4].decode(errors="ignore") + " ..."
     framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", note)
