@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 from msgspec import Raw
 
 from extender.framework import ExtenderError
-from extender.http_extender.go_json import entries, first_value, int64, items, members, text
+from extender.http_extender.go_json import entries, first_value, int64, items, members, quickly, text
 from extender.objects import decoding
+from extender.objects.int64 import MAX_INT64, MIN_INT64
 from extender.objects.node import Node
 from extender.objects.quantity import QuantityError, quantity_of
 
@@ -35,12 +37,11 @@ class FilterAnswer:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class HostScore:
+class HostScore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """HostPriority."""
 
-    host: str
-    score: int
+    host: str = msgspec.field(name="Host")
+    score: int = msgspec.field(name="Score")
 
 
 @final
@@ -63,7 +64,7 @@ def read_filter_answer(body: bytes) -> FilterAnswer:
         first_value(body), of, "Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"
     )
     answer = FilterAnswer(
-        None if names is None else [text(name, f"{of}.NodeNames") for name in items(names, f"{of}.NodeNames of type []string")],
+        None if names is None else _names(names, f"{of}.NodeNames"),
         None if nodes is None else _nodes(nodes, f"{of}.Nodes"),
         _reasons(failed, f"{of}.FailedNodes"),
         _reasons(unresolvable, f"{of}.FailedAndUnresolvableNodes"),
@@ -78,11 +79,10 @@ def read_prioritize_answer(body: bytes) -> list[HostScore]:
     Raises:
         ExtenderError: it cannot be read, or a score is not from 0 to 10.
     """
-    of = "HostPriorityList"
-    scores = []
-    for entry in items(first_value(body), f"{of} of type HostPriorityList"):
-        host, score = members(entry, of, "Host", "Score")
-        scores.append(HostScore(text(host, f"{of}.Host"), int64(score, f"{of}.Score")))
+    document = first_value(body)
+    scores = quickly(list[HostScore], document)
+    if scores is None or not all(MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
+        scores = [_score(entry, "HostPriorityList") for entry in items(document, "HostPriorityList of type HostPriorityList")]
     for each in scores:
         if not 0 <= each.score <= MAX_SCORE:
             raise ExtenderError(f"score {each.score} is out of the range [0, {MAX_SCORE}]")
@@ -110,6 +110,16 @@ def read_bind_answer(body: bytes) -> None:
     _raise(text(error, "ExtenderBindingResult.Error"))
 
 
+def _names(document: Raw, of: str) -> list[str]:
+    names = quickly(list[str], document)
+    return names if names is not None else [text(name, of) for name in items(document, f"{of} of type []string")]
+
+
+def _score(document: Raw, of: str) -> HostScore:
+    host, score = members(document, of, "Host", "Score")
+    return HostScore(text(host, f"{of}.Host"), int64(score, f"{of}.Score"))
+
+
 def _nodes(document: Raw, of: str) -> list[Node]:
     (listed,) = members(document, of, "items")
     nodes = []
@@ -125,7 +135,10 @@ def _nodes(document: Raw, of: str) -> list[Node]:
 
 
 def _reasons(document: Raw | None, of: str) -> dict[str, str]:
-    return {node: _capped(text(reason, of)) for node, reason in entries(document, of).items()}
+    reasons = quickly(dict[str, str], document) if document is not None else {}
+    if reasons is None:
+        reasons = {node: text(reason, of) for node, reason in entries(document, of).items()}
+    return {node: _capped(reason) for node, reason in reasons.items()}
 
 
 def _victims(document: Raw, of: str) -> MetaVictims:

@@ -8,7 +8,7 @@ Upstream: encoding/json, Decoder.Decode.
 
 import json
 import re
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,6 +16,8 @@ from msgspec import Raw
 
 from extender.framework import ExtenderError
 from extender.objects.int64 import MAX_INT64, MIN_INT64
+
+T = TypeVar("T")
 
 MAX_DEPTH: Final = 64
 """Objects and arrays inside each other. Go stops at 10000; an answer needs 5, and the nodes in it about 30."""
@@ -26,6 +28,7 @@ _READ_OBJECT: Final = msgspec.json.Decoder(dict[str, Raw])
 _READ_LIST: Final = msgspec.json.Decoder(list[Raw])
 _READ_TEXT: Final = msgspec.json.Decoder(str)
 _READ_INTEGER: Final = msgspec.json.Decoder(int)
+_QUICK: Final[dict[object, msgspec.json.Decoder[Any]]] = {}
 _WHITESPACE: Final = " \t\r\n"
 
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
@@ -83,9 +86,24 @@ _TOLERANT: Final = json.JSONDecoder(
 
 
 def _check_depth(body: bytes) -> None:
+    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
+        return
     steps = _STRINGS.sub(b"", body).translate(_STEPS, _NO_BRACKETS)
     if steps and int(np.frombuffer(steps, np.int8).cumsum(dtype=np.int64).max()) > MAX_DEPTH:
         raise ExtenderError("exceeded max depth")
+
+
+def quickly(kind: type[T], document: Raw) -> T | None:
+    """The document as a value of this type, if that is exactly what it is; None if Go might see it differently, so that it must be read
+    piece by piece."""
+    decoder = _QUICK.get(kind)
+    if decoder is None:
+        decoder = _QUICK[kind] = msgspec.json.Decoder(kind)
+    try:
+        value: T = decoder.decode(document)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value
 
 
 def members(document: Raw, what: str, *names: str) -> list[Raw | None]:

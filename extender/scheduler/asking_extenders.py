@@ -71,6 +71,7 @@ async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: R
             left = _named(rows, extender, answer.nodes)
         except fwk.ExtenderError as exc:
             if not extender.is_ignorable:
+                _LOGGER.warning("extender %s keeps pod %s from being scheduled: %s", extender.name, pod.key, exc)
                 raise
             _LOGGER.info("Skipping extender %s as it returned error and has ignorable flag set: %s", extender.name, exc)
             continue
