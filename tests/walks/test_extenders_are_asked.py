@@ -32,11 +32,16 @@ class InMemory:
     def __init__(self, **says: Says) -> None:
         self.says = says
         self.asked: list[tuple[str, str, Any]] = []
+        self.open = 0
 
     def transport(self, extender: Extender) -> httpx.AsyncBaseTransport:
-        return httpx.MockTransport(self._answer)
+        self.open += 1
+        return _Counted(self)
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
+    def closed(self) -> None:
+        self.open -= 1
+
+    async def answer(self, request: httpx.Request) -> httpx.Response:
         arguments = json.loads(request.content)
         self.asked.append((request.url.host, request.url.path.strip("/"), arguments))
         answer = self.says[f"{request.url.host}_{request.url.path.strip('/')}"](arguments)
@@ -47,6 +52,15 @@ class InMemory:
     def verbs_for(self, name: str) -> list[tuple[str, str]]:
         """(extender, verb) of the calls about a pod."""
         return [(host, verb) for host, verb, arguments in self.asked if name in (arguments.get("PodName"), _name(arguments))]
+
+
+class _Counted(httpx.MockTransport):
+    def __init__(self, memory: InMemory) -> None:
+        super().__init__(memory.answer)
+        self._memory = memory
+
+    async def aclose(self) -> None:
+        self._memory.closed()
 
 
 def _name(arguments: Any) -> str:
@@ -82,6 +96,7 @@ def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any],
         transports: Transports = memory.transport
         async with a_followed_cluster(*objects, configuration=configuration, transports=transports) as (cluster, _):
             await tell(cluster)
+        assert memory.open == 0  # connections end with the scheduler
 
     story(whole)
 
