@@ -1,0 +1,84 @@
+"""Both ends of the protocol are ours here: what our client sends our strict server takes, and what it answers our client understands."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from extender.config.extenders import Extender
+from extender.framework import ExtenderError, NodeVictims
+from extender.http_extender import HTTPExtender
+from extender.objects.decoding import convert
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.testing import make_cache, make_pod
+from tests.api.serving import TWELVE_NODES, Service, items_of
+
+T = TypeVar("T")
+
+ITEMS = items_of(TWELVE_NODES)
+NODES = [convert(Node, item) for item in ITEMS if item["kind"] == "Node"]
+PODS = [pod for item in ITEMS if item["kind"] == "Pod" and (pod := convert(Pod, item)).spec.node_name and not pod.is_terminal]
+
+both_modes = pytest.mark.parametrize("by_name", [True, False], ids=["by name", "in full"])
+
+
+def asked(service: Service, by_name: bool, ask: Callable[[HTTPExtender], Awaitable[T]]) -> T:
+    config = Extender(
+        url_prefix=f"http://127.0.0.1:{service.port}/extender",
+        filter_verb="filter", prioritize_verb="prioritize", preempt_verb="preempt", bind_verb="bind", node_cache_capable=by_name,
+    )  # fmt: skip
+
+    async def whole() -> T:
+        extender = HTTPExtender(config)
+        try:
+            return await ask(extender)
+        finally:
+            await extender.aclose()
+
+    return asyncio.run(whole())
+
+
+@both_modes
+def test_filter(twelve_nodes: Service, by_name: bool) -> None:
+    small, huge = make_pod().req(cpu="1m").obj(), make_pod().req(cpu="100000").obj()
+
+    some = asked(twelve_nodes, by_name, lambda extender: extender.filter(small, NODES))
+    none = asked(twelve_nodes, by_name, lambda extender: extender.filter(huge, NODES))
+
+    names = {node.name for node in NODES}
+    passed = [node.name for node in some.nodes]
+    assert passed
+    assert {*passed, *some.failed, *some.failed_and_unresolvable} == names
+    assert not none.nodes
+    assert {*none.failed, *none.failed_and_unresolvable} == names
+
+
+@both_modes
+def test_prioritize(twelve_nodes: Service, by_name: bool) -> None:
+    scores = asked(twelve_nodes, by_name, lambda extender: extender.prioritize(make_pod().req(cpu="1m").obj(), NODES))
+
+    assert sorted(each.host for each in scores) == sorted(node.name for node in NODES)
+
+
+@both_modes
+def test_preempt(twelve_nodes: Service, by_name: bool) -> None:
+    """
+    Whoever needs no room is spared; what is left are victims that are there.
+    """
+    snapshot = make_cache(*NODES, pods=PODS).update_snapshot()
+    on = {node.name: tuple(pod for pod in PODS if pod.spec.node_name == node.name) for node in NODES}
+    victims = [NodeVictims(node, pods, 0) for node, pods in on.items() if pods]
+    preemptor = make_pod().priority(10**9).req(cpu="7").obj()
+
+    left = asked(twelve_nodes, by_name, lambda extender: extender.process_preemption(preemptor, victims, snapshot))
+
+    assert left
+    for each in left:
+        assert {pod.uid for pod in each.pods} <= {pod.uid for pod in on[each.node]}
+
+
+def test_bind_says_why_not(twelve_nodes: Service) -> None:
+    with pytest.raises(ExtenderError, match=r"^pod default/p was not bound to nowhere: node \"nowhere\" not found$"):
+        asked(twelve_nodes, True, lambda extender: extender.bind(make_pod().uid("u-1").obj(), "nowhere"))
