@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import lru_cache
 from typing import final
 
 import httpx
@@ -39,6 +40,9 @@ MAX_WRITE_BYTES = 8 << 20
 """Of the answer to a write: one object. An API server takes 3 MiB; what it adds (managed fields) fits beside."""
 
 _MAX_ERROR_BYTES = 1 << 20
+
+MAX_ENCODED_HEADERS = 16
+"""Sets of request headers that are remembered; a rotated token makes another."""
 
 
 @final
@@ -74,6 +78,7 @@ class Client:
         self._rng = rng or random.Random()
         self._rate_limit = rate_limit
         self._user_agent = user_agent
+        self._encoded_headers: dict[tuple[tuple[str, str], ...], httpx.Headers] = {}
         self._fence = fence
         self._write_seconds = write_seconds
 
@@ -259,16 +264,28 @@ class Client:
         """The head of the answer; the body is still to come, without a time limit on it."""
         if identity.authorization is not None:
             headers = {**headers, "Authorization": identity.authorization}
+        # Encoded once: the same few come with every request.
+        encoded = self._encoded_headers.get(key := tuple(headers.items()))
+        if encoded is None:
+            encoded = self._encoded_headers[key] = httpx.Headers(headers)
+            if len(self._encoded_headers) > MAX_ENCODED_HEADERS:
+                del self._encoded_headers[next(iter(self._encoded_headers))]
         # Half the time for the connection: when it runs out nothing was sent, and there is no doubt about it.
         connect = min(seconds / 2, MAX_CONNECT_SECONDS)
         extensions: dict[str, object] = {"timeout": {"connect": connect, "pool": connect, "read": None, "write": None}}
         if self._target.tls.server_name is not None:
             extensions["sni_hostname"] = self._target.tls.server_name
-        url = httpx.URL(self._target.server + path, params=params)
-        return await transport.handle_async_request(httpx.Request(method, url, headers=headers, content=content, extensions=extensions))
+        url = _url(self._target.server + path) if params is None else httpx.URL(self._target.server + path, params=params)
+        return await transport.handle_async_request(httpx.Request(method, url, headers=encoded, content=content, extensions=extensions))
 
     def _headers(self, accept: str, *, compressed: bool) -> dict[str, str]:
         return {"Accept": accept, "Accept-Encoding": "gzip" if compressed else "identity", "User-Agent": self._user_agent}
+
+
+@lru_cache(maxsize=64)
+def _url(text: str) -> httpx.URL:
+    """Parsed; collections are written to again and again."""
+    return httpx.URL(text)
 
 
 def _wait_before_retry(method: str, error: ApiError) -> float | None:
@@ -304,7 +321,10 @@ async def _read(request: str, response: httpx.Response, cap: int) -> bytes:
     """The whole body, decompressed, but never more than `cap` bytes."""
     chunks = []
     total = 0
-    async for chunk in response.aiter_bytes():
+    stream = response.stream
+    # As it is, where there is nothing to decompress: httpx would look at each chunk twice more.
+    is_plain = "Content-Encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream)
+    async for chunk in stream if is_plain else response.aiter_bytes():  # type: ignore[union-attr]
         total += len(chunk)
         if total > cap:
             raise NotKubernetes(f"{request}: the answer is longer than {cap} bytes", status=response.status_code)
