@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -37,6 +38,7 @@ def standalone(
     *,
     transports: Transports = no_transport,
     plugins: Registry | None = None,
+    fence: Callable[[], str | None] = lambda: None,
 ) -> Standalone:
     """A scheduler for the profiles of the configuration, which asks the extenders of the configuration. Call it where its loop runs.
 
@@ -44,6 +46,7 @@ def standalone(
         cluster: changed by the handlers alone from now on. With extenders, the scheduler decides over a cluster of its own: a cycle waits
             for them, and a snapshot does not survive that somebody else takes the next one of the same cache meanwhile.
         transports: what carries the calls to an extender; None for sockets.
+        fence: why nothing may be written at the moment; None if it may. The dispatcher has to know by itself.
         plugins: those that profiles may name; None for ours and those of the installed distributions.
 
     Raises:
@@ -78,6 +81,6 @@ def standalone(
         initial_backoff=configuration.pod_initial_backoff_seconds,
         max_backoff=configuration.pod_max_backoff_seconds,
     )
-    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders)
+    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence)
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
     return Standalone(scheduler, EventHandlers(world, frameworks, pods, others=others), world)

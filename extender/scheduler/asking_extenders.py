@@ -7,7 +7,7 @@ Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNom
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -98,11 +98,20 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
     return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_SCORE)) for each in sums.values()], np.int64)
 
 
-async def bound_by_extender(extenders: Extenders, pod: Pod, node: str) -> fwk.Status | None:
-    """Success or Error of the first extender that binds such pods; None if there is none, and plugins are to bind."""
+async def bound_by_extender(
+    extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None
+) -> fwk.Status | None:
+    """Success or Error of the first extender that binds such pods; None if there is none, and plugins are to bind.
+
+    Arguments:
+        fence: why nothing may be written; then no extender is told to. It cannot call one back that was told before.
+    """
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
             continue
+        why_not = fence()
+        if why_not is not None:
+            return fwk.error(why_not)
         try:
             await extender.bind(pod, node)
         except fwk.ExtenderError as exc:

@@ -90,6 +90,6 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
             return Failure(status)
 
     # 5 the binding itself: an extender's affair, if there is one for it
-    bound = await bound_by_extender(world.extenders, pod, node)
+    bound = await bound_by_extender(world.extenders, pod, node, world.fence)
     status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
     return None if status.is_success else Failure(status)

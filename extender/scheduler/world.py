@@ -59,6 +59,8 @@ class World:
     """namespace/name -> the pod as the API server has it."""
     extenders: tuple[HTTPExtender, ...] = ()
     """Those that the configuration names, in the order in which they are asked."""
+    fence: Callable[[], str | None] = lambda: None
+    """Why nothing may be written at the moment; None if it may. For what does not go through the dispatcher, which asks by itself."""
 
 
 @final

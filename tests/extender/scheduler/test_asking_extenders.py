@@ -40,8 +40,9 @@ def an_extender(says: Says, asked: list[Any] | None = None, **options: Any) -> H
         said = says(arguments)
         return httpx.Response(said) if isinstance(said, int) else httpx.Response(200, json=said)
 
-    verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind", "weight": 1, "node_cache_capable": True}
-    return HTTPExtender(Extender(url_prefix="http://e", **(verbs | options)), httpx.MockTransport(answer))
+    verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind"}
+    others: dict[str, Any] = {"weight": 1, "node_cache_capable": True}
+    return HTTPExtender(Extender(url_prefix="http://e", **(verbs | others | options)), httpx.MockTransport(answer))
 
 
 def says(value: Any) -> Says:
@@ -227,6 +228,16 @@ def test_an_ignorable_binder_that_fails_leaves_it_to_the_others() -> None:
 
     assert bound(frail) is None
     assert bound(frail, an_extender(says({}))) == fwk.SUCCESS
+
+
+def test_who_may_not_write_has_nobody_else_write_either() -> None:
+    asked: list[Any] = []
+    binder = an_extender(says({}), asked, ignorable=True)
+
+    status = asyncio.run(bound_by_extender([binder], POD.obj(), "a", lambda: "the lease is lost"))
+
+    assert status == fwk.error("the lease is lost")
+    assert asked == []
 
 
 def test_an_array_of_no_extenders_scores_nothing() -> None:
