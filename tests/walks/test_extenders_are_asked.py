@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
@@ -361,3 +362,61 @@ def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None
         )
 
     told(extenders(an_extender("slow", filter_verb="filter")), memory, [node("a")], tell)
+
+
+WRONG: Final[tuple[Any, ...]] = (
+    500, 201, 302, None, [], {}, [None], {"Error": "no"}, {"NodeNames": ["x"]}, {"NodeNames": [None]}, {"NodeNames": []},
+    {"FailedNodes": {"a": "no"}, "NodeNames": []}, [{"Host": "a", "Score": 2**63}], [{"Host": "a", "Score": -1}], "text",
+    {"NodeNameToMetaVictims": {"a": None}}, {"NodeNameToMetaVictims": {"a": {"Pods": [None]}}},
+    {"NodeNameToMetaVictims": {"x": {"Pods": []}}}, {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "x"}], "NumPDBViolations": -1}}},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_senses(seed: int) -> None:
+    """
+    Nothing is lost on the way, whether a call fails, hangs, or is answered with nonsense.
+    """
+    chance = random.Random(seed)
+    memory = InMemory()
+
+    async def tell(cluster: Registry) -> None:
+        def bind(arguments: Any) -> Any:
+            target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
+            meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
+            binding.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            return {}
+
+        right: dict[str, Says] = {
+            "one_filter": keeping("a", "b"),
+            "one_prioritize": scoring(a=1, b=2),
+            "one_preempt": lambda arguments: {"NodeNameToMetaVictims": arguments["NodeNameToMetaVictims"]},
+            "one_bind": bind,
+        }
+
+        async def wrongly(arguments: Any) -> Any:
+            await asyncio.sleep(chance.choice([0, 0, 0.1, 100]))
+            # A binder that has nothing to say says that it has bound the pod: everybody believes that for ever.
+            return chance.choice(WRONG if "PodName" not in arguments else (500, 201, 302, [], {"Error": "no"}, "text"))
+
+        def sometimes(says: Says) -> Says:
+            return lambda arguments: says(arguments) if chance.random() < 0.3 else wrongly(arguments)
+
+        memory.says = {verb: sometimes(says) for verb, says in right.items()}
+        names = [f"p{number}" for number in range(6)]
+        for name in names:
+            cluster.create(PODS, "default", pod(name, cpu="500m", priorityClassName=chance.choice(["high", "low"])))
+            await asyncio.sleep(chance.random() * 10)
+        await asyncio.sleep(60)
+        memory.says = dict(right)
+        await asyncio.sleep(600)
+
+        left = cluster.list(PODS, "default")
+        assert [each["metadata"]["name"] for each in left if each["spec"].get("nodeName") not in ("a", "b")] == []
+        assert len(left) == len(names)  # there is room for all, so that nobody has to go
+        bound = [arguments["PodUID"] for _, verb, arguments in memory.asked if verb == "bind"]
+        assert {each["metadata"]["uid"] for each in left} <= set(bound)
+
+    low = {**HIGH, "metadata": {"name": "low"}, "value": 1}
+    options = {f"{verb}_verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
+    told(extenders(an_extender("one", weight=1, **options)), memory, [node("a"), node("b"), HIGH, low], tell)
