@@ -217,6 +217,20 @@ class SchedulingQueue:
             if info is None or not self._move_to_active(info, FORCE_ACTIVATE, was_pausing=is_pausing):
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 
+    def retry_after_failure(self, pod: Pod) -> None:
+        """Something went wrong after the pod had come back refused: it pauses as one that failed. One that is tried already is left alone.
+
+        Upstream activates it, so that what keeps going wrong is tried again and again at once.
+        """
+        info = self._unschedulable.remove(pod.key) or self._backoff.remove(pod.key)
+        if info is None:
+            return
+        info.set_rejector_plugins(())
+        info.consecutive_errors_count += 1
+        info.timestamp = self._now()
+        info.backoff_expiration = None
+        self._requeue(info, QueueingStrategy.QUEUE_AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
+
     # The cluster changes, and time passes.
 
     def move_all_to_active_or_backoff_queue(

@@ -138,7 +138,11 @@ class Scheduler:
         finally:
             self._preemptions.end(pod.uid)
         known = world.pod_by_key(pod.key)
-        has_gone = any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods)
-        if known is not None and known.uid == pod.uid and (has_gone or not done):
-            # Upstream only does so after an error, and then waits for an event that may have come while the pod was held back.
+        if known is None or known.uid != pod.uid:
+            return
+        if not done:
+            # Other than upstream, which activates it: what the API server does not let us do, it may not let us do the next time either.
+            world.queue.retry_after_failure(known)
+        elif any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods):
+            # Upstream waits for an event that may have come while the pod was held back.
             world.queue.activate([known])
