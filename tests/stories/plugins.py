@@ -1,0 +1,110 @@
+"""Plugins for stories: each says what the story wants it to say, and registers for the events that the story names."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+
+NO_EVENTS: Sequence[fwk.ClusterEventWithHint] = ()
+
+
+def gating(
+    says: Callable[[Pod], fwk.Status], name: str = "Gate", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
+) -> type[fwk.Plugin]:
+    class Gate(fwk.PreEnqueuePlugin):
+        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+            return events
+
+        def pre_enqueue(self, pod: Pod) -> fwk.Status:
+            return says(pod)
+
+    return _named(Gate, name)
+
+
+def filtering(
+    says: Callable[[Pod, fwk.NodeInfo], fwk.Status], name: str = "Filtering", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
+) -> type[fwk.Plugin]:
+    class Filtering(fwk.EachNodeFilterPlugin):
+        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+            return events
+
+        def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
+            return says(pod, node)
+
+    return _named(Filtering, name)
+
+
+def reserving(
+    says: Callable[[Pod], fwk.Status],
+    unreserved: Callable[[Pod], None] = lambda pod: None,
+    name: str = "Reserving",
+    events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
+) -> type[fwk.Plugin]:
+    class Reserving(fwk.ReservePlugin):
+        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+            return events
+
+        def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            return says(pod)
+
+        def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+            unreserved(pod)
+
+    return _named(Reserving, name)
+
+
+def permitting(
+    says: Callable[[Pod, fwk.Handle], tuple[fwk.Status, float]],
+    name: str = "Permitting",
+    events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
+) -> type[fwk.Plugin]:
+    class Permitting(fwk.PermitPlugin):
+        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+            return events
+
+        def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
+            return says(pod, self.handle)
+
+    return _named(Permitting, name)
+
+
+def holding(name: str, seconds: float = 600.0, held_by: str = "Permitting") -> type[fwk.Plugin]:
+    """Holds one pod."""
+    return permitting(lambda pod, _: (WAIT, seconds) if pod.name == name else (fwk.SUCCESS, 0), held_by)
+
+
+def pre_binding(
+    says: Callable[[Pod], Awaitable[fwk.Status]], name: str = "PreBinding", *, concerns: Callable[[Pod], bool] = lambda pod: True
+) -> type[fwk.Plugin]:
+    class PreBinding(fwk.PreBindPlugin):
+        def pre_bind_pre_flight(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.PreFlight:
+            return fwk.PreFlight(fwk.SUCCESS if concerns(pod) else fwk.SKIP)
+
+        async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            return await says(pod)
+
+    return _named(PreBinding, name)
+
+
+def binding(says: Callable[[Pod, str, fwk.Handle], Awaitable[fwk.Status]], name: str = "Binding") -> type[fwk.Plugin]:
+    class Binding(fwk.BindPlugin):
+        async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            return await says(pod, node, self.handle)
+
+    return _named(Binding, name)
+
+
+def post_binding(says: Callable[[Pod, fwk.CycleState], None], name: str = "PostBinding") -> type[fwk.Plugin]:
+    class PostBinding(fwk.PostBindPlugin):
+        async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+            says(pod, state)
+
+    return _named(PostBinding, name)
+
+
+WAIT = fwk.Status(fwk.Code.WAIT)
+
+
+def _named(plugin: type[fwk.Plugin], name: str) -> type[fwk.Plugin]:
+    plugin.name = name
+    return plugin

@@ -1,0 +1,444 @@
+"""Who has to go for whom. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2).
+
+Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is off), and rows that have a test of their own on a lower
+floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
+"""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from extender import framework as fwk
+from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, Object
+from extender.objects.pod import Pod
+from tests.stories.plugins import filtering, holding, pre_binding, reserving
+from tests.stories.telling import a_scene, is_deletion, node, pod, priority, refusal, story
+
+FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
+
+
+@story
+async def test_basic_pod_preemption() -> None:
+    """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to run."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("low", "1500m", "low", stays=True))
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.leaving() == {"low"}
+        assert scene.condition("low", "DisruptionTarget") == (
+            "True",
+            "PreemptionByScheduler",
+            "default-scheduler: preempting to accommodate a higher priority pod",
+        )
+        assert scene.events("low")[-1] == ("Preempted", f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n")
+        assert scene.nominated_node_of("high") == "n"
+        assert scene.condition("high") == ("False", "Unschedulable", FITS_NOT)
+        assert scene.waits_in("high") == "unschedulable"
+
+        await scene.lets_go("low")
+
+        assert scene.node_of("high") == "n"
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
+    """TestPreemption, with unresolvable filter."""
+    refuses = filtering(lambda pod, _: fwk.unresolvable("never here") if pod.name == "high" else fwk.SUCCESS)
+    async with a_scene(node("n"), plugins=[refuses]) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "100m", "high"))
+
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("high") == ""
+        assert scene.condition("high") == (
+            "False",
+            "Unschedulable",
+            "0/1 nodes are available: 1 never here. no new claims to deallocate, preemption: 0/1 nodes are available: "
+            "1 Preemption is not helpful for scheduling.",
+        )
+
+
+def away_from(**labels: str) -> Object:
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+@story
+async def test_pods_go_that_anti_affinity_minds() -> None:
+    """TestPreemption, preemption is performed to satisfy anti-affinity."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("first", "100m", "low", labels={"pod": "p0"}), pod("second", "100m", "low", labels={"pod": "p1"}))
+        await scene.has(pod("high", "100m", "high", affinity=away_from(pod="p0")), within=10)
+
+        assert scene.pods() == {"second", "high"}
+        assert scene.node_of("high") == "n"
+
+
+@story
+async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
+    """TestPreemption, preemption is not performed when anti-affinity is not satisfied: one of those it minds is as important."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("first", "100m", "low", labels={"pod": "p0"}), pod("second", "100m", "high", labels={"pod": "p0"}))
+        await scene.has(pod("high", "100m", "high", affinity=away_from(pod="p0")), within=10)
+
+        assert scene.pods() == {"first", "second", "high"}
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_a_pod_that_does_not_preempt_waits() -> None:
+    """TestNonPreemption."""
+    async with a_scene(node("n"), priority("patient", 1000, preemptionPolicy="Never")) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("patient", "1500m", "patient"))
+
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("patient") == ""
+        condition = scene.condition("patient")
+        assert condition is not None
+        assert condition[2].endswith("preemption: not eligible due to preemptionPolicy=Never.")
+        assert scene.waits_in("patient") == "unschedulable"
+
+
+@story
+async def test_without_the_plugin_nobody_goes() -> None:
+    """TestDisablePreemption."""
+    async with a_scene(node("n"), without=("DefaultPreemption",)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
+    """TestPreemptionStarvation."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(*(pod(f"low-{number}", "400m", "low") for number in range(5)))
+        await scene.has(*(pod(f"waits-{number}", "400m", "low") for number in range(10)), pod("high", "1500m", "high"), within=30)
+
+        assert scene.node_of("high") == "n"
+        assert sum(1 for name in scene.pods() if scene.node_of(name)) == 2
+
+
+@story
+async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
+    """TestPreemptionRaces: none of many pods of low priority gets into the room between the victims' going and the preemptor's coming."""
+    async with a_scene(node("n", pods="500")) as scene:
+        for race in range(5):
+            await scene.has(*(pod(f"victim-{race}-{number}", "1", "low") for number in range(2)))
+            await scene.has(
+                pod(f"high-{race}", "2", "high"), *(pod(f"later-{race}-{number}", "100m", "low") for number in range(20)), within=20
+            )
+
+            assert [name for name in scene.pods() if scene.node_of(name)] == [f"high-{race}"]
+
+            for name in scene.pods():
+                await scene.loses(name, within=0)
+            await asyncio.sleep(5)
+
+
+def budget(name: str, minimum: int, **labels: str) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": minimum, "selector": {"matchLabels": labels}},
+    }
+
+
+@story
+async def test_pods_go_whom_no_budget_protects() -> None:
+    """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
+    async with a_scene(node("n")) as scene:
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 2, app="kept"))
+        await scene.has(pod("kept-1", "500m", "low", labels={"app": "kept"}), pod("kept-2", "500m", "low", labels={"app": "kept"}))
+        await scene.has(pod("loose", "500m", "middle"))
+        await scene.has(pod("high", "900m", "high"), within=10)
+
+        assert scene.pods() == {"kept-1", "kept-2", "high"}
+
+
+@story
+async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
+    """TestPDBInPreemption, a node without any PDB violating pods is preferred for preemption."""
+    async with a_scene(node("kept"), node("loose")) as scene:
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 1, app="kept"))
+        await scene.has(
+            pod("protected", "1500m", "low", labels={"app": "kept"}, nodeSelector={"kubernetes.io/hostname": "kept"}),
+            pod("free", "1500m", "middle", nodeSelector={"kubernetes.io/hostname": "loose"}),
+        )
+        await scene.has(pod("high", "1500m", "high"), within=10)
+
+        assert scene.pods() == {"protected", "high"}
+        assert scene.node_of("high") == "loose"
+
+
+@story
+async def test_budgets_are_violated_when_there_is_no_other_way_and_then_as_little_as_possible() -> None:
+    """TestPDBInPreemption, a node with fewer PDB violating pods is preferred for preemption."""
+    async with a_scene(node("one"), node("two"), node("three")) as scene:
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("first", 2, app="first"))
+        scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("second", 2, app="second"))
+        await scene.has(
+            pod("first-1", "2", "low", labels={"app": "first"}, nodeSelector={"kubernetes.io/hostname": "one"}),
+            pod("first-2", "1", "low", labels={"app": "first"}, nodeSelector={"kubernetes.io/hostname": "two"}),
+            pod("second-1", "1", "low", labels={"app": "second"}, nodeSelector={"kubernetes.io/hostname": "two"}),
+            pod("second-2", "1", "low", labels={"app": "second"}, nodeSelector={"kubernetes.io/hostname": "three"}),
+            pod("second-3", "1", "low", labels={"app": "second"}, nodeSelector={"kubernetes.io/hostname": "three"}),
+        )
+        await scene.has(pod("high", "2", "high"), within=10)
+
+        assert scene.node_of("high") in ("one", "three")
+        assert scene.node_of("first-2") == scene.node_of("second-1") == "two"
+
+
+# Promises that come to nothing: TestNominatedNode, five cases.
+
+
+async def _promised(scene: Any) -> None:
+    await scene.has(pod("low", "1500m", "low", stays=True))
+    await scene.has(pod("middle", "1500m", "middle"))
+    assert scene.nominated_node_of("middle") == "n"
+
+
+@story
+async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
+    """TestNominatedNode, when a pod of higher priority preempts on the node."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.nominated_node_of("high") == "n"
+        assert scene.nominated_node_of("middle") == ""
+
+        await scene.lets_go("low", within=10)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == ""
+
+
+@story
+async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
+    """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.loses("n", resource=NODES)
+        await scene.has(node("other"), within=15)
+
+        assert scene.node_of("middle") == "other"
+        assert scene.nominated_node_of("middle") == ""
+
+
+@story
+async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
+    """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        taint = {"key": "broken", "effect": "NoSchedule"}
+        await scene.changes("n", lambda found: found["spec"].update(taints=[taint]), resource=NODES)
+        await scene.has(node("other"), within=15)
+
+        assert scene.node_of("middle") == "other"
+
+
+@story
+async def test_a_promise_is_kept_while_others_come_and_go() -> None:
+    """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.has(pod("small", "600m", "low"))
+        await scene.lets_go("low", within=10)
+
+        assert scene.node_of("middle") == "n"
+        assert scene.node_of("small") == ""
+
+
+@story
+async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
+    """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""
+
+    async def fails(pod: Pod) -> fwk.Status:
+        return fwk.error("out of order")
+
+    async with a_scene(node("n"), plugins=[pre_binding(fails, concerns=lambda pod: pod.name == "middle")]) as scene:
+        await scene.has(pod("middle", "1500m", "middle"), within=2.5)
+
+        assert scene.condition("middle") == ("False", "SchedulerError", 'running PreBind plugin "PreBinding": out of order')
+        assert scene.nominated_node_of("middle") == ""
+
+        await scene.has(pod("equal", "1500m", "middle"))
+
+        assert scene.node_of("equal") == "n"
+
+
+# Pods that are decided about and not bound yet are victims, too.
+
+
+@story
+async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> None:
+    """TestPreemptionRespectsWaitingPod."""
+    async with a_scene(node("n"), plugins=[holding("held")]) as scene:
+        await scene.has(pod("held", "1500m", "low"))
+        uid = scene.pod("held")["metadata"]["uid"]
+        assert scene.is_assumed("held")
+        await scene.has(pod("high", "1500m", "high"), within=3)
+
+        assert scene.node_of("high") == "n"
+        assert (scene.node_of("held"), scene.pod("held")["metadata"]["uid"], scene.leaving()) == ("", uid, set())
+        assert scene.condition("held", "DisruptionTarget") is None
+        by = f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n (in kube-scheduler memory)."
+        assert ("Preempted", by) in scene.events("held")
+        assert ("FailedScheduling", "waiting on permit for pod: preempted") in scene.events("held")
+
+        await scene.has(node("other"), within=15)
+
+        assert scene.is_assumed("held")
+
+
+@story
+async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_deleted() -> None:
+    """TestPreemptionRespectsBindingPod."""
+
+    async def takes_long(pod: Pod) -> fwk.Status:
+        await asyncio.sleep(600)
+        return fwk.SUCCESS
+
+    async with a_scene(node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]) as scene:
+        await scene.has(pod("prepared", "1500m", "low"))
+        assert scene.nominated_node_of("prepared") == "n"
+        await scene.has(pod("high", "1500m", "high"), within=3)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("prepared") == ""
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("prepared") == ""
+        assert ("FailedScheduling", "preempted by DefaultPreemption") in scene.events("prepared")
+
+
+# While victims are told to go: TestAsyncPreemption.
+
+
+def slow_deletions(seconds: float) -> Any:
+    async def later(request: httpx.Request) -> None:
+        await asyncio.sleep(seconds)
+
+    return lambda request: later(request) if is_deletion(request) else None
+
+
+@story
+async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> None:
+    """TestAsyncPreemption, basic: preemptor is gated until the API calls finish."""
+    async with a_scene(node("n"), node("m"), interfere=slow_deletions(20)) as scene:
+        await scene.has(pod("low", "1500m", "low"), pod("other", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"))
+        assert scene.nominated_node_of("high") != ""
+
+        scene.alone.world.queue.activate([scene.alone.world.pod_by_key("default/high")])  # type: ignore[list-item]
+
+        assert scene.waits_in("high") == "gated"
+
+        await asyncio.sleep(30)
+
+        assert scene.node_of("high") != ""
+        assert len(scene.pods()) == 2
+
+
+@story
+async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor() -> None:
+    """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the preemption."""
+    async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), pod("middle", "1", "middle"), within=30)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == ""
+
+
+@story
+async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() -> None:
+    """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the preemption."""
+    async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+        await scene.has(pod("higher", "1500m", "higher"), within=40)
+
+        assert scene.node_of("higher") == "n"
+        assert scene.node_of("high") == ""
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
+    """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if the node is big
+    enough."""
+    async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1", "low", labels={"app": "low"}))
+        await scene.has(pod("high", "1", "high", affinity=away_from(app="low")), within=2)
+        await scene.has(pod("small", "100m", "low"), pod("big", "2500m", "low"), within=2)
+
+        assert scene.nominated_node_of("high") == "n"
+        assert scene.node_of("small") == "n"
+        assert scene.node_of("big") == ""
+
+
+@story
+async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
+    """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes to another node."""
+    async with a_scene(node("n"), interfere=slow_deletions(5)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+        await scene.has(node("other", "1600m"), pod("higher", "1500m", "higher", nodeSelector={"kubernetes.io/hostname": "n"}), within=40)
+
+        assert scene.node_of("higher") == "n"
+        assert scene.node_of("high") == "other"
+
+
+@pytest.mark.parametrize("grace", [0, 30], ids=["deleted at once", "deleted with grace"])
+@story
+async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(grace: int) -> None:
+    """TestAsyncPreemption, victim blocked in binding, deleted: it is forgotten, and nobody has to go for the room it took."""
+    unreserved: list[str] = []
+
+    async def takes_long(pod: Pod) -> fwk.Status:
+        await asyncio.sleep(600)
+        return fwk.SUCCESS
+
+    plugins = [
+        pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared"),
+        reserving(lambda pod: fwk.SUCCESS, lambda pod: unreserved.append(pod.name)),
+    ]
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        await scene.has(pod("prepared", "1500m", "low", stays=bool(grace)))
+        assert scene.is_assumed("prepared")
+        await scene.loses("prepared", within=1)
+
+        assert not scene.is_assumed("prepared")
+
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.node_of("high") == "n"
+
+
+@story
+async def test_a_failed_deletion_leaves_the_last_victim_alone_and_the_preemptor_is_tried_again() -> None:
+    """TestAsyncPreemptionFailure: any failure means that the last victim stays, and the preemptor is activated."""
+    refused: list[str] = []
+
+    def refuses(request: httpx.Request) -> httpx.Response | None:
+        if is_deletion(request) and len(refused) < 1:
+            refused.append(request.url.path)
+            return refusal(403, "Forbidden", "not now")
+        return None
+
+    async with a_scene(node("n"), interfere=refuses) as scene:
+        await scene.has(pod("low-1", "700m", "low"), pod("low-2", "700m", "low"))
+        await scene.has(pod("high", "2", "high"), within=20)
+
+        assert len(refused) == 1
+        assert scene.node_of("high") == "n"
