@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +15,15 @@ from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.health import Health
 from extender.apiserver.informers import Informers
 from extender.apiserver.kinds import KINDS
+from extender.apiserver.leader_election import LeaderElector
 from extender.apiserver.store import Change
 from extender.cluster import Cluster
 from extender.cluster_state import TABLES
 from extender.config import Configuration
+from extender.deciding import Deciding
 from extender.engine import Engine
 from extender.http_extender import Transports, no_transport
-from extender.standalone import Standalone, standalone
+from extender.standalone import standalone
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -29,12 +31,6 @@ SECONDS_TO_FINISH: Final = 5.0
 """For writes that are under way at the end."""
 
 _TABLE_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
-
-
-async def _schedule(informers: Informers, alone: Standalone) -> None:
-    # The first decision must see every pod that has a node.
-    await informers.wait_for_sync()
-    await alone.scheduler.run()
 
 
 def _tell(engine: Engine, table: str, changes: Sequence[Change[Any]]) -> None:
@@ -53,6 +49,11 @@ class Following:
 
     engine: Engine
     informers: Informers
+    dispatcher: Dispatcher
+    finish: Callable[[], Awaitable[None]]
+    """Nothing more is decided; what was decided is done. The cluster is still followed."""
+    why_over: Callable[[], str]
+    """Why nothing more is decided although nobody said so; empty while all is well."""
 
     def health(self) -> Sequence[Health]:
         """How each resource is doing."""
@@ -65,6 +66,7 @@ async def following(
     client: Client,
     *,
     decides: bool = False,
+    elector: LeaderElector | None = None,
     rng: random.Random | None = None,
     transports: Transports = no_transport,
 ) -> AsyncIterator[Following]:
@@ -72,13 +74,15 @@ async def following(
 
     Arguments:
         decides: schedule the pods of the configuration's profiles, too.
+        elector: says when this replica may decide, and write; None if there is no other. The client keeps to its fence, too.
         transports: what carries the calls to the configuration's extenders then.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
     """
     chance, loop = rng or random.Random(), asyncio.get_running_loop()
-    dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname())
+    fence = _open if elector is None else elector.fence
+    dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname(), fence=fence)
     informers = Informers(client, rng=chance)
     cluster = Cluster()
     alone = standalone(configuration, cluster, dispatcher, chance, transports=transports) if decides else None
@@ -94,13 +98,25 @@ async def following(
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(informers.run(), name="informers"), group.create_task(dispatcher.run(), name="dispatcher")]
-        if alone is not None:
-            tasks.append(group.create_task(_schedule(informers, alone), name="scheduler"))
+        if alone is None:
+            found = Following(engine, informers, dispatcher, _nothing_to_finish, str)
+        else:
+            deciding = Deciding(informers, alone, dispatcher, elector)
+            running = group.create_task(deciding.run(), name="deciding")
+            found = Following(engine, informers, dispatcher, partial(deciding.finish, running), lambda: deciding.why_over)
         try:
-            yield Following(engine, informers)
+            yield found
         finally:
-            if alone is not None:
-                alone.world.queue.close()  # nothing more is decided; what was decided is done
-            await dispatcher.drain(SECONDS_TO_FINISH)
+            await found.finish()
+            if elector is None:
+                await dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
                 task.cancel()
+
+
+async def _nothing_to_finish() -> None:
+    """Nothing is decided here."""
+
+
+def _open() -> None:
+    """The fence of those who are alone."""

@@ -17,14 +17,18 @@ from datetime import UTC, datetime
 from typing import Final, final
 
 from extender.apiserver.client import Client
-from extender.apiserver.errors import ApiError, NotFound
+from extender.apiserver.errors import ApiError, Conflict, NotFound
 from extender.apiserver.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.config import LeaderElection
 from extender.config.duration import Duration
+from extender.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2
-"""Between two attempts to get the lease the longest pause is so much longer than the shortest. Upstream the shortest is retryPeriod; here the
-longest is, so that another leads no later than leaseDuration and retryPeriod after the last renewal."""
+"""Between two attempts to get the lease the longest pause is so much longer than the shortest. Upstream the shortest is retryPeriod; here
+the longest is, so that another leads no later than leaseDuration and retryPeriod after the last renewal."""
+
+SHORTEST_PAUSE: Final = 0.001
+"""Seconds: what is left of a lease may be less than clocks can tell."""
 
 LONGEST_BELIEVED: Final = 3600
 """Seconds that a lease may say it lasts. What is not between one second and this is taken for our own leaseDuration."""
@@ -85,6 +89,11 @@ class LeaderElector:
         """Why the last attempt came to nothing."""
 
     @property
+    def lease(self) -> Key:
+        """(namespace, name)."""
+        return self._lock.key
+
+    @property
     def leader(self) -> str:
         """Who leads, as far as we know; empty if nobody does."""
         return self._observed.holder_identity
@@ -121,14 +130,14 @@ class LeaderElector:
                 break
             pause = self._retry_period * (1 + JITTER_FACTOR * self._random.random()) / (1 + JITTER_FACTOR)
             expires_in = self._expires_in()
-            await asyncio.sleep(min(pause, expires_in) if expires_in > 0 else pause)
+            await asyncio.sleep(min(pause, max(expires_in, SHORTEST_PAUSE)) if expires_in > 0 else pause)
         _log.info("successfully acquired lease %s", self._lock)
 
     async def keep(self) -> str:
         """Lead for as long as that can be. Returns why it is over; from then on the fence is closed."""
         while True:
             if (left := self._left(self._renewed_at)) > 0:
-                await asyncio.sleep(min(self._retry_period, left))
+                await asyncio.sleep(min(self._retry_period, max(left, SHORTEST_PAUSE)))
             # Whoever slept too long, of his own will or not, does not ask: that would be a write.
             if self.leader == self.identity and (left := self._left(self._renewed_at)) > 0:
                 await self._attempt(left)
@@ -148,7 +157,13 @@ class LeaderElector:
         released = LeaderElectionRecord("", 1, now, now, self._observed.leader_transitions)
         try:
             async with asyncio.timeout(left):
-                await self._lock.update(released)
+                try:
+                    await self._lock.update(released)
+                except Conflict:
+                    # A renewal whose answer we did not wait for has been written.
+                    if (await self._lock.get()).holder_identity != self.identity:
+                        return False
+                    await self._lock.update(released)
         except (ApiError, LeaseError, TimeoutError) as exc:
             _log.error("Failed to release lock %s: %s", self._lock, exc)
             return False

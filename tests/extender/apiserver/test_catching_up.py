@@ -21,11 +21,12 @@ def test_what_a_watch_that_lags_has_not_said_yet_is_listed(streams: bool) -> Non
         world.server.pod("late", node="n0")
         await asyncio.sleep(10)
         assert behind(world)
+        began = now()
 
         await world.informers.catch_up()
 
         assert not behind(world)
-        assert now() < 15
+        assert now() - began < 2
 
     unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
     tell(story, unsaid, streams_lists=streams)
@@ -79,7 +80,8 @@ def test_while_the_server_is_away_nothing_is_known() -> None:
 def test_a_question_that_fails_is_asked_again() -> None:
     async def story(world: World) -> None:
         await begin(world)
-        world.faults.add(Fault(answers.status(500), verb="list", resource="pods"), Fault(answers.login_page(), verb="list", resource="nodes"))
+        world.faults.add(Fault(answers.status(500), verb="list", resource="pods"))
+        world.faults.add(Fault(answers.login_page(), verb="list", resource="nodes"))
         await world.informers.catch_up()
 
     tell(story)

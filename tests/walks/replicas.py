@@ -1,0 +1,95 @@
+"""Replicas of a scheduler beside one another, for stories about who of them leads. Everything is real but time."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.apiserver.leader_election import LeaderElector
+from extender.config import Configuration
+from extender.embedded.resources import LEASES, Object
+from extender.embedded.transport import EmbeddedTransport
+from extender.following import Following, following
+from extender.own_cluster import OwnCluster, own_cluster
+from extender.testing.faults import Fault, FaultyTransport
+
+WRITES = ("create", "update", "patch", "delete")
+
+
+class Replica:
+    """One of them, with a network and a boot clock of its own."""
+
+    def __init__(self, name: str, own: OwnCluster, faults: Iterable[Fault]) -> None:
+        self.transport = FaultyTransport(EmbeddedTransport(own.api), *faults)
+        self.slept = 0.0
+        loop = asyncio.get_running_loop()
+        configuration = Configuration.default()
+        self.elector = LeaderElector(
+            Client(Target("http://embedded"), transport=self.transport),
+            configuration.leader_election,
+            name,
+            rng=random.Random(name),
+            boot_time=lambda: loop.time() + self.slept,
+        )
+        self.client = Client(
+            Target("http://embedded"), transport=self.transport, fence=self.elector.fence, write_seconds=self.elector.write_seconds
+        )
+        self.following: Following | None = None
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> "Replica":
+        await self._stack.enter_async_context(self._running())
+        return self
+
+    async def stop(self) -> None:
+        """As SIGTERM does."""
+        await self._stack.aclose()
+
+    async def kill(self) -> None:
+        """As kill -9 does: nothing that it may still do reaches anybody."""
+        self.transport.go_down()
+        await self.stop()
+
+    @property
+    def leads(self) -> bool:
+        return self.elector.fence() is None
+
+    @property
+    def why_over(self) -> str:
+        return self.following.why_over() if self.following is not None else ""
+
+    def writes(self) -> int:
+        return sum(self.transport.count(verb) for verb in WRITES)
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        async with following(Configuration.default(), self.client, decides=True, elector=self.elector, rng=random.Random(1)) as found:
+            self.following = found
+            yield
+
+
+@asynccontextmanager
+async def replicas(
+    *objects: Object, first: Iterable[Fault] = (), second: Iterable[Fault] = ()
+) -> AsyncIterator[tuple[OwnCluster, Replica, Replica]]:
+    """A cluster with two replicas: the first leads.
+
+    Arguments:
+        first, second: what goes wrong with their networks.
+    """
+    async with own_cluster(objects, rng=random.Random(1)) as own:
+        leader = await Replica("first", own, first).start()
+        await asyncio.sleep(0.5)
+        standby = await Replica("second", own, second).start()
+        await asyncio.sleep(0.5)
+        try:
+            yield own, leader, standby
+        finally:
+            await leader.stop()
+            await standby.stop()
+
+
+def holder(own: OwnCluster) -> str:
+    return str(own.api.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]["holderIdentity"])
