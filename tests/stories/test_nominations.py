@@ -1,0 +1,197 @@
+"""Promises of room: when they are written, and what they are worth.
+
+Upstream: test/integration/scheduler/nominated_node_name, eventhandler (v1.36.2).
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.embedded.resources import NODES, PODS, Object
+from extender.objects.pod import Pod
+from tests.stories.plugins import holding, permitting, pre_binding
+from tests.stories.telling import Scene, a_scene, node, pod, story
+
+
+async def _takes_a_while(_: Pod) -> fwk.Status:
+    await asyncio.sleep(2)
+    return fwk.SUCCESS
+
+
+async def _is_done(_: Pod) -> fwk.Status:
+    return fwk.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("plugins", "is_written"),
+    [
+        pytest.param([pre_binding(_takes_a_while)], True, id="PreBind has something to do"),
+        pytest.param([pre_binding(_takes_a_while, concerns=lambda pod: False)], False, id="PreBind has nothing to do"),
+        pytest.param([holding("p", 5.0)], True, id="the pod waits for leave"),
+        pytest.param([permitting(lambda pod, _: (fwk.SUCCESS, 0))], False, id="leave is given at once"),
+    ],
+)
+@story
+async def test_the_node_is_written_down_before_the_pod_waits_for_anything(plugins: list[type[fwk.Plugin]], is_written: bool) -> None:
+    """TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, four cases."""
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        since = scene.now
+        await scene.has(pod("p"), within=10)
+
+        nominated = [each["status"].get("nominatedNodeName") for each in scene.history(since)]
+        assert ("n" in nominated) is is_written
+
+
+def _nominate(scene: Scene, name: str, where: str) -> None:
+    found = scene.pod(name)
+    found["status"]["nominatedNodeName"] = where
+    scene.api.update(PODS, "default", name, found, subresource="status")
+
+
+@story
+async def test_a_promise_of_others_is_kept() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node were better."""
+    async with a_scene(node("better", "8"), node("n", "2")) as scene:
+        await scene.has(pod("p", "500m", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "p", "n")
+        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
+
+        assert scene.node_of("p") == "n"
+        assert scene.nominated_node_of("p") == ""
+
+
+@story
+async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod is bound."""
+    async with a_scene(node("n", "200m"), node("other")) as scene:
+        await scene.has(pod("p", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "p", "n")
+        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
+
+        assert scene.node_of("p") == "other"
+        assert scene.nominated_node_of("p") == ""
+
+
+@story
+async def test_a_promise_is_overwritten_by_the_one_of_a_preemption() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, set by others, overwritten by preemption."""
+    async with a_scene(node("n"), node("small", "100m")) as scene:
+        await scene.has(pod("low", "1500m", "low", stays=True))
+        await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "high", "small")
+        await scene.changes("high", lambda found: found["spec"].pop("schedulingGates"))
+
+        assert scene.nominated_node_of("high") == "n"
+
+
+@story
+async def test_a_pod_of_higher_priority_does_not_mind_a_promise_to_one_of_lower() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod of low priority yields."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("middle", "1500m", "middle", nodeSelector={"never": "there"}))
+        _nominate(scene, "middle", "n")
+        await scene.has(pod("low", "1500m", "low"), pod("high", "1500m", "high"))
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("low") == ""
+
+
+@story
+async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod keeps its room from pods of lower priority."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("high", "1500m", "high", nodeSelector={"never": "there"}))
+        _nominate(scene, "high", "n")
+        await scene.has(pod("low", "1500m", "low"))
+
+        assert scene.node_of("low") == ""
+        assert scene.waits_in("low") == "unschedulable"
+
+
+@story
+async def test_a_promise_is_cleared_by_the_binding() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
+    async with a_scene(node("n"), plugins=[pre_binding(_takes_a_while)]) as scene:
+        await scene.has(pod("p"), within=1)
+        assert scene.nominated_node_of("p") == "n"
+
+        await asyncio.sleep(5)
+
+        assert scene.node_of("p") == "n"
+        assert scene.nominated_node_of("p") == ""
+
+
+def _is_deleted(scene: Scene) -> None:
+    scene.api.delete(PODS, "default", "promised")
+
+
+def _loses_its_promise(scene: Scene) -> None:
+    _nominate(scene, "promised", "")
+
+
+@pytest.mark.parametrize("happens", [_is_deleted, _loses_its_promise])
+@story
+async def test_those_who_had_to_respect_a_promise_are_tried_when_it_ends(happens: Any) -> None:
+    """TestUpdateNominatedNodeName; the pods whose priority is higher did not have to, and are left alone."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("promised", "1500m", "high", nodeSelector={"never": "there"}))
+        _nominate(scene, "promised", "n")
+        await scene.has(pod("low", "1500m", "low"), pod("too-big", "3", "higher"))
+        assert scene.node_of("low") == ""
+        assert (scene.waits_in("too-big"), scene.attempts("too-big")) == ("unschedulable", 1)
+
+        happens(scene)
+        await asyncio.sleep(15)
+
+        assert scene.node_of("low") == "n"
+        assert scene.attempts("too-big") == 1
+
+
+@story
+async def test_a_gated_pod_is_promised_nothing() -> None:
+    """A pod that is not to be scheduled yet, and came with a promise, takes no room."""
+    gated = pod("gated", "1500m", schedulingGates=[{"name": "wait"}])
+    gated["metadata"]["namespace"] = "default"
+    gated["spec"]["priority"] = 100
+    async with a_scene(node("n"), {**gated, "status": {"nominatedNodeName": "n"}}) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+
+        assert scene.nominated_node_of("gated") == "n"
+        assert scene.node_of("low") == "n"
+
+
+@story
+async def test_pods_of_others_are_promised_nothing() -> None:
+    """Whoever schedules them has to see to that."""
+    async with a_scene(node("n")) as scene:
+        await scene.has(pod("theirs", "1500m", "high", schedulerName="other"))
+        _nominate(scene, "theirs", "n")
+        await scene.has(pod("ours", "1500m", "low"))
+
+        assert scene.node_of("ours") == "n"
+
+
+def _with(**spec: Any) -> Any:
+    return lambda found: found["spec"].update(spec)
+
+
+def _labelled(found: Object) -> None:
+    found["metadata"]["labels"]["zone"] = "a"
+
+
+@story
+async def test_a_change_of_a_node_wakes_those_whom_it_may_help() -> None:
+    """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is tried."""
+    async with a_scene(node("n", unschedulable=True)) as scene:
+        await scene.has(pod("minds", "100m"), pod("too-big", "3"))
+        assert (scene.refused_by("minds"), scene.waits_in("minds")) == ({"NodeUnschedulable"}, "unschedulable")
+
+        await scene.changes("n", _labelled, resource=NODES)
+        assert scene.attempts("minds") == 1
+
+        await scene.changes("n", _with(unschedulable=False), resource=NODES)
+
+        assert scene.node_of("minds") == "n"
+        assert scene.waits_in("too-big") != ""

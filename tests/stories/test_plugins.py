@@ -1,0 +1,383 @@
+"""What plugins say from Reserve to PostBind, and what comes of it. Upstream: test/integration/scheduler/plugins/plugins_test.go (v1.36.2)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import httpx
+import pytest
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
+from tests.stories.telling import a_scene, is_binding, node, pod, refusal, story
+
+REFUSED = "0/1 nodes are available: 1 not now."
+BOUND = ("Scheduled", "Successfully assigned default/p to n")
+
+
+def _done(_: Pod) -> fwk.Status:
+    return fwk.SUCCESS
+
+
+def _refuses(_: Pod) -> fwk.Status:
+    return fwk.unschedulable("not now")
+
+
+async def _fails_to_prepare(_: Pod) -> fwk.Status:
+    return fwk.error("not now")
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(reserving(_refuses, name="Failing"), id="TestUnReserveReservePlugins"),
+        pytest.param(permitting(lambda *_: (fwk.unschedulable("not now"), 0), "Failing"), id="TestUnReservePermitPlugins"),
+        pytest.param(permitting(lambda *_: (WAIT, 0.5), "Failing"), id="TestUnReservePermitPlugins, after a while"),
+        pytest.param(pre_binding(_fails_to_prepare, "Failing"), id="TestUnReservePreBindPlugins"),
+        pytest.param(None, id="TestUnReserveBindPlugins"),
+    ],
+)
+@story
+async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_first(failing: type[fwk.Plugin] | None) -> None:
+    """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""
+    given_back: list[str] = []
+    plugins = [reserving(_done, lambda _, name=name: given_back.append(name), name) for name in ("First", "Second")]  # type: ignore[misc]
+    plugins[1:1] = [failing] if failing is not None else []
+
+    def refuses(request: httpx.Request) -> httpx.Response | None:
+        return refusal(403, "Forbidden", "not now") if failing is None and is_binding(request) else None
+
+    async with a_scene(node("n"), plugins=plugins, interfere=refuses) as scene:
+        await scene.has(pod("p"), within=0.9)
+
+        assert given_back == ["Second", "First"]
+        assert scene.node_of("p") == ""
+        assert not scene.is_assumed("p")
+
+
+@story
+async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -> None:
+    """TestPrebindPlugin."""
+    asked: list[str] = []
+    fails = [True]
+
+    async def first(_: Pod) -> fwk.Status:
+        return fwk.error("broken disk") if fails else fwk.SUCCESS
+
+    async def second(each: Pod) -> fwk.Status:
+        asked.append(each.name)
+        return fwk.SUCCESS
+
+    async with a_scene(node("n"), plugins=[pre_binding(first, "One"), pre_binding(second, "Two")]) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        assert scene.condition("p") == ("False", "SchedulerError", 'running PreBind plugin "One": broken disk')
+        assert (scene.waits_in("p"), asked) == ("error backoff", [])
+
+        fails.clear()
+        await asyncio.sleep(5)
+
+        assert (scene.node_of("p"), asked) == ("n", ["p"])
+
+
+@story
+async def test_a_refusal_at_the_end_is_tried_again_without_an_event() -> None:
+    """A PreBind that says Unschedulable: the pod is unschedulable in words, and waits for nothing but its pause."""
+
+    async def refuses(_: Pod) -> fwk.Status:
+        return fwk.unschedulable("not now")
+
+    async with a_scene(node("n"), plugins=[pre_binding(refuses)]) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        assert scene.condition("p") == ("False", "Unschedulable", "not now")
+        assert (scene.waits_in("p"), scene.refused_by("p")) == ("error backoff", set())
+
+
+def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]:
+    async def says(each: Pod, where: str, handle: fwk.Handle) -> fwk.Status:
+        asked.append(name)
+        if status.is_success:
+            assert handle.dispatcher is not None
+            await handle.dispatcher.perform(fwk.BindPod.of(each, where))
+        return status
+
+    return binding(says, name)
+
+
+@pytest.mark.parametrize(
+    ("says", "asked", "told"),
+    [
+        pytest.param([fwk.SKIP, fwk.SUCCESS], ["First", "Second"], [BOUND], id="the second"),
+        pytest.param([fwk.SUCCESS, fwk.SUCCESS], ["First"], [BOUND], id="the first"),
+        pytest.param([fwk.SKIP, fwk.SKIP], ["First", "Second"], [], id="nobody, without a word"),
+        pytest.param(
+            [fwk.error("broken"), fwk.SUCCESS],
+            ["First"],
+            [("FailedScheduling", 'running Bind plugin "First": broken')],
+            id="an error",
+        ),
+        pytest.param([fwk.unschedulable("never"), fwk.SUCCESS], ["First"], [("FailedScheduling", "never")], id="a refusal"),
+    ],
+)
+@story
+async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
+    says: list[fwk.Status], asked: list[str], told: list[tuple[str, str]]
+) -> None:
+    """TestBindPlugin, five cases."""
+    seen: list[str] = []
+    after: list[str] = []
+    binders = [_binder(status, name, seen) for status, name in zip(says, ["First", "Second"], strict=True)]
+    plugins = [*binders, post_binding(lambda each, _: after.append(each.name))]
+    async with a_scene(node("n"), plugins=plugins, without=("DefaultBinder",)) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        assert seen == asked
+        assert scene.events("p") == told
+        is_bound = bool(told) and told[0][0] == "Scheduled"
+        assert (scene.node_of("p"), after) == (("n", ["p"]) if is_bound else ("", []))
+        if not is_bound:
+            assert scene.waits_in("p") == "error backoff"
+        if not told:
+            assert scene.condition("p") is None
+
+
+@story
+async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> None:
+    """TestPostBindPlugin."""
+    after: list[str] = []
+
+    async def prepares(each: Pod) -> fwk.Status:
+        return fwk.error("broken") if each.name == "fails" else fwk.SUCCESS
+
+    async with a_scene(node("n"), plugins=[pre_binding(prepares), post_binding(lambda each, _: after.append(each.name))]) as scene:
+        await scene.has(pod("fails", "100m"), pod("works", "100m"))
+
+        assert after == ["works"]
+
+
+# TestPermitPlugin, six cases; TestMultiplePermitPlugins; TestPermitPluginsCancelled.
+
+
+@pytest.mark.parametrize(
+    ("says", "told", "queue"),
+    [
+        pytest.param((fwk.SUCCESS, 0), BOUND, "", id="leave"),
+        pytest.param((fwk.unschedulable("not now"), 0), ("FailedScheduling", REFUSED), "unschedulable", id="refused"),
+        pytest.param(
+            (fwk.error("broken"), 0), ("FailedScheduling", 'running Permit plugin "Permitting": broken'), "error backoff", id="error"
+        ),
+        pytest.param((fwk.SKIP, 0), ("FailedScheduling", 'running Permit plugin "Permitting": '), "error backoff", id="no answer at all"),
+        pytest.param(
+            (WAIT, 2),
+            ("FailedScheduling", "0/1 nodes are available: 1 rejected due to timeout after waiting 2s at plugin Permitting."),
+            "unschedulable",
+            id="time is up",
+        ),
+    ],
+)
+@story
+async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: tuple[str, str], queue: str) -> None:
+    """TestPermitPlugin."""
+    async with a_scene(node("n"), plugins=[permitting(lambda *_: says)]) as scene:
+        await scene.has(pod("p"), within=2.9)
+
+        assert scene.events("p")[0] == told
+        assert scene.waits_in("p") == queue
+        if queue == "unschedulable":
+            assert scene.refused_by("p") == {"Permitting"}
+
+
+@story
+async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
+    """TestPermitPlugin, wait and allow: meanwhile it takes its room."""
+    handles: list[fwk.Handle] = []
+
+    def says(each: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
+        handles.append(handle)
+        return (WAIT, 60) if each.name == "held" else (fwk.SUCCESS, 0)
+
+    async with a_scene(node("n"), plugins=[permitting(says)]) as scene:
+        await scene.has(pod("held", "1500m"), pod("other", "1500m"))
+        assert (scene.node_of("held"), scene.node_of("other")) == ("", "")
+
+        (waiting,) = handles[0].waiting_pods
+        assert (waiting.pod.name, waiting.pod.spec.node_name, list(waiting.pending_plugins)) == ("held", "n", ["Permitting"])
+        waiting.allow("Permitting")
+        await asyncio.sleep(1)
+
+        assert (scene.node_of("held"), scene.node_of("other")) == ("n", "")
+        assert list(handles[0].waiting_pods) == []
+
+
+@story
+async def test_all_who_hold_a_pod_must_let_go_of_it() -> None:
+    """TestMultiplePermitPlugins."""
+    async with a_scene(node("n"), plugins=[holding("p", 60, "First"), holding("p", 60, "Second")]) as scene:
+        await scene.has(pod("p"))
+        (waiting,) = scene.alone.world.waiting_pods
+
+        waiting.allow("First")
+        await asyncio.sleep(1)
+        assert (scene.node_of("p"), waiting.pending_plugins) == ("", ["Second"])
+
+        waiting.allow("Second")
+        await asyncio.sleep(1)
+        assert scene.node_of("p") == "n"
+
+
+@story
+async def test_a_scheduler_that_ends_waits_for_nobody_who_is_held() -> None:
+    """TestPermitPluginsCancelled: the story ends, fifteen minutes early."""
+    async with a_scene(node("n"), plugins=[holding("p", 3600)]) as scene:
+        await scene.has(pod("p"))
+        (waiting,) = scene.alone.world.waiting_pods
+        begin = asyncio.get_running_loop().time()
+
+    assert asyncio.get_running_loop().time() - begin < 60
+    assert len(scene.alone.world.waiting_pods) == 0
+    assert waiting.pod.name == "p"
+
+
+@story
+async def test_nobody_is_held_longer_than_fifteen_minutes() -> None:
+    async with a_scene(node("n"), plugins=[holding("p", 36000)]) as scene:
+        await scene.has(pod("p"), within=890)
+        assert scene.is_assumed("p")
+
+        await asyncio.sleep(20)
+
+        waited = "0/1 nodes are available: 1 rejected due to timeout after waiting 15m0s at plugin Permitting."
+        assert scene.events("p") == [("FailedScheduling", waited)]
+
+
+@story
+async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
+    """TestCoSchedulingWithPermitPlugin: the last one lets all others go."""
+
+    def says(each: Pod, handle: fwk.Handle) -> tuple[fwk.Status, float]:
+        waiting = list(handle.waiting_pods)
+        if len(waiting) < 2:
+            return WAIT, 60
+        for other in waiting:
+            other.allow("Permitting")
+        return fwk.SUCCESS, 0
+
+    async with a_scene(node("n"), plugins=[permitting(says)]) as scene:
+        await scene.has(pod("one", "100m"), pod("two", "100m"))
+        assert [scene.node_of(name) for name in ("one", "two")] == ["", ""]
+
+        await scene.has(pod("three", "100m"))
+
+        assert [scene.node_of(name) for name in ("one", "two", "three")] == ["n", "n", "n"]
+
+
+@story
+async def test_pods_that_a_plugin_names_are_tried_next() -> None:
+    """TestActivatePods: once at the end of a successful cycle, and once after PostBind; whatever they wait for."""
+
+    def says(each: Pod, state: fwk.CycleState) -> None:
+        if each.name == "caller":
+            state.read(fwk.PODS_TO_ACTIVATE).update(named)
+
+    named: dict[str, Pod] = {}
+    may_run: list[bool] = []
+
+    def let_in(each: Pod, _: fwk.NodeInfo) -> fwk.Status:
+        return fwk.SUCCESS if may_run or each.name == "caller" else fwk.unschedulable("not yet")
+
+    async with a_scene(node("n"), plugins=[filtering(let_in), post_binding(says)]) as scene:
+        await scene.has(pod("sleeper", "100m"), pod("stranger", "100m"))
+        assert scene.waits_in("sleeper") == "unschedulable"
+        may_run.append(True)
+        sleeper = scene.alone.world.pod_by_key("default/sleeper")
+        assert sleeper is not None
+        named["default/sleeper"] = sleeper
+
+        await scene.has(pod("caller", "100m"))
+
+        assert scene.node_of("sleeper") == "n"
+        assert scene.waits_in("stranger") == "unschedulable"
+
+
+# TestPluginPanic: an exception of a plugin is the affair of one pod.
+
+
+class _OutOfOrderError(RuntimeError):
+    pass
+
+
+def _raises(*_: object) -> fwk.Status:
+    raise _OutOfOrderError("out of order")
+
+
+async def _raises_later(*_: object) -> fwk.Status:
+    raise _OutOfOrderError("out of order")
+
+
+async def _is_cancelled(_: Pod) -> fwk.Status:
+    raise asyncio.CancelledError
+
+
+def _unless(name: str, says: Callable[..., fwk.Status]) -> Callable[..., fwk.Status]:
+    return lambda each, *more: says(each, *more) if each.name == name else fwk.SUCCESS
+
+
+def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Callable[[Pod], Awaitable[fwk.Status]]:
+    async def answer(each: Pod) -> fwk.Status:
+        return await says(each) if each.name == name else fwk.SUCCESS
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        pytest.param(filtering(_unless("p", _raises), "X"), 'running "X" filter plugin: out of order', id="Filter"),
+        pytest.param(reserving(_unless("p", _raises), name="X"), 'running Reserve plugin "X": out of order', id="Reserve"),
+        pytest.param(
+            permitting(lambda each, _: (_unless("p", _raises)(each), 0), "X"), 'running Permit plugin "X": out of order', id="Permit"
+        ),
+        pytest.param(
+            pre_binding(_unless_later("p", _raises_later), "X"), 'running PreBind plugin "X": out of order', id="PreBind"
+        ),
+        pytest.param(pre_binding(_unless_later("p", _is_cancelled), "X"), "context canceled", id="PreBind is cancelled"),
+    ],
+)
+@story
+async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk.Plugin], message: str) -> None:
+    given_back: list[str] = []
+    keeps = reserving(_done, lambda each: given_back.append(each.name), "Keeps")
+    async with a_scene(node("n"), plugins=[keeps, broken]) as scene:
+        await scene.has(pod("p", "1500m"), within=0.5)
+
+        assert scene.condition("p") == ("False", "SchedulerError", message)
+        assert scene.waits_in("p") == "error backoff"
+        assert given_back == ([] if message.startswith('running "X" filter') else ["p"])
+
+        await scene.has(pod("q", "1500m"))
+
+        assert scene.node_of("q") == "n"
+
+
+@story
+async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others_from_it() -> None:
+    given_back: list[str] = []
+    plugins = [
+        reserving(_done, lambda each: given_back.append(each.name), "First"),
+        reserving(_refuses, _raises, "Second"),  # type: ignore[arg-type]
+    ]
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        await scene.has(pod("p"))
+
+        assert given_back == ["p"]
+        assert scene.condition("p") == ("False", "Unschedulable", REFUSED)
+
+
+@story
+async def test_a_plugin_that_raises_after_the_binding_changes_nothing() -> None:
+    async with a_scene(node("n"), plugins=[post_binding(_raises)]) as scene:  # type: ignore[arg-type]
+        await scene.has(pod("p"))
+
+        assert scene.node_of("p") == "n"
+        assert scene.events("p") == [BOUND]
