@@ -109,7 +109,8 @@ class _Kept:
         """The position of the first remembered change, counted from the beginning."""
         self.compacted = 0
         """The newest resourceVersion of which the change is forgotten."""
-        self.waiting: Final[set[asyncio.Future[None]]] = set()
+        self.waiting: Final[dict[asyncio.Future[None], None]] = {}
+        """In order of arrival, so that a run can be repeated."""
         self._keys: list[str] = []
         self._added: list[str] = []
         self._num_removed = 0
@@ -311,12 +312,12 @@ class Cursor:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for kept in self._kept:
-            kept.waiting.add(future)
+            kept.waiting[future] = None
         try:
             await future
         finally:
             for kept in self._kept:
-                kept.waiting.discard(future)
+                kept.waiting.pop(future, None)
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> str:

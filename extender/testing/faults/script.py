@@ -108,7 +108,8 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         self.faults = list(faults)
         self.calls: list[Call] = []
         self._rng = rng or Random(0)
-        self._open: set[CuttableStream] = set()
+        self._open: dict[CuttableStream, None] = {}
+        """In the order in which they were opened, so that a run can be repeated."""
         self._is_down = False
 
     def add(self, *faults: Fault) -> None:

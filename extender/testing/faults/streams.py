@@ -40,12 +40,12 @@ class IteratedStream(httpx.AsyncByteStream):
 class CuttableStream(httpx.AsyncByteStream):
     """A body that somebody else can end."""
 
-    def __init__(self, inner: httpx.AsyncByteStream, open_ones: set["CuttableStream"]) -> None:
+    def __init__(self, inner: httpx.AsyncByteStream, open_ones: dict["CuttableStream", None]) -> None:
         self._inner = inner
         self._open = open_ones
         self._cut = asyncio.Event()
         self._error: Exception | None = None
-        open_ones.add(self)
+        open_ones[self] = None
 
     def cut(self, error: Exception | None) -> None:
         """End it now, with an error or without one."""
@@ -76,7 +76,7 @@ class CuttableStream(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         """The reader has had enough."""
-        self._open.discard(self)
+        self._open.pop(self, None)
         await self._inner.aclose()
 
 
