@@ -30,7 +30,8 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opens(settings)() as service:
-            app.state.face = Face(service.engine, service.health)
+            app.state.service = service
+            app.state.face = Face(service.engine, service.health, service.leadership)
             app.state.kubernetes = service.kubernetes
             # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
             gc.collect()

@@ -59,12 +59,14 @@ class Face:
 
     Attributes:
         health: how each resource that is followed is doing.
+        leadership: what is wrong with how this replica leads, empty if nothing is; None if there is no other.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
 
     engine: AnswersVerbs
     health: Callable[[], Sequence[Health]] = tuple
+    leadership: Callable[[], str] | None = None
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -1,7 +1,10 @@
-"""The HTTP server around the application."""
+"""The HTTP server around the application: when it ends, and in which order."""
 
+import asyncio
+import os
 import socket
-from typing import Final
+from types import FrameType
+from typing import Final, final
 
 import uvicorn
 from starlette.applications import Starlette
@@ -9,6 +12,7 @@ from starlette.types import ASGIApp
 
 from api.http_protocol import limited_protocol
 from api.settings import Settings
+from api.starting import Service
 
 _SECONDS_TO_FINISH: Final = 5
 
@@ -16,21 +20,60 @@ BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
 
 
-class _Server(uvicorn.Server):
-    """Ends watches before it waits for requests to finish: they never do."""
+class ServiceOverError(Exception):
+    """The service has ended without being told to. The message is one line that says why."""
+
+
+@final
+class Server(uvicorn.Server):
+    """Serves until it is told to end, or until the service has nothing left to do here.
+
+    Told to end, it ends in order, and that is a success; told twice, it ends at once.
+    """
+
+    why_over = ""
+    """Why it has ended without being told to; empty otherwise."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
+        if self.should_exit:
+            os.write(2, b"reprieve: told to end a second time, and ended without finishing what is under way\n")
+            os._exit(1)
+        self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end."""
+        service = _service(self.config.app)
+        if service is not None and service.why_over():
+            self.why_over = service.why_over()
+        elif getattr(self.lifespan, "error_occured", False):
+            self.why_over = "the service has failed; the log says how"
+        return bool(self.why_over) or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop."""
-        app = self.config.app
-        kubernetes = getattr(app.state, "kubernetes", None) if isinstance(app, Starlette) else None
-        if kubernetes is not None:
-            kubernetes.close()
-        await super().shutdown(sockets)
+        """Stop deciding at once, end watches (they never do by themselves), then wait for requests to finish."""
+        service = _service(self.config.app)
+        if service is None:
+            await super().shutdown(sockets)
+            return
+        if service.kubernetes is not None:
+            service.kubernetes.close()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_finished(service), name="finishing")
+            await super().shutdown(sockets)
 
 
-def make_server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+async def _finished(service: Service) -> None:
+    await service.finish()
+
+
+def _service(app: object) -> Service | None:
+    return getattr(app.state, "service", None) if isinstance(app, Starlette) else None
+
+
+def make_server(app: ASGIApp, settings: Settings) -> Server:
     """A server that is not started yet. Logging is as it was set up before."""
-    return _Server(
+    return Server(
         uvicorn.Config(
             app,
             host=settings.host,

@@ -35,6 +35,9 @@ class Settings(BaseModel):
     save: Path | None = Field(default=None, description="file that our own cluster is saved to, and begins with if it is there")
     kubernetes_port: int = Field(default=8080, ge=0, le=65535, description="further port, for kubectl to reach our own cluster")
     schedule: bool | None = Field(default=None, description="schedule the pods; without a word, those of our own cluster only")
+    leader_elect: bool | None = Field(
+        default=None, description="of several replicas that schedule a cluster, one does; without a word, as the configuration says"
+    )
     kubelet: bool = Field(default=True, description="in our own cluster, bound pods run and deleted pods end")
     config: Path | None = Field(default=None, description="KubeSchedulerConfiguration file; without one its defaults hold")
     full_nodes: bool = Field(default=True, description="accept bodies as large as thousands of nodes in full (nodeCacheCapable: false)")

@@ -1,13 +1,17 @@
 """From settings to a service: the files are read, and what is wrong with them is said in one line; then everything is opened."""
 
 import copy
+import dataclasses
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, final
+from uuid import uuid4
 
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
@@ -15,18 +19,23 @@ from api.routes.kubernetes import KubernetesApp
 from api.settings import Settings, StartUpError
 from extender.apiserver.client import Client
 from extender.apiserver.health import Health
+from extender.apiserver.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.cluster_state import ClusterState
-from extender.config import ConfigErrors, Configuration, load_file
+from extender.config import ConfigErrors, Configuration, load_file, validate
 from extender.embedded.resources import Object
 from extender.embedded.seed import SeedReport
 from extender.embedded.state_file import StateFileError, load
 from extender.engine import Engine
-from extender.following import following
+from extender.following import Following, following
 from extender.http_extender import check_extenders
 from extender.own_cluster import own_cluster
 
 _LOGGER: Final = logging.getLogger(__name__)
+
+
+async def _nothing_to_finish() -> None:
+    """Nobody decides."""
 
 
 @final
@@ -39,6 +48,12 @@ class Service:
     """How each resource that is followed is doing."""
     kubernetes: KubernetesApp | None = None
     """The Kubernetes API of our own cluster, if we have one."""
+    leadership: Callable[[], str] | None = None
+    """What is wrong with how this replica leads; empty if nothing is; None if there is no other."""
+    finish: Callable[[], Awaitable[None]] = _nothing_to_finish
+    """Nothing more is decided; what was decided is done."""
+    why_over: Callable[[], str] = str
+    """Why the service has nothing left to do; empty while all is well."""
 
 
 Opens = Callable[[], AbstractAsyncContextManager[Service]]
@@ -68,7 +83,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     Raises:
         StartUpError: one of the files cannot be used.
     """
-    configuration = read_configuration(settings.config)
+    configuration = _elected(read_configuration(settings.config), settings.leader_elect)
     try:
         Engine.open(configuration, ClusterState())
     except ConfigErrors as exc:
@@ -93,11 +108,21 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
     connection = configuration.client_connection
     limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
-    async with (
-        aclosing(Client(cluster.target, rate_limit=limit)) as client,
-        following(configuration, client, decides=settings.schedule is True) as found,
-    ):
-        yield Service(found.engine, found.health)
+    if settings.schedule is not True or not configuration.leader_election.leader_elect:
+        async with (
+            aclosing(Client(cluster.target, rate_limit=limit)) as client,
+            following(configuration, client, decides=settings.schedule is True) as found,
+        ):
+            yield _service(found)
+        return
+    identity = f"{socket.gethostname()}_{uuid4()}"
+    async with aclosing(Client(cluster.target, user_agent="reprieve leader-election")) as own_client:
+        elector = LeaderElector(own_client, configuration.leader_election, identity, rng=random.Random())
+        async with (
+            aclosing(Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)) as client,
+            following(configuration, client, decides=True, elector=elector) as found,
+        ):
+            yield _service(found, leadership=elector.check)
 
 
 @asynccontextmanager
@@ -109,7 +134,27 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         decides = settings.schedule is not False
         async with aclosing(own.client()) as client, following(configuration, client, decides=decides) as found:
             await found.informers.wait_for_sync()
-            yield Service(found.engine, found.health, KubernetesApp(own.api))
+            yield _service(found, KubernetesApp(own.api))
+
+
+def _service(found: Following, kubernetes: KubernetesApp | None = None, leadership: Callable[[], str] | None = None) -> Service:
+    return Service(found.engine, found.health, kubernetes, leadership, found.finish, found.why_over)
+
+
+def _elected(configuration: Configuration, leader_elect: bool | None) -> Configuration:
+    """The configuration with what the flag says of the election.
+
+    Raises:
+        StartUpError: what the configuration says of it was not looked at as long as there was none, and is wrong.
+    """
+    if leader_elect is None:
+        return configuration
+    election = dataclasses.replace(configuration.leader_election, leader_elect=leader_elect)
+    changed = dataclasses.replace(configuration, leader_election=election)
+    errors = validate(changed)
+    if errors:
+        raise StartUpError(_on_one_line(ConfigErrors(errors)))
+    return changed
 
 
 def opens(settings: Settings) -> Opens:

@@ -92,10 +92,9 @@ class Deciding:
                 await self._dispatcher.drain(SECONDS_TO_TELL)
             running.cancel()
             await asyncio.wait([running])
-            if self._elector is not None:
-                # Another must not decide while a binding of ours may still happen: then the lease ends by itself, later than any binding.
-                if are_done and await self._elector.release():
-                    _LOGGER.info("lease %s was given back", "/".join(self._elector.lease))
+            # Another must not decide while a binding of ours may still happen: then the lease ends by itself, later than any binding.
+            if self._elector is not None and are_done and await self._elector.release():
+                _LOGGER.info("lease %s was given back", "/".join(self._elector.lease))
             for extender in self._alone.world.extenders:
                 await extender.aclose()
 

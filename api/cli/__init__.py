@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from api.cli import evaluate, print_config, serve
+from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
 
@@ -39,10 +40,10 @@ def reprieve(
 
 
 def main() -> None:
-    """Run the command line; what keeps it from starting is said in one line, with exit code 1."""
+    """Run the command line; what keeps it from starting, or from going on, is said in one line, with exit code 1."""
     try:
         app()
-    except StartUpError as exc:
+    except (StartUpError, ServiceOverError) as exc:
         print(f"reprieve: {exc}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:

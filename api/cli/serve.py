@@ -10,7 +10,7 @@ import typer
 from api.app import create_app
 from api.cluster_source import Own
 from api.log import LOGGING
-from api.server import BACKLOG, make_server
+from api.server import BACKLOG, ServiceOverError, make_server
 from api.settings import StartUpError, read_settings
 from api.starting import prepare
 
@@ -32,6 +32,10 @@ def serve(
     schedule: Annotated[
         bool | None, typer.Option(help="Schedule the pods of the cluster (only those of our own cluster, unless told).")
     ] = None,
+    leader_elect: Annotated[
+        bool | None,
+        typer.Option(help="Of several replicas that schedule a cluster that is followed, let one do it (as the configuration says)."),
+    ] = None,
     kubelet: Annotated[bool | None, typer.Option(help="In our own cluster, bound pods run and deleted pods end.")] = None,
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")] = None,
     prefix: Annotated[str | None, typer.Option(help="Path before the verbs, as in urlPrefix (/extender).")] = None,
@@ -50,6 +54,7 @@ def serve(
         save=save,
         kubernetes_port=kubernetes_port,
         schedule=schedule,
+        leader_elect=leader_elect,
         kubelet=kubelet,
         config=config,
         prefix=prefix,
@@ -65,6 +70,8 @@ def serve(
         listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
         typer.echo(f"kubectl --server http://{settings.host}:{listening[1].getsockname()[1]} reaches it", err=True)
     server.run(sockets=listening)
+    if server.why_over:
+        raise ServiceOverError(server.why_over)
 
 
 def _listen(host: str, port: int, flag: str) -> socket.socket:

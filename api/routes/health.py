@@ -41,12 +41,25 @@ def _informer_sync(face: Face | None) -> str:
     return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
+def _leader_election(face: Face | None) -> str:
+    return face.leadership() if face is not None and face.leadership is not None else ""
+
+
+ELECTION: Final = "leaderElection"
+"""The check that there is only while replicas elect a leader. Upstream: client-go/tools/leaderelection, healthzadaptor.go."""
+
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
-    "healthz": {"ping": _ping},
-    "livez": {"ping": _ping},
-    "readyz": {"ping": _ping, "informer-sync": _informer_sync},
+    "healthz": {"ping": _ping, ELECTION: _leader_election},
+    "livez": {"ping": _ping, ELECTION: _leader_election},
+    "readyz": {"ping": _ping, ELECTION: _leader_election, "informer-sync": _informer_sync},
 }
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
+
+
+def _checks(name: str, face: Face | None) -> Mapping[str, Check]:
+    """Those of a path that there are now."""
+    is_elected = face is not None and face.leadership is not None
+    return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
 
 @router.get("/healthz", **health("Whether all is well"))
@@ -58,7 +71,7 @@ async def all_checks(request: Request) -> PlainTextResponse:
     face = face_of(request)
     excluded = dict.fromkeys(request.query_params.getlist("exclude"))
     lines, failed = [], []
-    for check, wrong_with in CHECKS[name].items():
+    for check, wrong_with in _checks(name, face).items():
         if check in excluded:
             del excluded[check]
             lines.append(f"[+]{check} excluded: ok")
@@ -83,10 +96,10 @@ async def all_checks(request: Request) -> PlainTextResponse:
 async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Run one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]
-    wrong_with = CHECKS[name].get(check)
+    face = face_of(request)
+    wrong_with = _checks(name, face).get(check)
     if wrong_with is None:
         raise Refusal(404, "there is no check of this name")
-    face = face_of(request)
     wrong = wrong_with(face)
     if wrong:
         return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])

@@ -1,0 +1,138 @@
+"""Replicas as processes: who leads, and with which exit code and which words each ends. Signals are real, and so is time."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.serving import Service, serving
+from tests.api.test_cli import ROOT, reprieve
+from tests.api.test_following import eventually, free_port, kubeconfig_for, state_with
+
+CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}
+"""
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
+
+
+class Replica:
+    def __init__(self, kubeconfig: Path, configuration: Path, log: Path) -> None:
+        self.port, self._log = free_port(), log
+        command = [sys.executable, "-m", "api.cli", "serve", "--port", str(self.port), "--schedule"]
+        files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+        with log.open("wb") as output:
+            self.process = subprocess.Popen([*command, *files], stderr=output, cwd=ROOT)
+
+    def ends(self) -> int:
+        return self.process.wait(30)
+
+    def said(self) -> str:
+        return self._log.read_text()
+
+
+@contextmanager
+def two_replicas(cluster: Service, folder: Path) -> Iterator[tuple[Replica, Replica]]:
+    """The first leads."""
+    (folder / "scheduler.yaml").write_text(CONFIGURATION)
+    kubeconfig = kubeconfig_for(cluster.port, folder)
+    replicas: list[Replica] = []
+    try:
+        for number in range(2):
+            replicas.append(Replica(kubeconfig, folder / "scheduler.yaml", folder / f"{number}.log"))
+            eventually(lambda: holder(cluster) != "" and "attempting to acquire leader lease" in replicas[-1].said())
+        yield replicas[0], replicas[1]
+    finally:
+        for replica in replicas:
+            replica.process.send_signal(signal.SIGCONT)
+            replica.process.kill()
+            replica.process.wait()
+
+
+def holder(cluster: Service) -> str:
+    answer = cluster.client.get(LEASE)
+    return str(answer.json()["spec"]["holderIdentity"]) if answer.status_code == 200 else ""
+
+
+def node_of(cluster: Service, name: str) -> str:
+    return str(cluster.client.get(f"/api/v1/namespaces/default/pods/{name}").json()["spec"].get("nodeName", ""))
+
+
+def create(cluster: Service, name: str) -> None:
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    cluster.post("/api/v1/namespaces/default/pods", body).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(state=state_with("a", tmp_path_factory.mktemp("cluster")), schedule=False) as service:
+        yield service
+
+
+def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
+    """
+    F30: the leader is frozen, the other takes over, and the first ends when it thaws. F29: the other is told to end, and does in order.
+    """
+    with two_replicas(cluster, tmp_path) as (first, second):
+        leader = holder(cluster)
+        alive = httpx.get(f"http://127.0.0.1:{first.port}/livez?verbose", trust_env=False)
+        assert alive.text == "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n"
+        create(cluster, "one")
+        eventually(lambda: node_of(cluster, "one") == "a")
+
+        first.process.send_signal(signal.SIGSTOP)
+        create(cluster, "two")
+        eventually(lambda: node_of(cluster, "two") == "a")
+        assert holder(cluster) not in ("", leader)
+        first.process.send_signal(signal.SIGCONT)
+
+        assert first.ends() == 1
+        assert first.said().splitlines()[-1].startswith("reprieve: leader election lost: failed to renew lease kube-system/kube-scheduler")
+        assert "Traceback" not in first.said()
+
+        second.process.send_signal(signal.SIGTERM)
+        assert second.ends() == 0
+        assert holder(cluster) == ""
+        assert "Traceback" not in second.said()
+
+
+def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
+    """
+    A request whose body does not come is what it waits for.
+    """
+    port, log = free_port(), tmp_path / "log"
+    command = [sys.executable, "-m", "api.cli", "serve", "--port", str(port), "--kubernetes-port", "0"]
+    with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
+        try:
+            eventually(lambda: "startup complete" in log.read_text())
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                head = b"POST /extender/filter HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+                connection.sendall(head + b"{")
+                process.send_signal(signal.SIGTERM)
+                eventually(lambda: "Waiting for connections to close" in log.read_text())
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 1
+        finally:
+            process.kill()
+
+    assert log.read_text().splitlines()[-1] == "reprieve: told to end a second time, and ended without finishing what is under way"
+
+
+def test_an_election_that_the_flag_asks_for_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {leaderElect: false, leaseDuration: 1s, renewDeadline: 2s}\n"
+    )
+
+    done = reprieve("serve", "--config", str(path), "--leader-elect", "--port", "0")
+
+    assert done.returncode == 1
+    assert "leaderElection.leaseDuration: Invalid value" in done.stderr.decode()
