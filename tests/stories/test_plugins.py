@@ -1,4 +1,7 @@
-"""What plugins say from Reserve to PostBind, and what comes of it. Upstream: test/integration/scheduler/plugins/plugins_test.go (v1.36.2)."""
+"""What plugins say from Reserve to PostBind, and what comes of it.
+
+Upstream: test/integration/scheduler/plugins/plugins_test.go (v1.36.2).
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
