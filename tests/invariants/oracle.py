@@ -1,0 +1,195 @@
+"""The oracle: what must be true of a world, told from its API server's objects and a look at the scheduler's state."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from extender.apiserver import kinds
+from extender.apiserver.kinds import Kind
+from extender.cache import Cache
+from extender.cache.dump import NodeDump, dump_snapshot
+from extender.cluster import Cluster
+from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
+from extender.objects.decoding import convert
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.standalone import Standalone
+from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on
+from tests.invariants.worlds import World
+
+FOLLOWED: dict[str, tuple[Kind[Any], Resource]] = {
+    "nodes": (kinds.NODES, NODES),
+    "pods": (kinds.PODS, PODS),
+    "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUME_CLAIMS),
+}
+OURS = "default-scheduler"
+
+
+def wrong_at_rest(world: World) -> list[str]:
+    """V6, V7, V8 and V13; empty once the world has settled."""
+    return [
+        *(["the scheduler has ended"] if world.life.task.done() else []),
+        *world.life.failed,
+        *(f"V6: {what}" for what in lost_pods(world)),
+        *(f"V7: {what}" for what in cache_errors(world)),
+        *(f"V8: {what}" for what in leftovers(world)),
+        *(f"V13: {what}" for what in neglected_pods(world)),
+    ]
+
+
+async def settles(world: World, within: float = 60.0, *, but_first: float = 0.0) -> None:
+    """Returns when nothing is wrong any more; fails if that takes too long, or the witness complains.
+
+    Arguments:
+        but_first: seconds that are waited in any case.
+    """
+    await asyncio.sleep(but_first)
+    wrong = wrong_at_rest(world)
+    for _ in range(int(within)):
+        if not wrong:
+            break
+        await asyncio.sleep(1)
+        wrong = wrong_at_rest(world)
+    assert not wrong, f"seed {world.seed}, after {within} s: {'; '.join(wrong)}"
+    assert not world.witness.complaints, f"seed {world.seed}: {'; '.join(world.witness.complaints)}"
+
+
+# V6: nothing is lost, and nothing is in two places.
+
+
+def lost_pods(world: World) -> Iterator[str]:
+    """Pods that wait for us and that we do not have in exactly one place; and places that hold what is not there."""
+    pending = {pod["metadata"]["uid"]: pod for pod in pending_pods(world)}
+    places = places_of(world.life.alone)
+    for uid, pod in pending.items():
+        if len(places.get(uid, [])) != 1 and "deletionTimestamp" not in pod["metadata"]:
+            yield f"pod {pod['metadata']['name']} is in {places.get(uid, 'no place')}"
+    for uid, found in places.items():
+        if uid not in pending:
+            yield f"{uid} is in {found} and does not wait"
+    for info in queued(world.life.alone):
+        known = pending.get(info.pod.uid)
+        if known is not None and info.pod.metadata.resource_version != known["metadata"]["resourceVersion"]:
+            yield f"pod {info.key} waits as it was before"
+
+
+def pending_pods(world: World) -> list[Object]:
+    """Ours that have no node and are not finished."""
+    pods = [pod for pod in world.registry.list(PODS) if not pod["spec"].get("nodeName") and pod["spec"]["schedulerName"] == OURS]
+    return [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
+
+
+def places_of(alone: Standalone) -> dict[str, list[str]]:
+    """UID -> where the pod is. Being decided about and being bound are one place."""
+    queue = alone.world.queue
+    places: dict[str, list[str]] = {}
+    for name, infos in {
+        "activeQ": queue.pods_in_active_q(),
+        "backoffQ": queue.pods_in_backoff_q(),
+        "errorBackoffQ": queue.pods_in_backoff_q(failed=True),
+        "unschedulable": queue.unschedulable_pods(),
+    }.items():
+        for info in infos:
+            places.setdefault(info.pod.uid, []).append(name)
+    for uid in {info.pod.uid for info in queue.in_flight_pods()} | alone.world.cluster.cache.assumed_pods:
+        places.setdefault(uid, []).append("under way")
+    return places
+
+
+def queued(alone: Standalone) -> list[QueuedPodInfo]:
+    """All that wait."""
+    queue = alone.world.queue
+    return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
+
+
+# V7: the cache is what it would be if it were filled anew.
+
+
+def cache_errors(world: World) -> Iterator[str]:
+    """Where the cache, and the columns that are made from it, differ from a cache filled with what the server has now."""
+    fresh, cluster = Cluster(), world.life.alone.world.cluster
+    for table, (kind, resource) in FOLLOWED.items():
+        keep = kind.keeper()
+        for obj in world.registry.list(resource):
+            if resource is not PODS or obj.get("status", {}).get("phase") not in FINISHED:
+                fresh.changed(table, None, keep(convert(kind.type, json.loads(json.dumps(obj)))))
+    expected, found = fresh.cache.dump(), cluster.cache.dump()
+    for name in sorted({*expected, *found}):
+        if in_any_order(expected.get(name)) != in_any_order(found.get(name)):
+            yield f"node {name} is cached as {found.get(name)} and is {expected.get(name)}"
+    columns = dump_snapshot(cluster.cache.update_snapshot())
+    for name, dump in dump_snapshot(fresh.cache.update_snapshot()).items():
+        if in_any_order(columns.get(name)) != in_any_order(dump):
+            yield f"the columns of node {name} say {columns.get(name)} and should say {dump}"
+    if cluster.pending.keys() != fresh.pending.keys():
+        yield f"pending are {sorted(fresh.pending)}, and known as that are {sorted(cluster.pending)}"
+    if uids(cluster.cache) != uids(fresh.cache):
+        yield f"cached are {uids(cluster.cache)}, and there are {uids(fresh.cache)}"
+    if cluster.cache.objects.pvcs != fresh.cache.objects.pvcs:
+        yield "claims are not what they are"
+
+
+def in_any_order(dump: NodeDump | None) -> NodeDump | None:
+    """Pods are in the order of their arrival."""
+    return None if dump is None else replace(
+        dump,
+        pods=tuple(sorted(dump.pods)),
+        pods_with_affinity=tuple(sorted(dump.pods_with_affinity)),
+        pods_with_required_anti_affinity=tuple(sorted(dump.pods_with_required_anti_affinity)),
+    )
+
+
+def uids(cache: Cache) -> list[str]:
+    """Of the pods that have a node."""
+    return sorted(pod.uid for pod in cache.pods)
+
+
+# V8: at rest, nothing is under way.
+
+
+def leftovers(world: World) -> Iterator[str]:
+    """What should have come to its end."""
+    alone = world.life.alone
+    queue = alone.world.queue
+    for name, what in {
+        "in flight": [info.key for info in queue.in_flight_pods()],
+        "kept for pods in flight": queue.in_flight_log(),
+        "assumed": sorted(alone.world.cluster.cache.assumed_pods),
+        "in limbo": sorted(world.life.dispatcher.in_limbo),
+        "waiting for leave": [waiting.pod.key for waiting in alone.world.waiting_pods],
+    }.items():
+        if what:
+            yield f"{name}: {what}"
+    promised = {pod.uid: node for node, pods in queue.nominated_pods().items() for pod in pods}
+    said = {pod["metadata"]["uid"]: pod.get("status", {}).get("nominatedNodeName", "") for pod in pending_pods(world)}
+    # A gated pod that is promised room is no affair of the queue yet.
+    said = {uid: node for uid, node in said.items() if node}
+    if promised != said:
+        yield f"promised is {promised}, and pods say {said}"
+
+
+# V13: whoever can run, runs.
+
+
+def neglected_pods(world: World) -> Iterator[str]:
+    """Pods that wait although there is room, what is promised to others left aside. Knows cpu, numbers, ports, cordons, names of nodes."""
+    waiting = [pod for pod in pending_pods(world) if not pod["spec"].get("schedulingGates") and "deletionTimestamp" not in pod["metadata"]]
+    nominated: Counter[str] = Counter()
+    for pod in waiting:
+        node = pod.get("status", {}).get("nominatedNodeName", "")
+        if node:
+            nominated[node] += milli_cpu(pod)
+    for node in world.registry.list(NODES):
+        if node["spec"].get("unschedulable") or node["spec"].get("taints"):
+            continue
+        name, pods = node["metadata"]["name"], pods_on(world.registry, node["metadata"]["name"])
+        allocatable = node["status"]["allocatable"]
+        free = milli(allocatable["cpu"]) - sum(map(milli_cpu, pods))
+        for pod in waiting:
+            own = milli_cpu(pod) if pod.get("status", {}).get("nominatedNodeName") == name else 0
+            fits = milli_cpu(pod) <= free - nominated[name] + own and len(pods) + 1 <= milli(allocatable["pods"]) // 1000
+            fits = fits and not set(host_ports(pod)) & {port for other in pods for port in host_ports(other)}
+            if fits and pod["spec"].get("nodeSelector", {}).get("name", name) == name:
+                yield f"pod {pod['metadata']['name']} waits, and fits on node {name}"

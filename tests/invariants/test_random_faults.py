@@ -1,0 +1,338 @@
+"""Anything may happen to a cluster, and anything may go wrong between it and its scheduler: once it is quiet, all is as it should be.
+
+Each run is a seed. It has phases: for a while things happen and faults come and go; then all is mended, and the oracle looks.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final, TypeVar, final
+
+import pytest
+
+from extender import framework as fwk
+from extender.apiserver.reflector import SHORT_WATCH
+from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.embedded.statuses import ApiStatus
+from extender.objects.meta import ApiObject
+from extender.objects.pod import Pod
+from extender.testing import virtual_time
+from extender.testing.faults import Action, Call, Fault, answers, watches
+from tests.invariants.oracle import settles, wrong_at_rest
+from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, Take, World, a_world
+
+T = TypeVar("T")
+
+SEEDS: Final = range(10)
+PHASES: Final = 3
+STEPS: Final = 60
+NODE_NAMES: Final = [f"n{number}" for number in range(5)]
+POD_NAMES: Final = [f"p{number}" for number in range(40)]
+LATE: Final = 20.0
+
+WRITES: Final[list[Callable[[], Action]]] = [
+    lambda: answers.status(500),
+    lambda: answers.status(503, retry_after=1),
+    lambda: answers.status(429, retry_after=2),
+    lambda: answers.status(403),
+    answers.refused,
+    answers.drop_before_commit,
+    answers.commit_then_drop,
+    lambda: answers.commit_then(answers.status(500)),
+    lambda: answers.commit_then(answers.answer("<html>", 502, content_type="text/html")),
+    lambda: answers.delay(3),
+    lambda: answers.commit_late(LATE),
+    answers.black_hole,
+]
+LISTS: Final[list[Callable[[], Action]]] = [
+    lambda: answers.status(500),
+    lambda: answers.status(410),
+    lambda: answers.status(429, retry_after=3),
+    answers.login_page,
+    answers.refused,
+    answers.too_large_resource_version,
+    lambda: answers.truncate(300),
+    lambda: answers.delay(5),
+]
+WATCHES: Final[list[Callable[[], Action]]] = [
+    lambda: watches.close_after(3),
+    lambda: watches.reset_after(2, 20),
+    lambda: watches.error_after(2, 410, reason="Expired"),
+    lambda: watches.held(2),
+    lambda: watches.repeating(3),
+    lambda: watches.silent_after(5),
+    lambda: watches.reordered(2, lambda event: event["type"] == "MODIFIED"),
+    lambda: watches.skipping(lambda event: event["type"] == "DELETED"),
+    lambda: watches.skipping(lambda event: event["type"] == "ADDED"),
+]
+
+
+@final
+class Chaos:
+    """What happens to a world, by chance."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self._world = world
+        self._rng = random.Random(seed)
+        self._acts: list[tuple[int, Callable[[], None]]] = [
+            (30, self._a_pod_comes),
+            (10, self._a_pod_goes),
+            (5, self._a_pod_is_made_again),
+            (5, self._a_pod_changes),
+            (3, self._a_gate_opens),
+            (4, self._a_node_comes),
+            (2, self._a_node_goes),
+            (3, self._a_node_is_cordoned_or_not),
+            (2, self._a_budget_comes_or_goes),
+            (8, self._a_fault_begins),
+            (3, self._faults_end),
+            (3, self._watches_break),
+            (1, self._history_is_forgotten),
+        ]
+
+    async def happens(self) -> None:
+        """One thing, and a while."""
+        ((_, act),) = self._rng.choices(self._acts, [weight for weight, _ in self._acts])
+        with suppress(ApiStatus):  # the API server would not have it
+            act()
+        if self._rng.random() < 0.02:
+            self._world.faults.go_down()
+            await asyncio.sleep(self._rng.choice((1, 15)))
+            self._world.faults.come_up()
+        await asyncio.sleep(self._rng.choice((0, 0, 0.01, 0.3, 1, 4)))
+
+    async def is_killed(self) -> None:
+        """The scheduler is killed and begins anew; not while a binding is on its way that it could know nothing of."""
+        self._faults_end()
+        await asyncio.sleep(2 * LATE)
+        await self._world.restart()
+
+    def begins(self) -> None:
+        """All nodes are there."""
+        for name in NODE_NAMES:
+            self._world.node(name)
+
+    async def rages(self) -> None:
+        """For a while; then all faults end, and whatever was still being said."""
+        for _ in range(STEPS):
+            await self.happens()
+        self._faults_end()
+        self._watches_break()
+
+    def _a_pod_comes(self) -> None:
+        free = sorted(set(POD_NAMES) - set(self._world.names()))
+        if free:
+            self._make(self._rng.choice(free))
+
+    def _make(self, name: str) -> None:
+        rng = self._rng
+        spec: dict[str, Any] = {}
+        if rng.random() < 0.1:
+            spec["schedulingGates"] = [{"name": "wait"}]
+        if rng.random() < 0.1:
+            spec["nodeSelector"] = {"name": rng.choice(NODE_NAMES)}
+        if rng.random() < 0.1:
+            spec["container"] = {"ports": [{"containerPort": 80, "hostPort": rng.choice((80, 81))}]}
+        cpu, priority = rng.choice(("100m", "500m", "900m", "1500m", "3")), rng.choice(("", "", "low", "middle", "high"))
+        annotations = {"reprieve.dev/runs-for": "20s"} if rng.random() < 0.1 else {}
+        self._world.pod(
+            name,
+            cpu,
+            priority=priority,
+            labels={"app": rng.choice("ab")},
+            metadata={"annotations": annotations},
+            restartPolicy="Never",
+            terminationGracePeriodSeconds=rng.choice((0, 1, 30)),
+            **spec,
+        )
+
+    def _a_pod_goes(self) -> None:
+        names = self._world.names()
+        if names:
+            self._world.delete(self._rng.choice(names), at_once=self._rng.random() < 0.3)
+
+    def _a_pod_is_made_again(self) -> None:
+        names = self._world.names()
+        if names:
+            name = self._rng.choice(names)
+            self._world.delete(name, at_once=True)
+            self._make(name)
+
+    def _a_pod_changes(self) -> None:
+        pods = self._world.registry.list(PODS)
+        if pods:
+            pod = self._rng.choice(pods)
+            pod["metadata"]["labels"]["app"] = self._rng.choice("ab")
+            self._update(pod)
+
+    def _a_gate_opens(self) -> None:
+        gated = [pod for pod in self._world.registry.list(PODS) if pod["spec"].get("schedulingGates")]
+        if gated:
+            pod = self._rng.choice(gated)
+            pod["spec"]["schedulingGates"] = []
+            self._update(pod)
+
+    def _update(self, pod: Object) -> None:
+        self._world.registry.update(PODS, "default", pod["metadata"]["name"], pod)
+
+    def _a_node_comes(self) -> None:
+        free = sorted(set(NODE_NAMES) - set(self._world.names(NODES)))
+        if free:
+            self._world.node(self._rng.choice(free), cpu="2")
+
+    def _a_node_goes(self) -> None:
+        names = self._world.names(NODES)
+        if len(names) > 1:
+            self._world.delete(self._rng.choice(names), NODES)
+
+    def _a_node_is_cordoned_or_not(self) -> None:
+        nodes = self._world.registry.list(NODES)
+        if nodes:
+            node = self._rng.choice(nodes)
+            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+            self._world.registry.update(NODES, "", node["metadata"]["name"], node)
+
+    def _a_budget_comes_or_goes(self) -> None:
+        if self._world.names(POD_DISRUPTION_BUDGETS):
+            self._world.delete("a", POD_DISRUPTION_BUDGETS)
+        else:
+            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+            self._world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "a"}, "spec": spec})
+
+    def _a_fault_begins(self) -> None:
+        rng = self._rng
+        verb = rng.choice(("create", "create", "patch", "delete", "list", "watch", "get"))
+        make = rng.choice({"watch": WATCHES, "list": LISTS, "get": LISTS}.get(verb, WRITES))
+        # In a list nothing is left out: who is lied to about what is there over-commits nodes, and so would kube-scheduler.
+        times, probability = rng.choice((1, 3, None)), rng.choice((0.3, 1.0))
+        self._world.faults.add(Fault(make(), verb=verb, where=begins_with_no_list, times=times, probability=probability))
+
+    def _faults_end(self) -> None:
+        self._world.faults.faults.clear()
+
+    def _watches_break(self) -> None:
+        self._world.faults.cut(cleanly=self._rng.random() < 0.5)
+
+    def _history_is_forgotten(self) -> None:
+        self._world.witness.learn_nominations()
+        store = self._world.registry.store
+        store.compact(store.resource_version)
+
+
+def begins_with_no_list(call: Call) -> bool:
+    """A watch may begin with all objects."""
+    return "sendInitialEvents" not in call.params
+
+
+async def a_run(seed: int) -> World:
+    """A world that has been through all of it, and has settled after each phase."""
+    async with a_world(seed) as world:
+        chaos = Chaos(world, seed)
+        chaos.begins()
+        for phase in range(PHASES):
+            await chaos.rages()
+            # Bindings that come late do, and a new list heals what was never said.
+            await settles(world, but_first=2 * RELIST + SHORT_WATCH)
+            if phase == 0:
+                await chaos.is_killed()
+                await settles(world, but_first=10)
+        return world
+
+
+async def what_is_found(seed: int, bugs: Bugs) -> set[str]:
+    """The invariants that do not hold in a world with bugs."""
+    async with a_world(seed, bugs=bugs) as world:
+        chaos = Chaos(world, seed)
+        chaos.begins()
+        await chaos.rages()
+        await asyncio.sleep(2 * RELIST)
+        return {complaint.partition(":")[0] for complaint in [*world.witness.complaints, *wrong_at_rest(world)]}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_happens_all_is_well_in_the_end(seed: int) -> None:
+    """
+    V1, V2, V3 at each write; V6, V7, V8, V13 whenever it is quiet.
+    """
+    world = virtual_time.run(a_run(seed))
+
+    assert len(world.witness.done("binding")) > 10
+
+
+def test_a_run_can_be_repeated() -> None:
+    """
+    V14: the same seed, the same writes at the same time.
+    """
+    first, second = (virtual_time.run(a_run(7)).witness.writes for _ in range(2))
+
+    assert first == second
+
+
+# Controls (V12): what is planted must be found.
+
+
+class Careless(fwk.Dispatcher):
+    """Binds pods by their names alone."""
+
+    def __init__(self, inner: fwk.Dispatcher) -> None:
+        self._inner = inner
+
+    async def perform(self, call: fwk.ApiCall[T]) -> T:
+        """Without the UID of a binding."""
+        return await self._inner.perform(careless(call))
+
+    def submit(self, call: fwk.ApiCall[T]) -> asyncio.Future[T | None]:
+        """Without the UID of a binding."""
+        return self._inner.submit(careless(call))
+
+
+def careless(call: fwk.ApiCall[T]) -> fwk.ApiCall[T]:
+    return replace(call, uid="") if isinstance(call, fwk.BindPod) else call  # type: ignore[return-value]
+
+
+def forgetting_who_is_bound(take: Take) -> Take:
+    """A pod that has a node is taken for one that is gone."""
+
+    def forgetful(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        take(table, old, None if isinstance(new, Pod) and new.spec.node_name else new)
+
+    return forgetful
+
+
+def missing_each_fifth_pod(take: Take) -> Take:
+    """Some pods are never heard of."""
+    came: list[str] = []
+
+    def deaf(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        if isinstance(new, Pod) and old is None:
+            came.append(new.uid)
+        if not (isinstance(new, Pod) and new.uid in came[::5]):
+            take(table, old, new)
+
+    return deaf
+
+
+def missing_who_goes(take: Take) -> Take:
+    """Pods on nodes never end."""
+
+    def sentimental(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        if not (isinstance(old, Pod) and old.spec.node_name and new is None):
+            take(table, old, new)
+
+    return sentimental
+
+
+@pytest.mark.parametrize(
+    ("invariant", "bugs"),
+    [
+        pytest.param("V1", Bugs(writing=Careless), id="bindings without a UID"),
+        pytest.param("V2", Bugs(taking=forgetting_who_is_bound), id="bound pods take no room"),
+        pytest.param("V6", Bugs(taking=missing_each_fifth_pod), id="pods that nobody tries"),
+        pytest.param("V7", Bugs(taking=missing_who_goes), id="pods that never go"),
+    ],
+)
+def test_a_bug_does_not_go_unnoticed(invariant: str, bugs: Bugs) -> None:
+    assert invariant not in virtual_time.run(what_is_found(3, NO_BUGS))
+    assert invariant in virtual_time.run(what_is_found(3, bugs))
