@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, final
 
 from extender import framework as fwk
@@ -147,15 +148,24 @@ async def run_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: 
 async def run_post_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> None:
     """Tell plugins that the pod is bound. Nothing can go wrong any more."""
     for plugin in plugins.post_bind:
-        try:
-            await plugin.post_bind(state, pod, node)
-        except Exception:
-            _LOGGER.exception("PostBind plugin %s failed for pod %s", plugin.name, pod.key)
+        await _answer(partial(_post_bound, plugin, state, pod, node), f"PostBind plugin {plugin.name}", pod)
+
+
+async def _post_bound(plugin: fwk.PostBindPlugin, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+    await plugin.post_bind(state, pod, node)
+    return fwk.SUCCESS
 
 
 async def _answer(ask: Callable[[], Awaitable[fwk.Status]], who: str, pod: Pod) -> fwk.Status:
     try:
         return await ask()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Not we were cancelled, but something that the plugin waits for: an error like any other.
+        _LOGGER.exception("%s was cancelled for pod %s", who, pod.key)
+        return fwk.error("context canceled")
     except Exception as exc:
         _LOGGER.exception("%s failed for pod %s", who, pod.key)
         return fwk.error(str(exc))

@@ -344,7 +344,11 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
         pytest.param(
             pre_binding(_unless_later("p", _raises_later), "X"), 'running PreBind plugin "X": out of order', id="PreBind"
         ),
-        pytest.param(pre_binding(_unless_later("p", _is_cancelled), "X"), "context canceled", id="PreBind is cancelled"),
+        pytest.param(
+            pre_binding(_unless_later("p", _is_cancelled), "X"),
+            'running PreBind plugin "X": context canceled',
+            id="PreBind is cancelled",
+        ),
     ],
 )
 @story
