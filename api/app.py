@@ -14,7 +14,7 @@ from api.face import Face
 from api.kubernetes_face import KubernetesFace
 from api.limits import Limits
 from api.refusals import status_body
-from api.routes import docs, extender, health, v1
+from api.routes import docs, extender, health, operation, v1
 from api.settings import Settings
 from api.starting import Opens, opens
 from extender import __version__
@@ -31,7 +31,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opens(settings)() as service:
             app.state.service = service
-            app.state.face = Face(service.engine, service.health, service.leadership)
+            app.state.face = Face(service.engine, service.health, service.leadership, service.metrics, service.configuration)
             app.state.kubernetes = service.kubernetes
             # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
             gc.collect()
@@ -56,6 +56,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(v1.router)
     app.include_router(health.router)
+    app.include_router(operation.router)
     app.include_router(docs.router)
     return app
 

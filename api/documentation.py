@@ -114,6 +114,18 @@ EVALUATE: Final[dict[str, Any]] = {
 }
 
 
+_OTHERWISE: Final[dict[int | str, Any]] = {
+    503: {"description": "Not started yet.", "content": {"application/json": {"schema": _schema("Status")}}},
+    "default": {"description": "Not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
+}
+METRICS: Final[dict[str, Any]] = {
+    "responses": {200: {"description": "All metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **_OTHERWISE}
+}
+CONFIGZ: Final[dict[str, Any]] = {
+    "responses": {200: {"description": "The configuration.", "content": {"application/json": {"schema": {"type": "object"}}}}, **_OTHERWISE}
+}
+
+
 def health(summary: str) -> dict[str, Any]:
     """What a health path says about itself."""
     text = {"text/plain": {"schema": {"type": "string"}}}

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from api.wire.node_bodies import NodeBodies
 from extender.apiserver.health import Health
+from extender.config import Configuration
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.verbs import FilterResult, Victims
@@ -60,6 +61,8 @@ class Face:
     Attributes:
         health: how each resource that is followed is doing.
         leadership: what is wrong with how this replica leads, empty if nothing is; None if there is no other.
+        metrics: all of them now, in Prometheus' text format.
+        configuration: the one that is in force; None if that is not known.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
@@ -67,6 +70,8 @@ class Face:
     engine: AnswersVerbs
     health: Callable[[], Sequence[Health]] = tuple
     leadership: Callable[[], str] | None = None
+    metrics: Callable[[], bytes] = bytes
+    configuration: Configuration | None = None
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -52,6 +52,10 @@ class Service:
     """What is wrong with how this replica leads; empty if nothing is; None if there is no other."""
     finish: Callable[[], Awaitable[None]] = _nothing_to_finish
     """Nothing more is decided; what was decided is done."""
+    metrics: Callable[[], bytes] = bytes
+    """All of them now, in Prometheus' text format."""
+    configuration: Configuration | None = None
+    """The one that is in force; None if that is not known."""
     why_over: Callable[[], str] = str
     """Why the service has nothing left to do; empty while all is well."""
 
@@ -113,7 +117,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
             aclosing(Client(cluster.target, rate_limit=limit)) as client,
             following(configuration, client, decides=settings.schedule is True) as found,
         ):
-            yield _service(found)
+            yield _service(configuration, found)
         return
     identity = f"{socket.gethostname()}_{uuid4()}"
     async with aclosing(Client(cluster.target, user_agent="reprieve leader-election")) as own_client:
@@ -122,7 +126,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
             aclosing(Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)) as client,
             following(configuration, client, decides=True, elector=elector) as found,
         ):
-            yield _service(found, leadership=elector.check)
+            yield _service(configuration, found, leadership=elector.check)
 
 
 @asynccontextmanager
@@ -134,11 +138,16 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         decides = settings.schedule is not False
         async with aclosing(own.client()) as client, following(configuration, client, decides=decides) as found:
             await found.informers.wait_for_sync()
-            yield _service(found, KubernetesApp(own.api))
+            yield _service(configuration, found, KubernetesApp(own.api))
 
 
-def _service(found: Following, kubernetes: KubernetesApp | None = None, leadership: Callable[[], str] | None = None) -> Service:
-    return Service(found.engine, found.health, kubernetes, leadership, found.finish, found.why_over)
+def _service(
+    configuration: Configuration,
+    found: Following,
+    kubernetes: KubernetesApp | None = None,
+    leadership: Callable[[], str] | None = None,
+) -> Service:
+    return Service(found.engine, found.health, kubernetes, leadership, found.finish, found.metrics, configuration, found.why_over)
 
 
 def _elected(configuration: Configuration, leader_elect: bool | None) -> Configuration:

@@ -22,6 +22,7 @@ from extender.cluster_state import TABLES
 from extender.config import Configuration
 from extender.deciding import Deciding
 from extender.engine import Engine
+from extender.exposition import Exposition
 from extender.http_extender import Transports, no_transport
 from extender.standalone import standalone
 
@@ -49,7 +50,8 @@ class Following:
 
     engine: Engine
     informers: Informers
-    dispatcher: Dispatcher
+    metrics: Callable[[], bytes]
+    """All of them now, in Prometheus' text format."""
     finish: Callable[[], Awaitable[None]]
     """Nothing more is decided; what was decided is done. The cluster is still followed."""
     why_over: Callable[[], str]
@@ -85,7 +87,7 @@ async def following(
     dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname(), fence=fence)
     informers = Informers(client, rng=chance)
     cluster = Cluster()
-    alone = standalone(configuration, cluster, dispatcher, chance, transports=transports) if decides else None
+    alone = standalone(configuration, cluster, dispatcher, chance, transports=transports, fence=fence) if decides else None
     engine = Engine(
         configuration,
         cluster,
@@ -98,12 +100,13 @@ async def following(
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(informers.run(), name="informers"), group.create_task(dispatcher.run(), name="dispatcher")]
+        metrics = Exposition(informers, dispatcher, alone.world if alone is not None else None, elector, loop.time).text
         if alone is None:
-            found = Following(engine, informers, dispatcher, _nothing_to_finish, str)
+            found = Following(engine, informers, metrics, _nothing_to_finish, str)
         else:
             deciding = Deciding(informers, alone, dispatcher, elector)
             running = group.create_task(deciding.run(), name="deciding")
-            found = Following(engine, informers, dispatcher, partial(deciding.finish, running), lambda: deciding.why_over)
+            found = Following(engine, informers, metrics, partial(deciding.finish, running), lambda: deciding.why_over)
         try:
             yield found
         finally:

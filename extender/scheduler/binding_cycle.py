@@ -59,6 +59,7 @@ def others_may_have_its_room(world: World, pod: Pod) -> None:
 async def _bind(world: World, framework: Framework, decided: Decided) -> Failure | None:
     """Why the pod was not bound; None if it was."""
     pod, node, state = decided.pod, decided.node, decided.state
+    now, points = asyncio.get_running_loop().time, world.metrics.points
 
     # 1 whoever looks at the pod while it waits sees where it is expected to go
     plan = run_pre_bind_pre_flights(framework.plugins, state, pod, node)
@@ -70,10 +71,12 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
 
     # 2 leave
     if decided.waiting is not None:
+        began = now()
         try:
             status = await decided.waiting.wait()
         finally:
             world.waiting_pods.remove(pod.uid)
+        world.metrics.permit_wait.observe(now() - began, str(status.code))
         if status.is_rejected:
             return refused_on_one_node(status)
         if not status.is_success:
@@ -85,11 +88,15 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
     # 4 volumes and devices
     if plan.groups:
         pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, state, pod, node))
+        began = now()
         status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
+        points.observe(now() - began, "PreBind", str(status.code), framework.profile_name)
         if not status.is_success:
             return Failure(status)
 
     # 5 the binding itself: an extender's affair, if there is one for it
+    began = now()
     bound = await bound_by_extender(world.extenders, pod, node, world.fence)
     status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
+    points.observe(now() - began, "Bind", str(status.code), framework.profile_name)
     return None if status.is_success else Failure(status)

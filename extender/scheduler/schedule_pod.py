@@ -5,11 +5,13 @@ Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prior
 
 import logging
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
+from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
@@ -46,8 +48,9 @@ class ScheduleResult:
 class SchedulingAlgorithm:
     """The algorithm of one scheduler. State: where the next search begins, so that all nodes get their turn when not all are looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Metrics | None = None) -> None:
         self._next_start_node_index = 0
+        self._points = (metrics or Metrics()).points
 
     def schedule_pod(
         self,
@@ -78,7 +81,10 @@ class SchedulingAlgorithm:
         rows = self.feasible_rows(search, percentage_of_nodes_to_score)
         if len(rows) == 1:
             return ScheduleResult(rows.names[0], 1)
-        return search.best_of(rows, framework.total_scores(search.state, pod, rows))
+        began = perf_counter()
+        total = framework.total_scores(search.state, pod, rows)
+        self._points.observe(perf_counter() - began, "Score", "Success", framework.profile_name)
+        return search.best_of(rows, total)
 
     # The steps, for those who ask others in between.
 
@@ -91,7 +97,9 @@ class SchedulingAlgorithm:
         if state is None:
             state = framework.begin_cycle(snapshot, nominations)
         state.pod_signature = signature_of(pod)
+        began = perf_counter()
         outcome = framework.run_pre_filter_plugins(state, pod)
+        self._points.observe(perf_counter() - began, "PreFilter", str(outcome.status.code), framework.profile_name)
         if not outcome.status.is_success:
             raise FitError(len(snapshot.nodes), _refused_early(outcome))
         return Search(framework, snapshot, state, pod, outcome)
@@ -99,7 +107,9 @@ class SchedulingAlgorithm:
     def feasible_rows(self, search: "Search", percentage_of_nodes_to_score: int) -> Rows:
         """(R,) at least one node that all Filters let pass, as many as are enough. Arguments and errors as `schedule_pod`."""
         framework, num_nodes, within = search.framework, len(search.snapshot.nodes), search.within
+        began = perf_counter()
         rows = framework.feasible_rows(search.state, search.pod, within)
+        self._points.observe(perf_counter() - began, "Filter", "Success" if len(rows) else "Unschedulable", framework.profile_name)
         if not len(rows):
             raise FitError(num_nodes, search.diagnosis())
         own_share = framework.percentage_of_nodes_to_score

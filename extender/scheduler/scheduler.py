@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
 from extender.objects.pod import Pod
 from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
@@ -17,6 +18,7 @@ from extender.scheduler.binding_cycle import binding_cycle, others_may_have_its_
 from extender.scheduler.failure import handle_scheduling_failure
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
+from extender.scheduler.unconfirmed import UnconfirmedBindings
 from extender.scheduler.world import Decided, Failure, World
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -24,14 +26,15 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @final
 class Scheduler:
-    """Decides for the pods of its profiles. State: the world's, and where the next sampled search begins."""
+    """Decides for the pods of its profiles. State: the world's, where the next sampled search begins, bindings that no watch has shown yet."""
 
     def __init__(self, world: World, frameworks: Mapping[str, Framework], percentage_of_nodes_to_score: int = 0) -> None:
         """Nothing happens before `run`."""
         self._world = world
         self._frameworks = frameworks
         self._percentage = percentage_of_nodes_to_score
-        self._algorithm = SchedulingAlgorithm()
+        self._algorithm = SchedulingAlgorithm(world.metrics)
+        self._unconfirmed = UnconfirmedBindings(world)
         self._is_stopping = False
         self._preemptions: Preemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, Preemptions)
 
@@ -51,11 +54,13 @@ class Scheduler:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as acting:
             flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
+            confirming = acting.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
             while not self._is_stopping and (info := await self._world.queue.pop()) is not None:
                 await self.schedule_one(info, acting)
                 # Let whoever waits for the network have a turn: a long queue must not keep the cluster's news out.
                 await asyncio.sleep(0)
             flushing.cancel()
+            confirming.cancel()
 
     async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
         """One attempt. Whatever goes wrong in it is this pod's affair alone."""
@@ -64,6 +69,7 @@ class Scheduler:
         if framework is None or self._must_be_skipped(framework, pod):
             self._world.queue.done(pod.uid)
             return
+        began = asyncio.get_running_loop().time()
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
         except Exception as exc:
@@ -71,8 +77,9 @@ class Scheduler:
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         if isinstance(outcome, Decided):
-            acting.create_task(self._bind(framework, info, outcome), name=f"binding of {pod.key}")
+            acting.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
         else:
+            self._count_failure(framework, outcome, began)
             self._fail(framework, info, outcome, acting)
 
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
@@ -82,15 +89,26 @@ class Scheduler:
             return True
         return self._world.cluster.cache.is_assumed(pod)
 
-    async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided) -> None:
+    async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided, began: float) -> None:
+        # As they are now: an event may bring the pod back to the queue while it is being bound.
+        attempts, first_waited, was_flushed = info.attempts, info.initial_attempt_timestamp, info.was_flushed_from_unschedulable
         failure = await binding_cycle(self._world, framework, decided)
         if failure is None:
+            self._unconfirmed.add(decided.pod)
+            metrics, now = self._world.metrics, asyncio.get_running_loop().time()
+            metrics.attempted(SCHEDULED, framework.profile_name, now - began)
+            metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
             return
+        self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if call is not None:
             self._world.dispatcher.submit(call)
         if failure.status.is_rejected:
             others_may_have_its_room(self._world, decided.pod)
+
+    def _count_failure(self, framework: Framework, failure: Failure, began: float) -> None:
+        result = UNSCHEDULABLE if failure.status.is_rejected else ERROR
+        self._world.metrics.attempted(result, framework.profile_name, asyncio.get_running_loop().time() - began)
 
     def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
         pod, victims = info.pod, failure.victims
@@ -99,6 +117,7 @@ class Scheduler:
         lower = self._lower_promises(pod, victims.node) if victims is not None else []
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if victims is not None:
+            self._world.metrics.victims.observe(len(victims.pods))
             acting.create_task(self._make_room(framework, pod, victims, lower, call), name=f"preemption for {pod.key}")
         elif call is not None:
             self._world.dispatcher.submit(call)

@@ -4,6 +4,7 @@ Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, p
 """
 
 import logging
+from time import perf_counter
 from typing import Final
 
 from extender import framework as fwk
@@ -37,6 +38,7 @@ async def scheduling_cycle(
     state.write(fwk.PODS_TO_ACTIVATE, {})
 
     # 2 a node, or room for the pod once others have gone
+    began = perf_counter()
     try:
         if world.extenders:
             search = algorithm.begin(framework, snapshot, pod, nominations, state=state)
@@ -46,9 +48,10 @@ async def scheduling_cycle(
     except fwk.NoNodesAvailableError as exc:
         return Failure(fwk.unresolvable(str(exc)))
     except FitError as exc:
-        return await _after_post_filter(framework, state, pod, exc)
+        return await _after_post_filter(world, framework, state, pod, exc)
     except (PluginError, fwk.ExtenderError) as exc:
         return Failure(fwk.error(str(exc)))
+    world.metrics.algorithm.observe(perf_counter() - began)
     node = result.suggested_host
 
     # 3 from now on the pod takes its room
@@ -61,9 +64,12 @@ async def scheduling_cycle(
         return Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"))
 
     # 4 what the pod needs is kept for it; whoever must agree does, or lets it wait
+    points, profile, began = world.metrics.points, framework.profile_name, perf_counter()
     status = run_reserve_plugins(framework.plugins, state, assumed, node)
+    points.observe((reserved := perf_counter()) - began, "Reserve", str(status.code), profile)
     if status.is_success:
         status, timeouts = run_permit_plugins(framework.plugins, state, assumed, node)
+        points.observe(perf_counter() - reserved, "Permit", str(status.code), profile)
         if status.is_success or status.code is fwk.Code.WAIT:
             waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
             activate_pods(world, state)
@@ -87,17 +93,20 @@ def _nominations(world: World) -> Nominations:
     return Nominations(by_node)
 
 
-async def _after_post_filter(framework: Framework, state: fwk.CycleState, pod: Pod, refusal: FitError) -> Failure:
+async def _after_post_filter(world: World, framework: Framework, state: fwk.CycleState, pod: Pod, refusal: FitError) -> Failure:
     """No node takes the pod as things are. Perhaps room can be made."""
     diagnosis = refusal.diagnosis
     plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
     if not framework.plugins.post_filter:
         return Failure(fwk.unschedulable(str(refusal)), plugins, pending)
+    began = perf_counter()
     try:
         result = await framework.run_post_filter_plugins(state, pod, diagnosis.statuses)
     except PluginError as exc:
         _LOGGER.exception("Status after running PostFilter plugins for pod %s", pod.key)
         result = fwk.PostFilterResult(fwk.error(str(exc)))
+    world.metrics.points.observe(perf_counter() - began, "PostFilter", str(result.status.code), framework.profile_name)
+    world.metrics.preemption_attempts += 1
     told = fwk.Diagnosis(
         diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
     )

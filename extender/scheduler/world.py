@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from extender import framework as fwk
 from extender.cluster import Cluster
 from extender.http_extender import HTTPExtender
+from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.runtime.framework import Framework
@@ -61,6 +62,8 @@ class World:
     """Those that the configuration names, in the order in which they are asked."""
     fence: Callable[[], str | None] = lambda: None
     """Why nothing may be written at the moment; None if it may. For what does not go through the dispatcher, which asks by itself."""
+    metrics: Metrics = field(default_factory=Metrics)
+    """What is counted on the way."""
 
 
 @final

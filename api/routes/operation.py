@@ -1,0 +1,37 @@
+"""GET /metrics and /configz: what those who operate a scheduler ask it.
+
+Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz (v1.36.2).
+"""
+
+from typing import Final
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from api.documentation import CONFIGZ, METRICS
+from api.face import face_of, json_response
+from api.refusals import Refusal
+from extender.config import written
+
+router: Final = APIRouter(tags=["operation"])
+
+TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.get("/metrics", summary="What the scheduler has done, for Prometheus", **METRICS)
+async def metrics(request: Request) -> Response:
+    """Under upstream's names; those that begin with `reprieve_` are ours."""
+    face = face_of(request)
+    if face is None:
+        raise Refusal(503, "not started yet")
+    return Response(face.metrics(), media_type=TEXT_FORMAT, headers={"X-Content-Type-Options": "nosniff"})
+
+
+@router.get("/configz", summary="The configuration that is in force", **CONFIGZ)
+async def configz(request: Request) -> Response:
+    """With every default spelled out, under `componentconfig`."""
+    face = face_of(request)
+    if face is None or face.configuration is None:
+        raise Refusal(503, "not started yet")
+    return json_response(orjson.dumps({"componentconfig": written(face.configuration)}))

@@ -1,0 +1,144 @@
+"""Exposition: all metrics at one moment, in Prometheus' text format. What can be counted when somebody asks is counted then.
+
+Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names that begin with
+`reprieve_` are ours.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, final
+
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.health import Counters
+from extender.apiserver.informers import Informers
+from extender.apiserver.leader_election import LeaderElector
+from extender.framework.events import ClusterEvent
+from extender.scheduler.world import World
+
+POD_POPPED: Final = "PodPopped"
+
+_COUNTED: Final[tuple[tuple[str, str, Callable[[Counters], int]], ...]] = (
+    ("lists", "Lists begun, the first one and streamed ones included.", lambda counters: counters.lists),
+    ("watches", "Watches begun.", lambda counters: counters.watches),
+    ("events", "Events of watches.", lambda counters: counters.events),
+    ("unreadable_objects", "Objects that could not be read, once each time.", lambda counters: counters.unreadable),
+)
+
+
+@final
+class Exposition(Collector):
+    """What there is to see of a process that follows a cluster."""
+
+    def __init__(
+        self, informers: Informers, dispatcher: Dispatcher, world: World | None, elector: LeaderElector | None, now: Callable[[], float]
+    ) -> None:
+        """Nothing is counted yet.
+
+        Arguments:
+            world: of the scheduler; None if nothing is decided here.
+            elector: None if there is no other replica.
+            now: the event loop's time.
+        """
+        self._informers = informers
+        self._dispatcher = dispatcher
+        self._world = world
+        self._elector = elector
+        self._now = now
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Whatever there is now."""
+        if self._world is not None:
+            yield from self._world.metrics.collect()
+            yield from _queue(self._world)
+            yield from _cache(self._world)
+        if self._elector is not None:
+            yield _gauge(
+                "leader_election_master_status",
+                "1 while this process holds the lease of that name, 0 while it stands by.",
+                ("name",),
+                {(self._elector.name,): float(self._elector.fence() is None)},
+            )
+        yield from self._writes()
+        yield from self._reflectors()
+
+    def _writes(self) -> Iterator[Metric]:
+        limbo = self._dispatcher.in_limbo
+        yield _gauge("reprieve_limbo_bindings", "Bindings of which nobody knows whether they happened.", (), {(): len(limbo)})
+        oldest = self._now() - min(limbo.values()) if limbo else 0.0
+        yield _gauge("reprieve_limbo_binding_age_seconds", "For how long that has been so of the oldest of them.", (), {(): oldest})
+
+    def _reflectors(self) -> Iterator[Metric]:
+        found = {(each.kind.resource,): each for each in self._informers.reflectors}
+        for name, text, count in _COUNTED:
+            family = CounterMetricFamily(f"reprieve_reflector_{name}", text, labels=("resource",))
+            for labels, reflector in found.items():
+                family.add_metric(labels, count(reflector.counters))
+            yield family
+        errors = CounterMetricFamily("reprieve_reflector_errors", "Failures by class.", labels=("resource", "error"))
+        for (resource,), reflector in found.items():
+            for error, number in reflector.counters.errors.items():
+                errors.add_metric((resource, error), number)
+        yield errors
+        health = {(each.resource,): each for each in self._informers.health(self._now())}
+        now_unreadable = {labels: float(len(each.unreadable)) for labels, each in health.items()}
+        yield _gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
+        synced = {labels: float(each.synced) for labels, each in health.items()}
+        yield _gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
+
+
+def _queue(world: World) -> Iterator[Metric]:
+    queue = world.queue
+    yield _gauge(
+        "scheduler_pending_pods",
+        "Pods that wait: to be tried next (active), for a pause to end (backoff), for something to change (unschedulable), or for a gate "
+        "to open (gated).",
+        ("queue",),
+        {(name,): count for name, count in queue.pending_counts().items()},
+    )
+    incoming = CounterMetricFamily(
+        "scheduler_queue_incoming_pods", "Pods that came into a queue, by what brought them there.", labels=("queue", "event")
+    )
+    for labels, count in queue.incoming.items():
+        incoming.add_metric(labels, count)
+    yield incoming
+    refused: Counter[tuple[str, ...]] = Counter()
+    for profile, plugins in _waiting(world):
+        refused.update((plugin, profile) for plugin in plugins)
+    yield _gauge(
+        "scheduler_unschedulable_pods",
+        "Pods that wait and were refused by the plugin; one that several have refused counts for each.",
+        ("plugin", "profile"),
+        refused,
+    )
+    in_flight = Counter((entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log())
+    yield _gauge("scheduler_inflight_events", "What the queue remembers for the sake of pods that are being tried.", ("event",), in_flight)
+
+
+def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
+    """(profile, who refused it) of each pod that waits after a refusal, or is gated."""
+    queue = world.queue
+    waiting = (queue.unschedulable_pods(), queue.pods_in_backoff_q(), queue.pods_in_backoff_q(failed=True), queue.pods_in_active_q())
+    return ((info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins) for infos in waiting for info in infos)
+
+
+def _cache(world: World) -> Iterator[Metric]:
+    cluster = world.cluster
+    sizes = {("nodes",): len(cluster.nodes), ("pods",): len(cluster.cache.pods), ("assumed_pods",): len(cluster.cache.assumed_pods)}
+    yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and those of them that are only assumed to be there.", ("type",), sizes)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
+    return family

@@ -1,0 +1,84 @@
+"""What has happened in a cluster can be read from the metrics."""
+
+import asyncio
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender.embedded.resources import PODS
+from extender.following import Following
+from extender.testing.faults import Fault
+from extender.testing.faults.answers import black_hole
+from tests.walks.clusters import a_followed_cluster, node, pod, story
+from tests.walks.replicas import Replica, replicas
+
+
+def value(found: Following | None, name: str, /, **labels: str) -> float | None:
+    assert found is not None
+    families = text_string_to_metric_families(found.metrics().decode())
+    return next((one.value for family in families for one in family.samples if one.name == name and one.labels == labels), None)
+
+
+def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("a")) as (cluster, found):
+            for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
+                cluster.create(PODS, "default", created)
+            await asyncio.sleep(5)
+
+            profile = {"profile": "default-scheduler"}
+            assert value(found, "scheduler_schedule_attempts_total", result="scheduled", **profile) == 1
+            assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", **profile) == 1
+            assert value(found, "scheduler_pod_scheduling_attempts_count") == 1
+            assert value(found, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
+            assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 1
+            assert value(found, "scheduler_pod_scheduled_after_flush_total") == 0
+            queues = [value(found, "scheduler_pending_pods", queue=name) for name in ("active", "backoff", "unschedulable", "gated")]
+            assert queues == [0, 0, 1, 1]
+            assert value(found, "scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 2
+            assert value(found, "scheduler_unschedulable_pods", plugin="NodeResourcesFit", **profile) == 1
+            assert value(found, "scheduler_unschedulable_pods", plugin="SchedulingGates", **profile) == 1
+            assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [1, 1, 0]
+            for point, status in (("PreFilter", "Success"), ("Reserve", "Success"), ("Permit", "Success"), ("Bind", "Success")):
+                name = "scheduler_framework_extension_point_duration_seconds_count"
+                assert value(found, name, extension_point=point, status=status, **profile), point
+            assert value(found, "scheduler_preemption_attempts_total") == 1
+            assert value(found, "scheduler_inflight_events", event="PodPopped") is None
+            assert value(found, "reprieve_reflector_lists_total", resource="pods") == 1
+            assert value(found, "reprieve_limbo_bindings") == 0
+
+    story(tell)
+
+
+def test_victims_are_counted() -> None:
+    async def tell() -> None:
+        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
+            for name in ("low-1", "low-2"):
+                cluster.create(PODS, "default", pod(name))
+            await asyncio.sleep(2)
+            cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+            await asyncio.sleep(60)
+
+            assert value(found, "scheduler_preemption_attempts_total") == 1
+            assert value(found, "scheduler_preemption_victims_count") == 1
+            assert value(found, "scheduler_preemption_victims_sum") == 2
+
+    story(tell)
+
+
+def test_who_leads_and_which_bindings_are_in_limbo() -> None:
+    async def tell() -> None:
+        stuck = Fault(black_hole(), verb="create", subresource="binding", times=None)
+        async with replicas(node("a"), first=[stuck]) as (own, first, second):
+            own.api.registry.create(PODS, "default", pod("web"))
+            await asyncio.sleep(8)
+
+            def master(replica: Replica) -> float | None:
+                return value(replica.following, "leader_election_master_status", name="kube-scheduler")
+
+            assert (master(first), master(second)) == (1, 0)
+            assert value(first.following, "reprieve_limbo_bindings") == 1
+            assert 0 < (value(first.following, "reprieve_limbo_binding_age_seconds") or 0) < 8
+            assert value(first.following, "scheduler_cache_size", type="assumed_pods") == 1
+
+    story(tell)
