@@ -26,7 +26,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @final
 class Scheduler:
-    """Decides for the pods of its profiles. State: the world's, where the next sampled search begins, bindings that no watch has shown yet."""
+    """Decides for the pods of its profiles. State: the world's, where the next sampled search begins, bindings not seen yet."""
 
     def __init__(self, world: World, frameworks: Mapping[str, Framework], percentage_of_nodes_to_score: int = 0) -> None:
         """Nothing happens before `run`."""

@@ -1,0 +1,272 @@
+"""What goes wrong around a binding, and what must hold all the same."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.embedded.resources import PODS
+from extender.testing.faults import Action, Fault, answers, watches
+from tests.invariants.oracle import places_of, settles
+from tests.invariants.worlds import World, a_world, story
+
+BINDING: dict[str, Any] = {"verb": "create", "resource": "pods", "subresource": "binding"}
+
+
+def bound(world: World) -> list[str]:
+    """
+    Names of pods, in the order in which the server bound them.
+    """
+    return [write.name for write in world.witness.done("binding")]
+
+
+def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
+    """
+    F19, V1, V6: the old UID's Binding is refused, and no more than now and then tried again until the watch tells; the new one is bound.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.delay(5), **BINDING), Fault(watches.held(20), verb="watch", resource="pods", times=None))
+            world.faults.cut()
+            await asyncio.sleep(5)
+            old = world.pod("web")["metadata"]["uid"]
+            await asyncio.sleep(21)  # the binding is on its way
+            world.delete("web", at_once=True)
+            new = world.pod("web")["metadata"]["uid"]
+            await settles(world, but_first=60)
+
+            asked = [(write.body["metadata"]["uid"], write.status) for write in world.witness.writes if write.is_binding]
+            assert set(asked) == {(old, 409), (new, 201)}
+            assert asked.count((old, 409)) <= 4
+            assert asked.count((new, 201)) == 1
+
+    story(tell)
+
+
+def test_a_pod_that_somebody_else_has_bound_is_let_go() -> None:
+    """
+    F20, V1, V7, V8: its assumption ends, and its room is free.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.delay(3), **BINDING))
+            world.pod("web", "1500m")
+            await asyncio.sleep(1)
+            world.node("other")
+            world.bind("web", "other")
+            world.pod("next", "1500m", nodeSelector={"name": "n"})
+            await settles(world, but_first=10)
+
+            assert (world.node_of("web"), world.node_of("next")) == ("other", "n")
+
+    story(tell)
+
+
+@pytest.mark.parametrize("how", ["is gone", "is going"])
+def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(how: str) -> None:
+    """
+    F21, V6, V8: 404, and 409 for a pod that is being deleted.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.delay(3), **BINDING))
+            world.pod("web", "1500m", metadata={"finalizers": ["example.com/stay"] if how == "is going" else []})
+            await asyncio.sleep(1)
+            world.delete("web")
+            world.pod("next", "1500m")
+            await asyncio.sleep(20)
+            if how == "is going":
+                pod = world.get("web")
+                pod["metadata"]["finalizers"] = []
+                world.registry.update(PODS, "default", "web", pod)
+            await settles(world, but_first=5)
+
+            assert bound(world) == ["next"]
+
+    story(tell)
+
+
+def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
+    """
+    F21, V6: what the server says of it is an error like others; the pod comes back.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            world.faults.add(Fault(answers.status(409, "pod web has non-empty .spec.schedulingGates"), **BINDING))
+            world.pod("web")
+            await settles(world, but_first=10)
+
+            assert bound(world) == ["web"]
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param(answers.commit_then_drop(), id="the connection is cut"),
+        pytest.param(answers.commit_then(answers.black_hole()), id="the answer never comes"),
+        pytest.param(answers.commit_then(answers.status(500)), id="the answer is 500"),
+        pytest.param(answers.commit_then(answers.answer("<html>", 502, content_type="text/html")), id="a proxy answers"),
+    ],
+)
+def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
+    """
+    F22, V1, V2, V8: it is asked for again, for the same pod and node, and what it says then is success; one event says so.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            world.node("m")
+            world.faults.add(Fault(lost, **BINDING))
+            world.pod("web")
+            await settles(world, but_first=60)
+
+            assert {write.body["target"]["name"] for write in world.witness.writes if write.is_binding} == {world.node_of("web")}
+            assert bound(world) == ["web"]
+            assert world.events_of("web", "Scheduled") == 1
+            assert not world.faults.missed
+
+    story(tell)
+
+
+def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away() -> None:
+    """
+    F23, V1, V2, V13: after the outage the pod is bound once, and nobody has got its room meanwhile.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.drop_before_commit(), **BINDING))
+            world.pod("first", "1500m")
+            world.pod("second", "1500m")
+            await asyncio.sleep(0.05)
+            world.faults.go_down()
+            await asyncio.sleep(60)
+            uid = world.get("first")["metadata"]["uid"]
+            assert list(world.life.dispatcher.in_limbo) == [uid]
+            assert places_of(world.life.alone)[uid] == ["under way"]
+            world.faults.come_up()
+            await settles(world, but_first=10)
+
+            assert bound(world) == ["first"]
+
+    story(tell)
+
+
+def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
+    """
+    F24, V2: somebody who came in the meantime did not get the room.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.commit_late(50), **BINDING), Fault(answers.drop_before_commit(), **BINDING, times=8))
+            world.pod("late", "1500m")
+            await asyncio.sleep(40)
+            world.pod("hopeful", "1500m")
+            await settles(world, but_first=60)
+
+            assert (world.node_of("late"), world.node_of("hopeful")) == ("n", "")
+
+    story(tell)
+
+
+def test_an_assumption_has_no_end_of_its_own() -> None:
+    """
+    F25, V2: the watch lags by half a minute, and the room is taken all the time.
+    """
+
+    async def tell() -> None:
+        async with a_world(relist=1800.0) as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(watches.held(30), verb="watch", resource="pods", times=None))
+            world.faults.cut()
+            await asyncio.sleep(5)
+            for name in ("a", "b", "c"):
+                world.pod(name, "1500m")
+            await asyncio.sleep(80)
+            assert len(bound(world)) == 1
+            world.faults.faults.clear()
+            world.faults.cut()
+            await settles(world, but_first=10)
+
+            assert len(bound(world)) == 1
+
+    story(tell)
+
+
+def test_the_status_of_an_answer_decides_whatever_its_body_is() -> None:
+    """
+    F26, V1: 201 with garbage is success.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            world.faults.add(Fault(answers.commit_then(answers.answer("}{", 201)), **BINDING))
+            world.pod("web")
+            await settles(world, but_first=20)
+
+            assert bound(world) == ["web"]
+
+    story(tell)
+
+
+def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often() -> None:
+    """
+    F27, V5, V9.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("small", "500m")
+            world.faults.add(Fault(answers.status(500), verb="patch", times=None))
+            world.pod("web")
+            await asyncio.sleep(660)
+            attempts = world.life.alone.world.queue.scheduling_cycle
+            patches = world.faults.count("patch", "pods")
+            world.node("n")
+            await settles(world)
+
+            assert 2 <= attempts <= 5
+            assert patches <= 4 * attempts
+            assert bound(world) == ["web"]
+
+    story(tell)
+
+
+def test_nobody_stays_assumed_whose_binding_the_server_has_forgotten() -> None:
+    """
+    F11, V7, V8: etcd was restored to before the binding, of which no watch has told.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            # As good as a restore: the server has said that it is done, and knows nothing of it.
+            world.faults.add(Fault(answers.answer("{}", 201), **BINDING))
+            world.pod("web")
+            await settles(world, but_first=200)
+
+            assert bound(world) == ["web"]
+
+    story(tell)
