@@ -1,0 +1,182 @@
+"""Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate, TestAsyncPreemptionFailure (v1.36.2)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.cache import Cache
+from extender.objects.pod import Pod
+from extender.preemption.executor import Executor, Preemptions
+from extender.testing import make_cache, make_node, make_pod
+from extender.testing.virtual_time import run
+from extender.testing.writes import RecordedWrites
+
+PREEMPTOR = make_pod("preemptor").priority(100).obj()
+FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "second", "third"))
+
+
+class Told:
+    """
+    What the executor did, and what it said.
+    """
+
+    def __init__(self, *, in_memory: frozenset[str] = frozenset()) -> None:
+        self.writes = RecordedWrites(make_cache(make_node("n")))
+        self.preemptions = Preemptions()
+        self.notes: list[tuple[str, str]] = []
+        self.executor = Executor(
+            self.writes, lambda uid: uid in in_memory, lambda pod, note: self.notes.append((pod.name, note)), self.preemptions
+        )
+
+    def prepare(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
+        async def main() -> bool:
+            self.preemptions.begin(PREEMPTOR.uid)
+            done = await self.executor.prepare(PREEMPTOR, fwk.NodeVictims("n", victims, 0), lower)
+            await asyncio.sleep(0)
+            return done
+
+        return run(main())
+
+    def told_to_go(self) -> list[str]:
+        return [call.name for call in self.writes.calls if isinstance(call, fwk.DeletePod)]
+
+
+def test_a_victim_is_told_why_before_it_is_told_to_go() -> None:
+    told = Told()
+
+    assert told.prepare(FIRST)
+
+    patch, delete = told.writes.calls
+    assert isinstance(patch, fwk.PatchPodStatus)
+    (condition,) = patch.conditions
+    assert (condition.type, condition.status, condition.reason, condition.message) == (
+        "DisruptionTarget",
+        "True",
+        "PreemptionByScheduler",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+    )
+    assert isinstance(delete, fwk.DeletePod)
+    assert (delete.uid, delete.grace_period_seconds) == (FIRST.uid, None)
+    assert told.notes == [("first", f"Preempted by pod {PREEMPTOR.uid} on node n")]
+
+
+def test_the_last_victim_goes_last() -> None:
+    told = Told()
+
+    assert told.prepare(FIRST, SECOND, THIRD)
+
+    assert told.told_to_go()[-1] == "third"
+    assert sorted(told.told_to_go()) == ["first", "second", "third"]
+
+
+def test_who_is_on_its_way_out_is_not_told_again() -> None:
+    told = Told()
+
+    assert told.prepare(make_pod("leaving").node("n").terminating().obj(), FIRST)
+
+    assert told.told_to_go() == ["first"]
+
+
+def test_where_all_are_on_their_way_out_nothing_is_done() -> None:
+    told = Told()
+
+    assert told.prepare(make_pod("leaving").node("n").terminating().obj())
+
+    assert told.writes.calls == []
+
+
+def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
+    told = Told(in_memory=frozenset({FIRST.uid}))
+
+    assert told.prepare(FIRST, SECOND)
+
+    assert told.told_to_go() == ["second"]
+    assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
+
+
+def test_lower_promises_are_taken_back() -> None:
+    told = Told()
+    lower = make_pod("lower").nominated_node("n").obj()
+
+    assert told.prepare(FIRST, lower=(lower,))
+
+    (patch,) = [call for call in told.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
+    assert patch.nominated_node_name == ""
+
+
+def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
+    told = Told()
+    told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
+
+    async def main() -> bool:
+        lower = make_pod("lower").nominated_node("n").obj()
+        await told.writes.submit(fwk.PatchPodStatus.of(lower, nominated_node_name=""))
+        return await told.executor.prepare(PREEMPTOR, fwk.NodeVictims("n", (FIRST,), 0), ())
+
+    assert run(main())
+
+
+@pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
+@pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
+def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(call: type[Any], refusal: fwk.CallError) -> None:
+    told = Told()
+    told.writes.fail(call, refusal)
+
+    assert told.prepare(FIRST)
+
+    assert told.notes == []
+
+
+@pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
+def test_when_one_cannot_be_told_the_last_one_stays(call: type[Any]) -> None:
+    """
+    The preemptor is tried again then.
+    """
+    told = Told()
+    told.writes.fail(call, fwk.CallError("refused"))
+
+    assert not told.prepare(FIRST, SECOND, THIRD)
+
+    assert "third" not in told.told_to_go()
+    assert not told.preemptions.is_running(PREEMPTOR.uid, None)
+
+
+def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None:
+    told = Told()
+    told.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
+
+    assert not told.prepare(FIRST, SECOND)
+
+
+# How long the preemptor is held back.
+
+
+def cache_with(*pods: Pod) -> Cache:
+    return make_cache(make_node("n"), pods=pods)
+
+
+def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> None:
+    preemptions = Preemptions()
+    assert not preemptions.is_running("p", cache_with(FIRST))
+
+    preemptions.begin("p")
+    assert preemptions.is_running("p", cache_with(FIRST))
+
+    preemptions.tell_last("p", FIRST)
+    assert preemptions.is_running("p", cache_with(FIRST))
+    assert not preemptions.is_running("p", cache_with(make_pod("first").node("n").terminating().obj()))
+    assert not preemptions.is_running("p", cache_with())
+
+    preemptions.end("p")
+    preemptions.end("p")
+    assert not preemptions.is_running("p", cache_with(FIRST))
+
+
+def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
+    preemptions = Preemptions()
+    preemptions.begin("p")
+    preemptions.tell_last("p", FIRST)
+
+    assert preemptions.is_running("p", None)
