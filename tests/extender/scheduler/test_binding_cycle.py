@@ -220,6 +220,7 @@ def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plug
 def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> None:
     async def tell(stage: Stage, decided: Decided) -> None:
         stage.world.queue.done(decided.pod.uid)
+        stage.world.cluster.forget(decided.pod.uid)
         stage.refused(P, FIT)
 
         others_may_have_its_room(stage.world, decided.pod)
