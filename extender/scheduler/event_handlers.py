@@ -4,6 +4,7 @@ Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
 from collections.abc import Container, Mapping, Sequence
+from time import perf_counter
 from typing import Final, final
 
 from extender.cluster import Cluster
@@ -35,6 +36,23 @@ _RESOURCE_OF: Final[Mapping[str, EventResource]] = {
 }
 """Lists of `ClusterState` whose changes may help a pod."""
 
+_LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
+    (resource, action): ClusterEvent(resource, action).label
+    for resource in (*_RESOURCE_OF.values(), EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+    for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+}
+
+
+def _label(table: str, old: ApiObject | None, new: ApiObject | None) -> str:
+    """What a change is called in metrics; empty for those that help no pod."""
+    pod = new or old
+    if isinstance(pod, Pod):
+        resource: EventResource | None = EventResource.ASSIGNED_POD if pod.spec.node_name else EventResource.UNSCHEDULABLE_POD
+    else:
+        resource = _RESOURCE_OF.get(table)
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+    return _LABELS[resource, action] if resource is not None else ""
+
 
 @final
 class EventHandlers:
@@ -59,8 +77,15 @@ class EventHandlers:
         Arguments:
             table: the name of the object's list in `ClusterState`.
         """
+        began = perf_counter()
         for other in self._others:
             other.changed(table, old, new)
+        self._take(table, old, new)
+        label = _label(table, old, new)
+        if label:
+            self._world.metrics.event_handling.observe(perf_counter() - began, label)
+
+    def _take(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
         if isinstance(old or new, Pod):
             self._pod_changed(old, new)  # type: ignore[arg-type]
             return

@@ -41,6 +41,8 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
             for point, status in (("PreFilter", "Success"), ("Reserve", "Success"), ("Permit", "Success"), ("Bind", "Success")):
                 name = "scheduler_framework_extension_point_duration_seconds_count"
                 assert value(found, name, extension_point=point, status=status, **profile), point
+            handled = "scheduler_event_handling_duration_seconds_count"
+            assert [value(found, handled, event=event) for event in ("NodeAdd", "UnschedulablePodAdd")] == [1, 3]
             assert value(found, "scheduler_preemption_attempts_total") == 1
             assert value(found, "scheduler_inflight_events", event="PodPopped") is None
             assert value(found, "reprieve_reflector_lists_total", resource="pods") == 1
