@@ -1,0 +1,196 @@
+"""What goes wrong while room is made, and what must hold all the same."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from extender.testing.faults import Fault, answers
+from tests.invariants.oracle import settles
+from tests.invariants.worlds import World, a_world, story
+
+VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
+
+
+async def a_full_node(world: World, *victims: str, cpu: str = "1", **spec: Any) -> None:
+    """
+    Node n is full of pods of low priority.
+    """
+    world.node("n")
+    for name in victims:
+        world.pod(name, cpu, priority="low", labels={"app": name}, **spec)
+    await asyncio.sleep(10)
+    assert {world.node_of(name) for name in victims} == {"n"}
+
+
+def told_to_go(world: World) -> list[str]:
+    """
+    Names of pods, in the order in which the server took their deletions.
+    """
+    return [write.name for write in world.witness.done(verb="delete")]
+
+
+@pytest.mark.parametrize("code", [403, 500])
+def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_with_pauses(code: int) -> None:
+    """
+    F44, V3, V4, V5: nothing spins; once it may be deleted, room is made.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", "b")
+            world.faults.add(Fault(answers.status(code), **VICTIM_GOES, times=None))
+            world.pod("high", "2", priority="high")
+            await asyncio.sleep(60)
+            assert told_to_go(world) == []
+            assert 3 <= world.faults.count("delete", "pods") <= 60
+            world.faults.faults.clear()
+            await settles(world, but_first=15)
+
+            assert sorted(told_to_go(world)) == ["a", "b"]
+            assert world.node_of("high") == "n"
+
+    story(tell)
+
+
+def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
+    """
+    F44, V3: the deletion names the UID, so that 409 protects who came after.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", cpu="1500m")
+            world.faults.add(Fault(answers.delay(3), **VICTIM_GOES))
+            world.pod("high", "1500m", priority="high")
+            await asyncio.sleep(1)
+            world.delete("a", at_once=True)
+            new = world.pod("a", "100m", priority="low")["metadata"]["uid"]
+            await settles(world, but_first=15)
+
+            assert world.get("a")["metadata"]["uid"] == new
+            assert (world.node_of("high"), world.node_of("a"), told_to_go(world)) == ("n", "n", [])
+
+    story(tell)
+
+
+def test_no_victim_goes_while_the_promise_cannot_be_written() -> None:
+    """
+    F45, V3; and nothing spins meanwhile.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", cpu="1500m")
+            world.faults.add(Fault(answers.status(403), verb="patch", name="high", times=None))
+            world.pod("high", "1500m", priority="high")
+            await asyncio.sleep(60)
+            assert world.faults.count("delete", "pods") == 0
+            assert world.faults.count("patch", "pods") <= 60
+            world.faults.faults.clear()
+            await settles(world, but_first=15)
+
+            assert (world.node_of("high"), told_to_go(world)) == ("n", ["a"])
+
+    story(tell)
+
+
+def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
+    """
+    F46, V4, V8: the promise ends with the pod, and no more victims go.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", cpu="1500m", metadata={"finalizers": ["example.com/stay"]})
+            world.pod("high", "1500m", priority="high")
+            world.pod("next", "1500m")
+            await asyncio.sleep(5)
+            world.delete("high")
+            await asyncio.sleep(5)
+            pod = world.get("a")
+            pod["metadata"]["finalizers"] = []
+            world.registry.update(PODS, "default", "a", pod)
+            await settles(world, but_first=15)
+
+            assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
+
+    story(tell)
+
+
+def test_a_pod_waits_for_a_victim_that_takes_its_time() -> None:
+    """
+    F47, V4: ten minutes; nobody else has to go, and nobody less important takes the room.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", "b", cpu="900m", metadata={"finalizers": ["example.com/stay"]})
+            world.pod("high", "1", priority="high")
+            await asyncio.sleep(5)
+            world.pod("small", "100m", priority="low")
+            world.pod("eager", "900m")
+            await asyncio.sleep(600)
+            assert len(told_to_go(world)) == 1
+            assert world.get("high")["status"]["nominatedNodeName"] == "n"
+            (victim,) = told_to_go(world)
+            pod = world.get(victim)
+            pod["metadata"]["finalizers"] = []
+            world.registry.update(PODS, "default", victim, pod)
+            await settles(world, but_first=15)
+
+            assert (world.node_of("high"), world.node_of("eager")) == ("n", "")
+            assert len(told_to_go(world)) == 1
+
+    story(tell)
+
+
+def test_who_is_disrupted_already_counts_against_a_budget() -> None:
+    """
+    F48, V4: of two pods that would do, the one without a spent budget goes.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("m")
+            world.node("n")
+            for name, node in (("a", "m"), ("b", "n")):
+                world.pod(name, "1500m", priority="low", labels={"app": name}, nodeSelector={"name": node})
+            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+            world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+            await asyncio.sleep(10)
+            world.pod("high", "1500m", priority="high")
+            await settles(world, but_first=15)
+
+            assert (told_to_go(world), world.node_of("high")) == (["b"], "n")
+
+    story(tell)
+
+
+def test_attempts_are_bounded_while_nodes_flap() -> None:
+    """
+    F49, V6, V9: forty nodes come and go each second, and are cordoned in between.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            for number in range(40):
+                world.node(f"n{number}", "500m")
+            for number in range(20):
+                world.pod(f"p{number}", "1")
+            for second in range(30):
+                number = second % 40
+                world.delete(f"n{number}", NODES)
+                node = world.get(f"n{(number + 1) % 40}", NODES)
+                node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+                world.registry.update(NODES, "", node["metadata"]["name"], node)
+                await asyncio.sleep(0.5)
+                world.node(f"n{number}", "500m")
+                await asyncio.sleep(0.5)
+            attempts = world.life.alone.world.queue.scheduling_cycle
+            await settles(world)
+
+            assert attempts <= 20 * 4 * 30
+
+    story(tell)
