@@ -111,7 +111,7 @@ async def following(
             yield found
         finally:
             await found.finish()
-            if elector is None:
+            if alone is None:
                 await dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
                 task.cancel()

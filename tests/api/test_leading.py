@@ -83,6 +83,8 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
     with two_replicas(cluster, tmp_path) as (first, second):
         leader = holder(cluster)
         alive = httpx.get(f"http://127.0.0.1:{first.port}/livez?verbose", trust_env=False)
+        in_force = httpx.get(f"http://127.0.0.1:{first.port}/configz", trust_env=False).json()["componentconfig"]["leaderElection"]
+        assert (in_force["leaderElect"], in_force["leaseDuration"]) == (True, "3s")
         assert alive.text == "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n"
         create(cluster, "one")
         eventually(lambda: node_of(cluster, "one") == "a")

@@ -43,3 +43,10 @@ def test_what_cannot_be_is_said_by_its_name(environment: dict[str, str], flags: 
         read_settings(environment, **flags)
 
     assert str(refused.value).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("said", "elects"), [({}, None), ({"REPRIEVE_LEADER_ELECT": "true"}, True), ({"REPRIEVE_LEADER_ELECT": "false"}, False)]
+)
+def test_whether_a_leader_is_elected_is_left_to_the_configuration_unless_told(said: dict[str, str], elects: bool | None) -> None:
+    assert read_settings(said).leader_elect is elects
