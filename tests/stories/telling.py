@@ -206,6 +206,7 @@ async def a_scene(
     without: tuple[str, ...] = (),
     interfere: Interfere = lambda request: None,
     kubelet: bool = True,
+    profiles: Sequence[str] = ("default-scheduler",),
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
 
@@ -213,13 +214,17 @@ async def a_scene(
         plugins: enabled at all their extension points, after the default ones.
         without: default plugins that are disabled.
         kubelet: whether bound pods run and deleted pods go.
+        profiles: scheduler names; all have the same plugins.
     """
     further = {plugin.name: plugin for plugin in plugins}
     enabled = "".join(f"\n      - name: {name}" for name in further)
     disabled = "".join(f"\n      - name: {name}" for name in without)
     configuration = load(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: default-scheduler\n"
-        f"  plugins:\n    multiPoint:\n      enabled: {enabled or '[]'}\n      disabled: {disabled or '[]'}\n"
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        + "".join(
+            f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {enabled or '[]'}\n      disabled: {disabled or '[]'}\n"
+            for name in profiles
+        )
     )
     async with own_cluster([*PRIORITIES, *objects], rng=random.Random(1), kubelet=kubelet) as own:
         client = Client(Target("http://embedded"), transport=_Between(EmbeddedTransport(own.api), interfere))

@@ -12,7 +12,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.embedded import binding
-from extender.embedded.resources import NODES, PODS
+from extender.embedded.resources import EVENTS, NODES, PODS
 from extender.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
 from tests.stories.telling import Scene, a_scene, is_binding, node, pod, refusal, story
@@ -336,6 +336,21 @@ async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> 
         await scene.has(pod("ours", "1500m"))
 
         assert scene.node_of("ours") == ""
+
+
+@story
+async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its_own_name() -> None:
+    """TestMultipleSchedulingProfiles: over one queue and one cache."""
+    async with a_scene(node("n"), profiles=["default-scheduler", "other"]) as scene:
+        await scene.has(pod("ours", "1500m"), pod("theirs", "1500m", schedulerName="other"))
+
+        assert (scene.node_of("ours"), scene.node_of("theirs")) == ("n", "")
+        spoke = {event["involvedObject"]["name"]: event["reportingComponent"] for event in scene.api.list(EVENTS, "default")}
+        assert spoke == {"ours": "default-scheduler", "theirs": "other"}
+
+        await scene.loses("ours")
+
+        assert scene.node_of("theirs") == "n"
 
 
 @story

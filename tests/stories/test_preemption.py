@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, Object
+from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import filtering, holding, pre_binding, reserving
 from tests.stories.telling import a_scene, is_deletion, node, pod, priority, refusal, story
@@ -423,6 +423,56 @@ async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_m
         await scene.has(pod("high", "1500m", "high"))
 
         assert scene.node_of("high") == "n"
+
+
+@story
+async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_back_and_not_before() -> None:
+    """TestAsyncPreemption, victim blocked in binding, reserved until Unreserve ran."""
+    given_back: list[float] = []
+
+    async def ends_slowly(pod: Pod) -> fwk.Status:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(3)
+        return fwk.SUCCESS
+
+    plugins = [
+        pre_binding(ends_slowly, concerns=lambda pod: pod.name == "prepared"),
+        reserving(lambda pod: fwk.SUCCESS, lambda pod: given_back.append(asyncio.get_running_loop().time())),
+    ]
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        await scene.has(pod("prepared", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+
+        assert scene.is_assumed("prepared")
+        assert (scene.node_of("high"), given_back) == ("", [])
+
+        await asyncio.sleep(3)
+
+        assert len(given_back) == 1
+        assert scene.node_of("high") == "n"
+        assert scene.pods() == {"prepared", "high"}
+
+
+@story
+async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> None:
+    """Deleted before the promise to it was written: nobody goes for a pod that is gone."""
+
+    def slow(request: httpx.Request) -> Any:
+        async def later() -> None:
+            await asyncio.sleep(3)
+
+        return later() if request.method == "PATCH" and request.url.path.endswith("/pods/high/status") else None
+
+    async with a_scene(node("n"), interfere=slow) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=1)
+        scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+        await asyncio.sleep(20)
+
+        assert scene.node_of("low") == "n"
+        assert scene.leaving() == set()
 
 
 @story
