@@ -118,6 +118,11 @@ class EventHandlers:
         elif old is not None:
             self._pods.pop(old.key, None)
         had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
+        if had_node and new is not None and not has_node:
+            # A server that was restored from a copy has forgotten the binding: whoever waits for room hears of it, this pod among them.
+            self._world.cluster.changed("pods", old, None)
+            self._assigned_pod_changed(old, None)
+            old = None
         if new is None or has_node:
             if old is not None and not had_node:
                 self._leave_queue(old, is_bound=has_node)

@@ -270,3 +270,26 @@ def test_nobody_stays_assumed_whose_binding_the_server_has_forgotten() -> None:
             assert bound(world) == ["web"]
 
     story(tell)
+
+
+def test_the_room_of_a_pod_that_the_server_says_is_nowhere_is_for_others() -> None:
+    """
+    F11, V6, V7, V13: a binding that all had seen is forgotten; who waits for the room hears of it at once.
+    """
+
+    async def tell() -> None:
+        async with a_world(kubelet=False) as world:
+            world.node("n")
+            world.pod("web", "1500m")
+            await asyncio.sleep(5)
+            world.pod("next", "1500m")
+            await asyncio.sleep(5)
+            pod = world.get("web")
+            del pod["spec"]["nodeName"]
+            pod["spec"]["nodeSelector"] = {"name": "elsewhere"}
+            world.registry.store.put(PODS, "default", "web", pod)
+            await settles(world, but_first=11, within=1)
+
+            assert (world.node_of("web"), world.node_of("next")) == ("", "n")
+
+    story(tell)

@@ -1,0 +1,117 @@
+"""Plugins that go wrong at one extension point, for pods that are labelled so."""
+
+import asyncio
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.config import Configuration, load
+from extender.plugins import IN_TREE
+from extender.runtime.registry import Registry
+from extender.snapshot.axes import Int64s
+
+POINTS = ("preEnqueue", "preFilter", "filter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind")
+
+
+class OddError(Exception):
+    """Nobody has reckoned with it."""
+
+
+def is_odd(pod: fwk.Pod, point: str) -> bool:
+    """Whether it goes wrong for this pod there; `wrong` is raised for, `nonsense` answered with it."""
+    return pod.labels.get("odd") == point
+
+
+def perhaps_raise(pod: fwk.Pod, point: str) -> None:
+    """For the pods that are labelled so."""
+    if is_odd(pod, point):
+        raise OddError(f"at {point}")
+
+
+class Odd(
+    fwk.PreEnqueuePlugin,
+    fwk.PreFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PermitPlugin,
+    fwk.PreBindPlugin,
+    fwk.BindPlugin,
+    fwk.PostBindPlugin,
+):
+    """Raises at the extension point that the label `odd` of a pod names, or answers nonsense where it says so."""
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        perhaps_raise(pod, "preEnqueue")
+        return fwk.SUCCESS
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        perhaps_raise(pod, "preFilter")
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        perhaps_raise(pod, "filter")
+        return None if is_odd(pod, "filter-nothing") else fwk.accept(len(rows))  # type: ignore[return-value]
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        perhaps_raise(pod, "preScore")
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        perhaps_raise(pod, "score")
+        if is_odd(pod, "score-nan"):
+            return np.full(len(rows), np.nan)
+        return np.full(len(rows), 101 if is_odd(pod, "score-101") else 1, np.int64)
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        perhaps_raise(pod, "reserve")
+        return fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        UNRESERVED.append(pod.name)
+
+    def permit(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> tuple[fwk.Status, float]:
+        perhaps_raise(pod, "permit")
+        return fwk.SUCCESS, 0.0
+
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
+        return fwk.PreFlight(fwk.SUCCESS)
+
+    async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        perhaps_raise(pod, "preBind")
+        if is_odd(pod, "preBind-hangs"):
+            await asyncio.sleep(60)
+        return fwk.SUCCESS
+
+    async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        perhaps_raise(pod, "bind")
+        return fwk.SKIP
+
+    async def post_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        perhaps_raise(pod, "postBind")
+
+
+UNRESERVED: list[str] = []
+"""Names of pods whose room was given back."""
+
+ENABLED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    bind:
+      disabled: [{name: DefaultBinder}]
+      enabled: [{name: Odd}, {name: DefaultBinder}]
+    multiPoint:
+      enabled: [{name: Odd, weight: 1}]
+"""
+
+
+def with_odd_plugin() -> dict[str, Any]:
+    """What a world needs to have it."""
+    UNRESERVED.clear()
+    configuration: Configuration = load(ENABLED)
+    return {"configuration": configuration, "plugins": Registry(IN_TREE, [EntryPoint("Odd", f"{__name__}:Odd", "extender.plugins")])}

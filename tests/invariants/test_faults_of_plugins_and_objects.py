@@ -1,0 +1,243 @@
+"""Plugins that raise, objects that nobody has reckoned with, storms: one pod's trouble is not another's."""
+
+import asyncio
+
+import pytest
+
+from extender.embedded.resources import NODES, PODS
+from extender.objects.meta import ApiObject
+from extender.objects.pod import Pod
+from extender.testing.faults import Action, Fault, answers
+from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
+from tests.invariants.oracle import leftovers, lost_pods, settles
+from tests.invariants.worlds import Bugs, Take, a_world, story
+
+AFTER_RESERVE = ("reserve", "permit", "preBind", "bind")
+
+
+@pytest.mark.parametrize("point", ["preFilter", "filter", "filter-nothing", "preScore", "score", "score-nan", "score-101", *AFTER_RESERVE])
+def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point: str) -> None:
+    """
+    F35, V6, V8: the pod fails and comes back; what was kept for it is given back.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.node("m")
+            world.pod("odd", labels={"odd": point})
+            world.pod("even")
+            await asyncio.sleep(60)
+
+            assert (world.node_of("odd") == "", world.node_of("even") != "") == (True, True)
+            assert [*lost_pods(world), *leftovers(world)] == []
+            (condition,) = world.get("odd")["status"]["conditions"]
+            assert condition["reason"] == "SchedulerError"
+            assert 4 <= world.life.alone.world.queue.scheduling_cycle <= 20
+            assert ("odd" in UNRESERVED) == (point in AFTER_RESERVE)
+
+    story(tell)
+
+
+def test_what_goes_wrong_after_a_binding_does_not_undo_it() -> None:
+    """
+    F35: PostBind is told; it is not asked.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.pod("odd", labels={"odd": "postBind"})
+            await settles(world, but_first=5)
+
+            assert world.node_of("odd") == "n"
+
+    story(tell)
+
+
+def test_a_gate_that_goes_wrong_keeps_its_pod_and_no_other() -> None:
+    """
+    F35, V6: PreEnqueue.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.pod("odd", labels={"odd": "preEnqueue"})
+            world.pod("even")
+            await asyncio.sleep(10)
+
+            assert (world.node_of("odd"), world.node_of("even")) == ("", "n")
+            assert list(lost_pods(world)) == []
+
+    story(tell)
+
+
+def test_a_plugin_that_hangs_keeps_nobody_else_waiting() -> None:
+    """
+    F35: PreBind is waited for beside everything else.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.pod("odd", labels={"odd": "preBind-hangs"})
+            world.pod("even")
+            await asyncio.sleep(10)
+            assert (world.node_of("odd"), world.node_of("even")) == ("", "n")
+            await settles(world, but_first=60)
+
+            assert world.node_of("odd") == "n"
+
+    story(tell)
+
+
+def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
+    """
+    F36, V6: whoever was told of it has raised; what came with it and after it is known.
+    """
+
+    def choking(take: Take) -> Take:
+        def choosy(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+            if isinstance(new, Pod) and new.name == "poison":
+                raise RuntimeError("poison")
+            take(table, old, new)
+
+        return choosy
+
+    async def tell() -> None:
+        async with a_world(bugs=Bugs(taking=choking)) as world:
+            world.node("n")
+            for name in ("a", "poison", "b"):
+                world.pod(name, "100m")
+            await asyncio.sleep(10)
+
+            assert (world.node_of("a"), world.node_of("poison"), world.node_of("b")) == ("n", "", "n")
+            assert len(world.life.failed) == 1
+
+    story(tell)
+
+
+def test_nothing_is_left_of_pods_that_go_while_they_wait_or_are_tried() -> None:
+    """
+    F50, V6, V8, V9: a namespace's worth of them, at once.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n", "4")
+            for number in range(300):
+                world.pod(f"p{number}", "100m" if number % 2 else "9")
+            await asyncio.sleep(0.05)
+            for number in range(300):
+                world.delete(f"p{number}", at_once=True)
+            await settles(world, but_first=30)
+            num_writes = len(world.witness.writes)
+            await asyncio.sleep(400)
+
+            assert len(world.witness.writes) == num_writes
+            assert sum(world.life.alone.world.queue.pending_counts().values()) == 0
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    "sink",
+    [
+        pytest.param(answers.status(429, retry_after=5), id="429"),
+        pytest.param(answers.status(500), id="500"),
+        pytest.param(answers.black_hole(), id="hangs"),
+    ],
+)
+def test_nobody_waits_for_events_to_be_written(sink: Action) -> None:
+    """
+    F51, V9: the pods are bound as soon as without the fault.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            for number in range(10):
+                world.node(f"n{number}", "10")
+            world.faults.add(Fault(sink, resource="events", times=None))
+            await asyncio.sleep(5)
+            for number in range(80):
+                world.pod(f"p{number}")
+            await asyncio.sleep(2)
+
+            assert len(world.witness.done("binding")) == 80
+
+    story(tell)
+
+
+def test_a_pod_that_cannot_be_read_is_told_so_and_keeps_no_other_from_a_node() -> None:
+    """
+    F53, V6: a quantity that is none, behind the API server's back.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            poison = world.pod("poison", "100m", schedulingGates=[{"name": "wait"}])
+            poison["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1e99x"
+            poison["spec"]["schedulingGates"] = []
+            world.registry.store.put(PODS, "default", "poison", poison)
+            world.pod("web")
+            await asyncio.sleep(60)
+
+            assert (world.node_of("web"), world.node_of("poison")) == ("n", "")
+            assert world.life.alone.world.queue.scheduling_cycle <= 20
+            assert world.events_of("poison", "FailedScheduling") >= 1
+            assert not world.life.task.done()
+            await world.restart()
+            await asyncio.sleep(10)
+            assert not world.life.task.done()
+
+    story(tell)
+
+
+def test_pods_that_fit_nowhere_do_not_starve_a_less_important_one_that_does() -> None:
+    """
+    F54, V5: an endless stream of them.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n")
+            await asyncio.sleep(5)
+            world.pod("modest", "1", priority="low")
+            for number in range(60):
+                for which in range(3):
+                    world.pod(f"greedy-{number}-{which}", "9", priority="high")
+                if world.node_of("modest"):
+                    break
+                await asyncio.sleep(1)
+
+            assert world.node_of("modest") == "n"
+
+    story(tell)
+
+
+def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -> None:
+    """
+    F55, V9, V13: one node for three hundred pods.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("small", "500m")
+            for number in range(300):
+                world.pod(f"p{number}", "1")
+            await asyncio.sleep(60)
+            before = world.life.alone.world.queue.scheduling_cycle
+            world.create(
+                NODES,
+                {"metadata": {"name": "big"}, "status": {"allocatable": {"cpu": "50", "memory": "99Gi", "pods": "200"}}},
+            )
+            await asyncio.sleep(30)
+
+            assert len(world.witness.done("binding")) == 50
+            assert world.life.alone.world.queue.scheduling_cycle - before <= 300 * 5
+            await settles(world)
+
+    story(tell)
