@@ -303,6 +303,33 @@ async def test_pods_that_a_plugin_names_are_tried_next() -> None:
         assert scene.waits_in("stranger") == "unschedulable"
 
 
+@story
+async def test_pods_that_a_plugin_names_are_tried_though_the_pod_of_the_cycle_still_waits() -> None:
+    """TestActivatePods, from Permit: the companions that a pod waits for must not wait for it."""
+    may_run: list[bool] = []
+
+    class Calling(fwk.PermitPlugin):
+        def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
+            if pod.name != "caller":
+                return fwk.SUCCESS, 0
+            sleeper = scene.alone.world.pod_by_key("default/sleeper")
+            assert sleeper is not None
+            may_run.append(True)
+            state.read(fwk.PODS_TO_ACTIVATE)["default/sleeper"] = sleeper
+            return WAIT, 600
+
+    def let_in(each: Pod, _: fwk.NodeInfo) -> fwk.Status:
+        return fwk.SUCCESS if may_run or each.name == "caller" else fwk.unschedulable("not yet")
+
+    async with a_scene(node("n"), plugins=[filtering(let_in), Calling]) as scene:
+        await scene.has(pod("sleeper", "100m"))
+        assert scene.waits_in("sleeper") == "unschedulable"
+
+        await scene.has(pod("caller", "100m"))
+
+        assert (scene.node_of("sleeper"), scene.node_of("caller")) == ("n", "")
+
+
 # TestPluginPanic: an exception of a plugin is the affair of one pod.
 
 
