@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
+from extender.embedded import binding
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import filtering, holding, pre_binding, reserving
@@ -473,6 +474,34 @@ async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> 
 
         assert scene.node_of("low") == "n"
         assert scene.leaving() == set()
+
+
+@pytest.mark.parametrize("happens", ["comes again", "gets a node"])
+@story
+async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(happens: str) -> None:
+    """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound it."""
+
+    class Slow(fwk.PostFilterPlugin):
+        async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+            await asyncio.sleep(3)
+            low = scene.alone.world.pod_by_key("default/low")
+            assert low is not None
+            return fwk.PostFilterResult(fwk.SUCCESS, "n", fwk.NodeVictims("n", (low,), 0))
+
+    async with a_scene(node("n"), plugins=[Slow], without=("DefaultPreemption", "DynamicResources")) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=1)
+        uid = scene.pod("high")["metadata"]["uid"]
+        if happens == "comes again":
+            scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+            await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]), within=10)
+        else:
+            binding.bind(scene.api, "default", "high", {"metadata": {"name": "high", "uid": uid}, "target": {"kind": "Node", "name": "n"}})
+            await asyncio.sleep(10)
+
+        assert scene.pods() == {"low", "high"}
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("high") == ""
 
 
 @story

@@ -174,6 +174,23 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
     assert not preemptions.is_running("p", cache_with(FIRST))
 
 
+def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
+    """
+    The watch may show it on its way out before the API server's answer arrives; of the others that is not enough.
+    """
+    preemptions, held_back = Preemptions(), dict[str, bool]()
+
+    def preempt(uid: str) -> bool:
+        held_back[uid] = preemptions.is_running(PREEMPTOR.uid, cache_with())
+        return True
+
+    executor = Executor(RecordedWrites(cache_with()), preempt, lambda pod, note: None, preemptions)
+    preemptions.begin(PREEMPTOR.uid)
+    run(executor.prepare(PREEMPTOR, fwk.NodeVictims("n", (FIRST, SECOND), 0), ()))
+
+    assert held_back == {FIRST.uid: True, SECOND.uid: False}
+
+
 def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
     preemptions = Preemptions()
     preemptions.begin("p")
