@@ -15,7 +15,7 @@ import pytest
 from extender import framework as fwk
 from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
-from tests.stories.telling import Scene, a_scene, is_binding, node, pod, refusal, story
+from tests.stories.telling import Scene, a_scene, is_binding, node, pod, priority, refusal, story
 
 Happens = Callable[[Scene], Any]
 
@@ -418,7 +418,7 @@ async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_
 
 @story
 async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() -> None:
-    """TestReScheduling, Permit rejects after a while."""
+    """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher priority."""
     events = [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE)]
     handles: list[fwk.Handle] = []
 
@@ -426,9 +426,10 @@ async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() 
         handles.append(handle)
         return (WAIT, 600) if each.name == "held" else (fwk.SUCCESS, 0)
 
-    async with a_scene(node("n"), plugins=[permitting(says, events=events)]) as scene:
+    patient = priority("patient", 1000, preemptionPolicy="Never")
+    async with a_scene(node("n"), patient, plugins=[permitting(says, events=events)]) as scene:
         await scene.has(pod("held", "1500m"))
-        await scene.has(pod("other", "1500m"))
+        await scene.has(pod("other", "1500m", "patient"))
         assert scene.waits_in("other") == "unschedulable"
 
         (waiting,) = handles[0].waiting_pods
