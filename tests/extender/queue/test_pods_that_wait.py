@@ -246,19 +246,19 @@ def test_a_pod_that_is_activated_in_flight_does_not_wait_when_it_comes_back() ->
     assert clocked.places() == {"a": "backoff", "b": "unschedulable"}
 
 
-@pytest.mark.parametrize("place", ["backoff", "unschedulable"])
+@pytest.mark.parametrize("place", ["error backoff", "unschedulable"])
 def test_a_pod_for_which_something_went_wrong_later_pauses_as_one_that_failed(place: str) -> None:
     """
     Nobody pops it early, so that what keeps going wrong is not tried again and again at once.
     """
     clocked = ClockedQueue()
     info = clocked.refused(make_pod("a"), *(["Fit"] if place == "unschedulable" else []))
+    assert clocked.places() == {"a": place}
 
     clocked.queue.retry_after_failure(info.pod)
 
-    assert clocked.places() == {"a": "backoff"}
+    assert clocked.places() == {"a": "error backoff"}
     assert clocked.queue.pop_nowait() is None
-    assert clocked.queue.pods_in_backoff_q(failed=True) == [info]
 
 
 def test_activation_opens_no_gate_and_makes_no_pod() -> None:
