@@ -14,6 +14,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.registry import ENTRY_POINTS, Registry
 from extender.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
+from tests.extender.runtime.strangers import Spare
 
 STRANGERS = "tests.extender.runtime.strangers"
 
@@ -240,3 +241,9 @@ def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
     text = create_error(registry(entry("Picky"), entry("Shy")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}")
 
     assert [f'profile "{profile}": initializing plugin "{plugin}"' in text for profile in "ab" for plugin in ("Picky", "Shy")] == [True] * 4
+
+
+def test_plugins_whose_classes_are_at_hand_need_no_entry_point() -> None:
+    points = Registry(IN_TREE, (), further={"Spare": Spare}).points_of
+
+    assert points["Spare"] == {"filter", "score"}

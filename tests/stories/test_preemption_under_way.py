@@ -1,0 +1,267 @@
+"""Preemptions that are under way, and victims that are not bound yet.
+
+Upstream: test/integration/scheduler/preemption/preemption_test.go, TestAsyncPreemption; preemption/executor_test.go (v1.36.2).
+"""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from extender import framework as fwk
+from extender.embedded import binding
+from extender.embedded.resources import PODS, Object
+from extender.objects.pod import Pod
+from tests.stories.plugins import holding, pre_binding, reserving
+from tests.stories.telling import a_scene, is_deletion, node, pod, refusal, story
+
+
+def away_from(**labels: str) -> Object:
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+# Pods that are decided about and not bound yet are victims, too.
+
+
+@story
+async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> None:
+    """TestPreemptionRespectsWaitingPod."""
+    async with a_scene(node("n"), plugins=[holding("held")]) as scene:
+        await scene.has(pod("held", "1500m", "low"))
+        uid = scene.pod("held")["metadata"]["uid"]
+        assert scene.is_assumed("held")
+        await scene.has(pod("high", "1500m", "high"), within=3)
+
+        assert scene.node_of("high") == "n"
+        assert (scene.node_of("held"), scene.pod("held")["metadata"]["uid"], scene.leaving()) == ("", uid, set())
+        assert scene.condition("held", "DisruptionTarget") is None
+        by = f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n (in kube-scheduler memory)."
+        assert ("Preempted", by) in scene.events("held")
+        assert ("FailedScheduling", "waiting on permit for pod: preempted") in scene.events("held")
+
+        await scene.has(node("other"), within=15)
+
+        assert scene.is_assumed("held")
+
+
+@story
+async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_deleted() -> None:
+    """TestPreemptionRespectsBindingPod."""
+
+    async def takes_long(pod: Pod) -> fwk.Status:
+        await asyncio.sleep(600)
+        return fwk.SUCCESS
+
+    async with a_scene(node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]) as scene:
+        await scene.has(pod("prepared", "1500m", "low"))
+        assert scene.nominated_node_of("prepared") == "n"
+        await scene.has(pod("high", "1500m", "high"), within=3)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("prepared") == ""
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("prepared") == ""
+        assert ("FailedScheduling", "preempted by DefaultPreemption") in scene.events("prepared")
+
+
+# While victims are told to go: TestAsyncPreemption.
+
+
+def slow_deletions(seconds: float) -> Any:
+    async def later(request: httpx.Request) -> None:
+        await asyncio.sleep(seconds)
+
+    return lambda request: later(request) if is_deletion(request) else None
+
+
+@story
+async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> None:
+    """TestAsyncPreemption, basic: preemptor is gated until the API calls finish."""
+    async with a_scene(node("n"), node("m"), interfere=slow_deletions(20)) as scene:
+        await scene.has(pod("low", "1500m", "low"), pod("other", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"))
+        assert scene.nominated_node_of("high") != ""
+
+        scene.alone.world.queue.activate([scene.alone.world.pod_by_key("default/high")])  # type: ignore[list-item]
+
+        assert scene.waits_in("high") == "gated"
+
+        await asyncio.sleep(30)
+
+        assert scene.node_of("high") != ""
+        assert len(scene.pods()) == 2
+
+
+@story
+async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor() -> None:
+    """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the preemption."""
+    async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), pod("middle", "1", "middle"), within=30)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == ""
+
+
+@story
+async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() -> None:
+    """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the preemption."""
+    async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+        await scene.has(pod("higher", "1500m", "higher"), within=40)
+
+        assert scene.node_of("higher") == "n"
+        assert scene.node_of("high") == ""
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
+    """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if the node is big
+    enough."""
+    async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
+        await scene.has(pod("low", "1", "low", labels={"app": "low"}))
+        await scene.has(pod("high", "1", "high", affinity=away_from(app="low")), within=2)
+        await scene.has(pod("small", "100m", "low"), pod("big", "2500m", "low"), within=2)
+
+        assert scene.nominated_node_of("high") == "n"
+        assert scene.node_of("small") == "n"
+        assert scene.node_of("big") == ""
+
+
+@story
+async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
+    """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes to another node."""
+    async with a_scene(node("n"), interfere=slow_deletions(5)) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+        await scene.has(node("other", "1600m"), pod("higher", "1500m", "higher", nodeSelector={"kubernetes.io/hostname": "n"}), within=40)
+
+        assert scene.node_of("higher") == "n"
+        assert scene.node_of("high") == "other"
+
+
+@pytest.mark.parametrize("grace", [0, 30], ids=["deleted at once", "deleted with grace"])
+@story
+async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(grace: int) -> None:
+    """TestAsyncPreemption, victim blocked in binding, deleted: it is forgotten, and nobody has to go for the room it took."""
+    unreserved: list[str] = []
+
+    async def takes_long(pod: Pod) -> fwk.Status:
+        await asyncio.sleep(600)
+        return fwk.SUCCESS
+
+    plugins = [
+        pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared"),
+        reserving(lambda pod: fwk.SUCCESS, lambda pod: unreserved.append(pod.name)),
+    ]
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        await scene.has(pod("prepared", "1500m", "low", stays=bool(grace)))
+        assert scene.is_assumed("prepared")
+        await scene.loses("prepared", within=1)
+
+        assert not scene.is_assumed("prepared")
+
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.node_of("high") == "n"
+
+
+@story
+async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_back_and_not_before() -> None:
+    """TestAsyncPreemption, victim blocked in binding, reserved until Unreserve ran."""
+    given_back: list[float] = []
+
+    async def ends_slowly(pod: Pod) -> fwk.Status:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            await asyncio.sleep(3)
+        return fwk.SUCCESS
+
+    plugins = [
+        pre_binding(ends_slowly, concerns=lambda pod: pod.name == "prepared"),
+        reserving(lambda pod: fwk.SUCCESS, lambda pod: given_back.append(asyncio.get_running_loop().time())),
+    ]
+    async with a_scene(node("n"), plugins=plugins) as scene:
+        await scene.has(pod("prepared", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=2)
+
+        assert scene.is_assumed("prepared")
+        assert (scene.node_of("high"), given_back) == ("", [])
+
+        await asyncio.sleep(3)
+
+        assert len(given_back) == 1
+        assert scene.node_of("high") == "n"
+        assert scene.pods() == {"prepared", "high"}
+
+
+@story
+async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> None:
+    """Deleted before the promise to it was written: nobody goes for a pod that is gone."""
+
+    def slow(request: httpx.Request) -> Any:
+        async def later() -> None:
+            await asyncio.sleep(3)
+
+        return later() if request.method == "PATCH" and request.url.path.endswith("/pods/high/status") else None
+
+    async with a_scene(node("n"), interfere=slow) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=1)
+        scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+        await asyncio.sleep(20)
+
+        assert scene.node_of("low") == "n"
+        assert scene.leaving() == set()
+
+
+@pytest.mark.parametrize("happens", ["comes again", "gets a node"])
+@story
+async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(happens: str) -> None:
+    """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound it."""
+
+    class Slow(fwk.PostFilterPlugin):
+        async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+            await asyncio.sleep(3)
+            low = scene.alone.world.pod_by_key("default/low")
+            assert low is not None
+            return fwk.PostFilterResult(fwk.SUCCESS, "n", fwk.NodeVictims("n", (low,), 0))
+
+    async with a_scene(node("n"), plugins=[Slow], without=("DefaultPreemption", "DynamicResources")) as scene:
+        await scene.has(pod("low", "1500m", "low"))
+        await scene.has(pod("high", "1500m", "high"), within=1)
+        uid = scene.pod("high")["metadata"]["uid"]
+        if happens == "comes again":
+            scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+            await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]), within=10)
+        else:
+            binding.bind(scene.api, "default", "high", {"metadata": {"name": "high", "uid": uid}, "target": {"kind": "Node", "name": "n"}})
+            await asyncio.sleep(10)
+
+        assert scene.pods() == {"low", "high"}
+        assert scene.leaving() == set()
+        assert scene.nominated_node_of("high") == ""
+
+
+@story
+async def test_a_failed_deletion_leaves_the_last_victim_alone_and_the_preemptor_is_tried_again() -> None:
+    """TestAsyncPreemptionFailure: any failure means that the last victim stays, and the preemptor is activated."""
+    refused: list[str] = []
+
+    def refuses(request: httpx.Request) -> httpx.Response | None:
+        if is_deletion(request) and len(refused) < 1:
+            refused.append(request.url.path)
+            return refusal(403, "Forbidden", "not now")
+        return None
+
+    async with a_scene(node("n"), interfere=refuses) as scene:
+        await scene.has(pod("low-1", "700m", "low"), pod("low-2", "700m", "low"))
+        await scene.has(pod("high", "2", "high"), within=20)
+
+        assert len(refused) == 1
+        assert scene.node_of("high") == "n"
