@@ -1,4 +1,6 @@
-"""Reflectors of nodes and pods in a process of their own: `python -m tests.benchmarks.reflector_client URL streamed|ordinary`.
+"""Whoever follows, in a process of its own: `python -m tests.benchmarks.reflector_client URL streamed|ordinary|engine`.
+
+The first two are reflectors of nodes and pods alone, the last is the whole extender with its cache and columns.
 
 Prints a line of JSON once they have synced, and another when a line was read after that; a third at the end of the input.
 """
@@ -19,6 +21,8 @@ from extender.apiserver.credentials import Target
 from extender.apiserver.informers import Informers
 from extender.apiserver.kinds import NODES, PODS
 from extender.apiserver.store import Change
+from extender.config import Configuration
+from extender.following import following
 
 
 async def main(url: str, how: str) -> None:
@@ -45,6 +49,22 @@ async def main(url: str, how: str) -> None:
     await client.aclose()
 
 
+async def follow(url: str) -> None:
+    """Sync an engine, then follow."""
+    client = Client(Target(url))
+    before, began = _peak(), time.perf_counter()
+    async with following(Configuration.default(), client) as found:
+        await found.informers.wait_for_sync()
+        cache = found.engine._cluster.cache
+        nodes = len(cache.update_snapshot().nodes)
+        seconds = time.perf_counter() - began
+        _say(seconds=seconds, cpu=time.process_time(), objects=nodes + len(cache.pods), before=before, now=_now(), peak=_peak())
+        for _ in range(2):
+            await asyncio.to_thread(sys.stdin.readline)
+            _say(cpu=time.process_time(), objects=sum(each.counters.events for each in found.informers.reflectors))
+    await client.aclose()
+
+
 def _say(**figures: float) -> None:
     print(json.dumps(figures), flush=True)
 
@@ -59,4 +79,4 @@ def _now() -> float:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1], sys.argv[2]))
+    uvloop.run(follow(sys.argv[1]) if sys.argv[2] == "engine" else main(sys.argv[1], sys.argv[2]))
