@@ -1,8 +1,8 @@
 """From settings to a service: the files are read, and what is wrong with them is said in one line; then everything is opened."""
 
-import copy
 import dataclasses
 import logging
+import os
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -25,7 +25,7 @@ from extender.cluster_state import ClusterState
 from extender.config import ConfigErrors, Configuration, load_file, validate
 from extender.embedded.resources import Object
 from extender.embedded.seed import SeedReport
-from extender.embedded.state_file import StateFileError, load
+from extender.embedded.state_file import StateFileError, form_of, load
 from extender.engine import Engine
 from extender.following import Following, following
 from extender.http_extender import check_extenders
@@ -105,6 +105,13 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         objects = load(cluster.begins_with)
     except StateFileError as exc:
         raise StartUpError(f"{exc}; give a cluster with --state") from exc
+    if cluster.save is not None:
+        try:
+            form_of(cluster.save)
+        except ValueError as exc:
+            raise StartUpError(str(exc)) from exc
+        if not os.access(cluster.save.parent, os.W_OK):
+            raise StartUpError(f"state file {cluster.save}: its folder cannot be written to; choose another --save")
     return cluster, partial(_own, configuration, cluster, objects, settings)
 
 
@@ -132,8 +139,9 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
 @asynccontextmanager
 async def _own(configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings) -> AsyncIterator[Service]:
     address = f"{settings.host}:{settings.kubernetes_port}"
-    # A copy, because what the cluster begins with is its own afterwards, and the service may be opened again.
-    async with own_cluster(copy.deepcopy(objects), kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
+    # What the cluster begins with is its own afterwards: a service that is opened again reads it again.
+    first, objects[:] = objects[:] or load(cluster.begins_with), []
+    async with own_cluster(first, kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
         _tell(own.report)
         decides = settings.schedule is not False
         async with aclosing(own.client()) as client, following(configuration, client, decides=decides) as found:

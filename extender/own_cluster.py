@@ -1,8 +1,10 @@
 """OwnCluster: a Kubernetes cluster in memory, with everything that moves in it, for those who have no other."""
 
 import asyncio
+import logging
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator
+import threading
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +22,8 @@ from extender.embedded.seed import SeedReport, seed
 from extender.embedded.state_file import save
 from extender.embedded.store import Store, Stored
 from extender.embedded.transport import EmbeddedTransport
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
 """Seconds between two looks at whether there is something new to save."""
@@ -63,36 +67,54 @@ async def own_cluster(
     cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
-        if save_to is not None:
-            tasks.append(group.create_task(_keep_saved(registry, save_to), name="saving"))
+        saved = _SavedState(registry, save_to) if save_to is not None else None
+        if saved is not None:
+            tasks.append(group.create_task(saved.keep(), name="saving"))
         try:
             yield cluster
         finally:
             for task in tasks:
                 task.cancel()
-            if save_to is not None:
-                save(save_to, _decoded(_stored(registry)))
+            if saved is not None:
+                saved.write(_stored(registry))
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-async def _keep_saved(registry: Registry, path: Path) -> None:
-    saved = registry.store.resource_version
-    while True:
-        await asyncio.sleep(SAVE_EVERY)
-        if registry.store.resource_version != saved:
-            saved = registry.store.resource_version
-            # Taken here, so that the file is of one moment; decoded and written elsewhere, so that nobody waits for that.
-            await asyncio.to_thread(save, path, _decoded(_stored(registry)))
+@final
+class _SavedState:
+    """The file, and the version of the cluster that is in it."""
+
+    def __init__(self, registry: Registry, path: Path) -> None:
+        self._registry = registry
+        self._path = path
+        self._version = registry.store.resource_version
+        self._writing = threading.Lock()
+
+    async def keep(self) -> None:
+        """Write it anew each minute in which something has changed, until cancelled. A disk that is full now may not be so later."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY)
+            version = self._registry.store.resource_version
+            if version == self._version:
+                continue
+            try:
+                # Taken here, so that the file is of one moment; decoded and written elsewhere, so that nobody waits for that.
+                await asyncio.to_thread(self.write, _stored(self._registry))
+            except OSError as exc:
+                _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
+            else:
+                self._version = version
+
+    def write(self, objects: list[tuple[Resource, Stored]]) -> None:
+        """Write these; one after the other, for a thread goes on after its task was cancelled."""
+        with self._writing:
+            save(self._path, (faces.shown(resource, stored) for resource, stored in objects))
 
 
 def _stored(registry: Registry) -> list[tuple[Resource, Stored]]:
     """All that is worth keeping: events are forgotten after an hour anyhow."""
     kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
     return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]
-
-
-def _decoded(objects: Iterable[tuple[Resource, Stored]]) -> Iterator[Object]:
-    return (faces.shown(resource, stored) for resource, stored in objects)

@@ -63,11 +63,7 @@ def save(path: Path, objects: Iterable[Object]) -> None:
         OSError: it cannot be written.
         ValueError: the name says neither JSON nor YAML.
     """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = suffixes[-1:] == [".gz"]
-    kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
-    if kind not in (".json", ".yaml", ".yml"):
-        raise ValueError(f"state file {path}: the name has to end in .json, .yaml or .yml, and perhaps .gz")
+    kind, packed = form_of(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -86,6 +82,20 @@ def save(path: Path, objects: Iterable[Object]) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def form_of(path: Path) -> tuple[str, bool]:
+    """How a file of this name is written: `.json`, `.yaml` or `.yml`, and whether it is packed.
+
+    Raises:
+        ValueError: the name says neither JSON nor YAML.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] == [".gz"]
+    kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
+    if kind not in (".json", ".yaml", ".yml"):
+        raise ValueError(f"state file {path}: the name has to end in .json, .yaml or .yml, and perhaps .gz")
+    return kind, packed
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

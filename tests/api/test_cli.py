@@ -55,6 +55,8 @@ def test_print_config_of_a_file(tmp_path: Path) -> None:
     [
         pytest.param(["serve", "--state", "FILE"], None, "no such file", id="no state"),
         pytest.param(["serve", "--state", "FILE"], "kind: [", "state file", id="bad state"),
+        pytest.param(["serve", "--save", "FILE.txt"], None, "the name has to end in", id="no form to save in"),
+        pytest.param(["serve", "--save", "/nowhere/at/all.yaml"], None, "cannot be written to", id="nowhere to save"),
         pytest.param(["serve", "--config", "FILE"], None, "no such file", id="no configuration"),
         pytest.param(["serve", "--config", "FILE"], "a: 1", "'Kind' is missing", id="no configuration at all"),
         pytest.param(

@@ -63,6 +63,22 @@ def test_what_changes_is_saved_within_a_minute(tmp_path: Path) -> None:
     assert names(virtual_time.run(tell()), "Node") == ["a"]
 
 
+def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    path = folder / "cluster.json"
+
+    async def tell() -> list[Object]:
+        async with own_cluster(save_to=path) as own:
+            own.api.registry.create(NODES, "", NODE)
+            await asyncio.sleep(61)
+            assert not path.exists()
+            folder.mkdir()
+            await asyncio.sleep(61)
+            return load(path)
+
+    assert names(virtual_time.run(tell()), "Node") == ["a"]
+
+
 def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
     async def tell() -> Object:
         async with own_cluster([NODE], kubelet=False) as own:
