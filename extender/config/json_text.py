@@ -41,16 +41,17 @@ MAX_DEPTH: Final = 100
 
 MAX_INT_DIGITS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+"""And texts, so that brackets in them do not count."""
+_LITERALS: Final = {"n": "null", "t": "true", "f": "false"}
 _NOT_GO: Final = {
     "Expecting value": "looking for beginning of value",
     "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
     "Illegal trailing comma before end of object": "looking for beginning of object key string",
     "Illegal trailing comma before end of array": "looking for beginning of value",
     "Expecting ':' delimiter": "after object key",
-    "Expecting ',' delimiter": "after object key:value pair",
     "Extra data": "after top-level value",
     "Invalid control character at": "in string literal",
-    "Invalid control character": "in string literal",
     "Invalid \\escape": "in string escape code",
     "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
 }
@@ -65,7 +66,7 @@ def parse_json(text: str) -> Json:
     try:
         value: Json = _decoder.decode(text)
     except json.JSONDecodeError as exc:
-        raise JsonError(_go_words(exc)) from exc
+        raise JsonError(go_words(exc)) from exc
     except RecursionError as exc:
         raise JsonError("exceeded max depth") from exc
     _check_depth(value)
@@ -138,13 +139,38 @@ def _without_surrogates(value: Json) -> Json:
     return value
 
 
-def _go_words(exc: json.JSONDecodeError) -> str:
-    unfinished = exc.pos >= len(exc.doc.rstrip()) or exc.msg.startswith("Unterminated string")
-    if unfinished:
+def go_words(error: json.JSONDecodeError) -> str:
+    """What Go says where Python says `error`.
+
+    Upstream: Go, encoding/json, scanner.go.
+    """
+    text, place = error.doc, error.pos
+    if place >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
-    character = exc.doc[exc.pos]
-    shown = {"'": r"\'", '"': '"'}.get(character, quoted(character)[1:-1])
-    return f"invalid character '{shown}' {_NOT_GO.get(exc.msg, 'looking for beginning of value')}"
+    words = next((said for prefix, said in _NOT_GO.items() if error.msg.startswith(prefix)), "")
+    if error.msg.startswith("Expecting ',' delimiter"):
+        words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
+    elif error.msg == "Expecting value" and text[place] in _LITERALS:
+        literal = _LITERALS[text[place]]
+        wrong = next(step for step in range(1, len(literal) + 1) if text[place + step : place + step + 1] != literal[step : step + 1])
+        if place + wrong >= len(text):
+            return "unexpected end of JSON input"
+        place, words = place + wrong, f"in literal {literal} (expecting '{literal[wrong]}')"
+    character = text[place]
+    shown = {"'": r"'\''", '"': "'\"'"}.get(character) or f"'{quoted(character)[1:-1]}'"
+    return f"invalid character {shown} {words}".rstrip()
+
+
+def _is_in_object(text: str) -> bool:
+    """Whether the innermost bracket that is still open is a brace."""
+    opened = []
+    for found in BRACKETS.finditer(text):
+        bracket = found[0]
+        if bracket in ("[", "{"):
+            opened.append(bracket)
+        elif bracket in ("]", "}") and opened:
+            opened.pop()
+    return opened[-1:] == ["{"]
 
 
 _decoder: Final = json.JSONDecoder(

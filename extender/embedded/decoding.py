@@ -7,13 +7,12 @@ import json
 import re
 from typing import Any, Final
 
-from extender.config.json_text import plain
+from extender.config.json_text import BRACKETS, go_words, plain
 from extender.config.yaml_text import YamlError, read_yaml
 from extender.embedded import protobuf, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import RESOURCES, Object
 from extender.embedded.schema.types import Struct
-from extender.objects.field_errors import quoted
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -25,23 +24,8 @@ MAX_DEPTH: Final = 200
 
 _SUSPICIOUS: Final = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{19}|[eE][+-]?[0-9]{3}")
 """What may stand for something that JSON can say and nobody can store: half a character, or a number beyond all bounds."""
-_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-"""And texts, so that brackets in them do not count."""
 _SHOWN: Final = 30
 _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
-
-_LITERALS: Final = {"n": "null", "t": "true", "f": "false"}
-_GO_WORDS: Final = {
-    "Expecting value": "looking for beginning of value",
-    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
-    "Illegal trailing comma before end of object": "looking for beginning of object key string",
-    "Illegal trailing comma before end of array": "looking for beginning of value",
-    "Expecting ':' delimiter": "after object key",
-    "Extra data": "after top-level value",
-    "Invalid control character at": "in string literal",
-    "Invalid \\escape": "in string escape code",
-    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
-}
 
 
 def parse(body: bytes, media_type: str = JSON) -> Any:
@@ -60,7 +44,7 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
     try:
         value = schema.parse(text)
     except json.JSONDecodeError as error:
-        raise ValueError(_in_go(error)) from error
+        raise ValueError(go_words(error)) from error
     return _storable(value) if _SUSPICIOUS.search(text) else value
 
 
@@ -132,7 +116,7 @@ def _parse_yaml(text: str) -> Any:
 
 def _depth(text: str) -> int:
     depth = deepest = 0
-    for found in _BRACKETS.finditer(text):
+    for found in BRACKETS.finditer(text):
         bracket = found[0]
         if bracket in ("[", "{"):
             depth += 1
@@ -165,33 +149,3 @@ def _finite(number: float) -> float:
     if number - number != 0:
         raise ValueError("json: cannot unmarshal number into Go value of type float64")
     return number
-
-
-def _in_go(error: json.JSONDecodeError) -> str:
-    text, place = error.doc, error.pos
-    if place >= len(text) or error.msg.startswith("Unterminated string"):
-        return "unexpected end of JSON input"
-    words = next((said for prefix, said in _GO_WORDS.items() if error.msg.startswith(prefix)), "")
-    if error.msg.startswith("Expecting ',' delimiter"):
-        words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
-    elif error.msg == "Expecting value" and text[place] in _LITERALS:
-        literal = _LITERALS[text[place]]
-        wrong = next(step for step in range(1, len(literal) + 1) if text[place + step : place + step + 1] != literal[step : step + 1])
-        if place + wrong >= len(text):
-            return "unexpected end of JSON input"
-        place, words = place + wrong, f"in literal {literal} (expecting '{literal[wrong]}')"
-    character = text[place]
-    shown = {"'": r"'\''", '"': "'\"'"}.get(character) or f"'{quoted(character)[1:-1]}'"
-    return f"invalid character {shown} {words}".rstrip()
-
-
-def _is_in_object(text: str) -> bool:
-    """Whether the innermost bracket that is still open is a brace."""
-    opened = []
-    for found in _BRACKETS.finditer(text):
-        bracket = found[0]
-        if bracket in ("[", "{"):
-            opened.append(bracket)
-        elif bracket in ("]", "}") and opened:
-            opened.pop()
-    return opened[-1:] == ["{"]
