@@ -37,7 +37,12 @@ class Own:
         return "the example cluster" if self.begins_with == EXAMPLE_CLUSTER else str(self.begins_with)
 
 
-def choose_cluster(settings: Settings, configuration: Configuration, environment: Mapping[str, str] = os.environ) -> Followed | Own:
+def choose_cluster(
+    settings: Settings,
+    configuration: Configuration,
+    environment: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Followed | Own:
     """What was asked for; else the cluster whose kubeconfig the configuration names, or in which we run; else the example cluster.
 
     Raises:
@@ -54,9 +59,9 @@ def choose_cluster(settings: Settings, configuration: Configuration, environment
             target = find_target(environment, file=kubeconfig, context=settings.context or "")
             return Followed(target, f"the cluster at {target.server}")
         # A kubeconfig of somebody who only wants to try this out is not to be used, so that KUBECONFIG is not asked.
-        if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+        if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
             known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
-            return Followed(find_target(known), "the cluster that it runs in")
+            return Followed(find_target(known, service_account=service_account), "the cluster that it runs in")
     except CredentialsError as exc:
         raise StartUpError(str(exc)) from exc
     if settings.save is not None and settings.save.exists():

@@ -10,7 +10,7 @@ import orjson
 from extender.embedded.resources import NEW_EVENTS, Object, Resource
 from extender.embedded.store import Stored
 
-_TO_NEW: Final = {
+NEW_NAME_OF: Final = {
     "involvedObject": "regarding",
     "message": "note",
     "source": "deprecatedSource",
@@ -19,7 +19,8 @@ _TO_NEW: Final = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-_TO_CORE: Final = {new: core for core, new in _TO_NEW.items()}
+"""A field of an event in core/v1 -> the same in events.k8s.io/v1, where they differ."""
+_TO_CORE: Final = {new: core for core, new in NEW_NAME_OF.items()}
 
 
 def prefix(resource: Resource) -> bytes:
@@ -29,7 +30,7 @@ def prefix(resource: Resource) -> bytes:
 
 def item(resource: Resource, stored: Stored) -> bytes:
     """The object as an item of a list: without its kind."""
-    return orjson.dumps(_renamed(stored.decoded(), _TO_NEW)) if resource is NEW_EVENTS else stored.body
+    return orjson.dumps(_renamed(stored.decoded(), NEW_NAME_OF)) if resource is NEW_EVENTS else stored.body
 
 
 def body(resource: Resource, stored: Stored) -> bytes:
@@ -40,7 +41,7 @@ def body(resource: Resource, stored: Stored) -> bytes:
 def shown(resource: Resource, stored: Stored) -> Object:
     """The object with its kind, as values."""
     obj = stored.decoded()
-    return typed(resource, _renamed(obj, _TO_NEW) if resource is NEW_EVENTS else obj)
+    return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
 
 
 def typed(resource: Resource, obj: Object) -> Object:

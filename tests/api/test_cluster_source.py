@@ -71,6 +71,28 @@ def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
     assert found.target.server == "https://near:6443"
 
 
+IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
+    """
+    Also where a kubeconfig lies about; but not where a cluster of its own was asked for.
+    """
+    (tmp_path / "token").write_text("secret")
+    environment = IN_A_POD | {"KUBECONFIG": str(kubeconfig(tmp_path))}
+
+    found = choose_cluster(read_settings({}), Configuration.default(), environment, tmp_path)
+    own = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration.default(), environment, tmp_path)
+
+    assert isinstance(found, Followed)
+    assert found.target.server == "https://10.0.0.1:443"
+    assert isinstance(own, Own)
+
+
+def test_a_pod_without_a_token_has_a_cluster_of_its_own(tmp_path: Path) -> None:
+    assert isinstance(choose_cluster(read_settings({}), Configuration.default(), IN_A_POD, tmp_path), Own)
+
+
 def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_path: Path) -> None:
     found = chosen(configuration_naming(kubeconfig(tmp_path)), state=tmp_path / "dump.yaml")
 

@@ -5,6 +5,7 @@ Upstream: pkg/apis/core/validation/events.go (v1.36.2).
 
 from typing import Any, Final
 
+from extender.embedded.faces import NEW_NAME_OF
 from extender.embedded.field_errors import FieldError, all_invalid, immutable, invalid, required
 from extender.embedded.resources import Object
 from extender.embedded.validation.metadata import object_meta, object_meta_update
@@ -12,15 +13,6 @@ from extender.objects.validation import label_key_errors, subdomain_errors
 
 _LENGTH: Final = 128
 _NOTE_LENGTH: Final = 1024
-# How the two faces call the same thing; errors speak as core/v1 does.
-_NEW_NAMES: Final = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-}
 _OLD_CONTROLLER: Final = "reportingComponent"
 _FROZEN: Final = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action",
@@ -65,7 +57,7 @@ def new_event_update(new: Object, old: Object) -> list[FieldError]:
 def _member(obj: Object, name: str, is_new: bool) -> Any:
     if name == "reportingController" and not is_new:
         return obj.get(_OLD_CONTROLLER)
-    return obj.get(_NEW_NAMES.get(name, name) if is_new else name)
+    return obj.get(NEW_NAME_OF.get(name, name) if is_new else name)
 
 
 def _series(series: Object | None) -> list[FieldError]:
