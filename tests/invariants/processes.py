@@ -1,0 +1,129 @@
+"""Schedulers as processes: `reprieve serve`, started quickly, killed and told to end by real signals.
+
+The command is imported once, by a process that does nothing but fork: what is forked from it is a scheduler.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, final
+
+ROOT: Final = Path(__file__).parents[2]
+SECONDS: Final = 30
+
+
+@final
+class Scheduler:
+    """One process."""
+
+    def __init__(self, nursery: "Nursery", pid: int, log: Path) -> None:
+        self.pid = pid
+        self._nursery = nursery
+        self._log = log
+        self._code: int | None = None
+
+    def told(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+    async def ends(self) -> int:
+        """Its exit code, or minus the signal that ended it, once it has ended."""
+        if self._code is None:
+            async with asyncio.timeout(SECONDS):
+                self._code = await asyncio.to_thread(self._nursery.wait_for, self.pid)
+        return self._code
+
+    def said(self) -> str:
+        """All that it has written."""
+        return self._log.read_text()
+
+
+@final
+class Nursery:
+    """The process that forks."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def wait_for(self, pid: int) -> int:
+        """The exit code of a child, once it has ended."""
+        return int(self._ask({"wait": pid}))
+
+    def fork(self, arguments: list[str], environment: dict[str, str], log: Path) -> int:
+        """The pid of a new child, which is the command with these arguments."""
+        return int(self._ask({"arguments": arguments, "environment": environment, "log": str(log)}))
+
+    def _ask(self, what: object) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(what) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+@contextmanager
+def a_nursery(plugins: dict[str, str], folder: Path) -> Iterator[Nursery]:
+    """Forks for as long as the block runs.
+
+    Arguments:
+        plugins: entry points: name -> module:class.
+        folder: becomes a distribution that names them.
+    """
+    about = folder / "moments-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: moments\nVersion: 1\n")
+    lines = "".join(f"{name} = {where}\n" for name, where in plugins.items())
+    (about / "entry_points.txt").write_text(f"[extender.plugins]\n{lines}")
+    environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    command = [sys.executable, str(Path(__file__))]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as process:
+        yield Nursery(process)
+
+
+@asynccontextmanager
+async def a_scheduler(nursery: Nursery, arguments: list[str], environment: dict[str, str], log: Path) -> AsyncIterator[Scheduler]:
+    """A process that has ended, one way or the other, at the end of the block."""
+    pid = await asyncio.to_thread(nursery.fork, arguments, environment, log)
+    scheduler = Scheduler(nursery, pid, log)
+    try:
+        yield scheduler
+    finally:
+        if scheduler._code is None:
+            with suppress(ProcessLookupError):
+                scheduler.told(signal.SIGKILL)
+            await scheduler.ends()
+
+
+def _fork_for_ever() -> None:
+    """Each line asks for a child, or waits for one."""
+    from api.cli import main
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "wait" in asked:
+            _, status = os.waitpid(asked["wait"], 0)
+            found = os.waitstatus_to_exitcode(status)
+        else:
+            found = os.fork()
+            if found == 0:
+                output = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                nothing = os.open(os.devnull, os.O_RDONLY)
+                for source, target in ((nothing, 0), (output, 1), (output, 2)):
+                    os.dup2(source, target)
+                os.environ.update(asked["environment"])
+                sys.argv = ["reprieve", *asked["arguments"]]
+                main()
+                return
+        print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    _fork_for_ever()

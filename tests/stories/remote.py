@@ -1,0 +1,150 @@
+"""An API server in another process, asked as the story asks: one question after the other, while the scheduler waits."""
+
+import json
+import time
+from typing import Any, Final, Protocol, final
+
+import httpx
+
+from extender.apiserver.credentials import Target
+from extender.apiserver.tls import context
+from extender.embedded.resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Object,
+    Resource,
+)
+from tests.stories.scenery import PRIORITIES
+
+_ALL: Final = (
+    PODS, POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_DRIVERS, CSI_NODES,
+    CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, NODES, PRIORITY_CLASSES, EVENTS,
+)  # fmt: skip
+_KEPT: Final = {each["metadata"]["name"] for each in PRIORITIES}
+_ADMISSION_SECONDS: Final = 5.0
+"""A priority class is known to admission a moment after it was created."""
+
+
+class Api(Protocol):
+    """What a story does with the objects of a cluster. The registry of a cluster in memory is one; `RemoteApi` is the other."""
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object: ...
+
+    def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]": ...
+
+    def create(self, resource: Resource, namespace: str, obj: Object) -> Object: ...
+
+    def update(self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = "") -> Object: ...
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object: ...
+
+
+class RefusedError(Exception):
+    """The server would not."""
+
+
+@final
+class RemoteApi:
+    """An `Api` over HTTP."""
+
+    def __init__(self, target: Target) -> None:
+        verify = context(target.tls.read()) if target.server.startswith("https") else True
+        self._http = httpx.Client(base_url=target.server, verify=verify, trust_env=False, timeout=30)
+        self._credentials = target.credentials
+
+    def close(self) -> None:
+        self._http.close()
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Object:
+        return self._ask("GET", _path(resource, namespace, name))
+
+    def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
+        found: list[Object] = self._ask("GET", _path(resource, namespace or ""))["items"]
+        return found
+
+    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        created = self._created(_path(resource, namespace), body)
+        # Most kinds are created without their status, whatever it says.
+        if obj.get("status") and not created.get("status", {}).items() >= obj["status"].items():
+            created["status"] = {**created.get("status", {}), **obj["status"]}
+            return self.update(resource, namespace, obj["metadata"]["name"], created, subresource="status")
+        return created
+
+    def update(self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = "") -> Object:
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        return self._ask("PUT", _path(resource, namespace, name, subresource), body)
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **(options or {})}
+        return self._ask("DELETE", _path(resource, namespace, name), body)
+
+    def bind(self, namespace: str, name: str, binding: Object) -> None:
+        self._ask("POST", _path(PODS, namespace, name, "binding"), {"apiVersion": "v1", "kind": "Binding", **binding})
+
+    def version(self) -> int:
+        """How far history is."""
+        return int(self._ask("GET", _path(PODS, ""))["metadata"]["resourceVersion"])
+
+    def changes(self, resource: Resource, since: int) -> "list[Object]":
+        """The objects as they became, one after the other."""
+        query = f"?watch=1&resourceVersion={since}&timeoutSeconds=1"
+        answer = self._http.get(_path(resource, "") + query, headers=self._headers())
+        events = [json.loads(line) for line in answer.text.splitlines() if line]
+        return [event["object"] for event in events if event["type"] != "BOOKMARK"]
+
+    def clear(self) -> None:
+        """Nothing is left of the stories before."""
+        for resource in _ALL:
+            for each in self.list(resource):
+                meta = each["metadata"]
+                if resource is PRIORITY_CLASSES and (meta["name"] in _KEPT or meta["name"].startswith("system-")):
+                    continue
+                if meta.get("finalizers"):
+                    del meta["finalizers"], meta["resourceVersion"]
+                    each = self.update(resource, meta.get("namespace", ""), meta["name"], each)
+                self._try("DELETE", _path(resource, meta.get("namespace", ""), meta["name"]), {"gracePeriodSeconds": 0})
+
+    def _created(self, path: str, body: Object) -> Object:
+        deadline = time.monotonic() + _ADMISSION_SECONDS
+        while True:
+            answer = self._try("POST", path, body)
+            if answer.status_code == 403 and "no PriorityClass" in answer.text and time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            return _taken(answer)
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Object:
+        return _taken(self._try(method, path, body))
+
+    def _try(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        return self._http.request(method, path, json=body, headers=self._headers())
+
+    def _headers(self) -> dict[str, str]:
+        return {}
+
+
+def _taken(answer: httpx.Response) -> Object:
+    found: Object = answer.json()
+    if answer.is_error:
+        raise RefusedError(f"{answer.request.method} {answer.request.url.path}: {found.get('message', found)}")
+    return found
+
+
+def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
+    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
+    parts = [root, f"namespaces/{namespace}" if namespace else "", resource.plural, name, subresource]
+    return "/".join(part for part in parts if part)

@@ -1,0 +1,63 @@
+"""Who plays: objects in a line each."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+
+from extender.embedded.resources import Object, Resource, of_kind
+
+
+def priority(name: str, value: int, **more: Any) -> Object:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **more}
+
+
+LOW, MIDDLE, HIGH, HIGHER = priority("low", 10), priority("middle", 50), priority("high", 100), priority("higher", 200)
+PRIORITIES: Final = (LOW, MIDDLE, HIGH, HIGHER)
+
+
+def node(name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": pods}},
+    }
+
+
+def pod(
+    name: str, cpu: str = "1", priority: str = "", *, labels: Mapping[str, str] | None = None, stays: bool = False, **spec: Any
+) -> Object:
+    """A pod with one container.
+
+    Arguments:
+        priority: name of its class.
+        stays: a finalizer keeps it from going when it is told to.
+    """
+    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}, **spec.pop("container", {})}
+    metadata: Object = {"name": name, "labels": dict(labels or {})}
+    if stays:
+        metadata["finalizers"] = ["example.com/stays"]
+    classes = {"priorityClassName": priority} if priority else {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **classes, **spec}}
+
+
+def resource_of(obj: Object) -> Resource:
+    found = of_kind(obj["apiVersion"], obj["kind"])
+    assert found is not None, f"{obj['kind']} is not served"
+    return found
+
+
+def refusal(code: int, reason: str, message: str) -> httpx.Response:
+    """An API server's refusal."""
+    status = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    return httpx.Response(code, json=status)
+
+
+def is_binding(request: httpx.Request) -> bool:
+    return request.url.path.endswith("/binding")
+
+
+def is_deletion(request: httpx.Request) -> bool:
+    return request.method == "DELETE"
