@@ -108,6 +108,8 @@ def as_json(value: object) -> Any:
         case Named():
             meta = value.metadata
             return {"name": meta.name, "namespace": meta.namespace} if meta.namespace else {"name": meta.name}
+        case int() if not isinstance(value, bool) and value.bit_length() > 63:
+            return str(value)  # beyond what JSON readers count with
         case None | bool() | int() | float():
             return value
         case Mapping():
@@ -121,8 +123,9 @@ def as_json(value: object) -> Any:
 
 
 def _shown(value: object) -> str:
-    """The text without halves of characters, which no encoder takes."""
-    return (str(value) or type(value).__name__).encode("utf-8", "backslashreplace").decode() if value != "" else ""
+    """The text without halves of characters, which no encoder takes. An exception that says nothing is called by its type."""
+    text = str(value) or (type(value).__name__ if isinstance(value, BaseException) else "")
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,5 @@
 """`reprieve serve`: the HTTP service."""
 
-import logging.config
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 
 from api.app import create_app
 from api.cluster_source import Own
-from api.log import LOGGING
+from api.log import configure
 from api.server import BACKLOG, ServiceOverError, make_server
 from api.settings import StartUpError, read_settings
 from api.starting import prepare
@@ -59,7 +58,7 @@ def serve(
         config=config,
         prefix=prefix,
     )
-    logging.config.dictConfig(LOGGING)
+    configure()
     # Read before anything listens, so that what is wrong with the files is said in one line.
     cluster, opens = prepare(settings)
     server = make_server(create_app(settings, lambda _: opens), settings)
