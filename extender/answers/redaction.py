@@ -1,0 +1,55 @@
+"""Who may not see a namespace reads that there are pods, not which."""
+
+import re
+from collections.abc import Callable, Container
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from extender.answers.types import Answer, PodName, Victim
+
+A = TypeVar("A", bound=Answer)
+
+SOMEBODY = "a pod of another namespace"
+"""Stands in texts for a pod that is not shown."""
+
+
+def namespaces_in(answer: Answer) -> frozenset[str]:
+    """The namespaces of all pods that the answer names."""
+    return frozenset(pod.namespace for pod in _pods_in(answer))
+
+
+def redacted(answer: A, may_see: Container[str]) -> A:
+    """The answer without the names of pods in other namespaces than these; budgets and owners are not named then, either."""
+    hidden = {f"{pod.namespace}/{pod.name}" for pod in _pods_in(answer) if pod.namespace not in may_see}
+    if not hidden:
+        return answer
+    # Whole names only: a name may be a part of another.
+    named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
+    return cast("A", _redacted(answer, may_see, lambda text: named.sub(SOMEBODY, text)))
+
+
+def _pods_in(value: object) -> list[PodName]:
+    if isinstance(value, PodName):
+        return [] if value.hidden else [value]
+    if isinstance(value, tuple):
+        return [pod for item in value for pod in _pods_in(item)]
+    if isinstance(value, msgspec.Struct):
+        return [pod for name in value.__struct_fields__ for pod in _pods_in(getattr(value, name))]
+    return []
+
+
+def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return without_names(value)
+    if isinstance(value, tuple):
+        return tuple(_redacted(item, may_see, without_names) for item in value)
+    if isinstance(value, PodName):
+        return value if value.hidden or value.namespace in may_see else PodName(namespace="", name="", priority=value.priority, hidden=True)
+    if isinstance(value, Victim) and value.pod.namespace not in may_see:
+        pod = _redacted(value.pod, may_see, without_names)
+        return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
+    if isinstance(value, msgspec.Struct):
+        fields = value.__struct_fields__
+        return msgspec.structs.replace(value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields})
+    return value

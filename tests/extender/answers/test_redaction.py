@@ -1,0 +1,45 @@
+"""Names of pods are shown to those who may list pods in their namespaces, and to nobody else."""
+
+import msgspec
+
+from extender.answers.redaction import SOMEBODY, namespaces_in, redacted
+from extender.answers.types import Eviction, PodName, PreemptionRecord, Preemptions, Victim, WhatIf
+
+OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
+THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)
+VICTIM = Victim(pod=THEIRS, started="2026-01-01T00:00:00Z", owner="StatefulSet/vault", violates=("vault-budget",))
+RECORD = PreemptionRecord(
+    id=7, time="2026-01-01T00:00:00Z", by=OURS, node="node-1", victims=(VICTIM, Victim(pod=OURS)), num_pdb_violations=1
+)
+
+
+def test_the_namespaces_of_an_answer_are_those_of_all_pods_in_it() -> None:
+    assert namespaces_in(Preemptions(items=(RECORD,))) == {"shop", "bank"}
+
+
+def test_whoever_may_see_all_gets_the_answer_as_it_is() -> None:
+    assert redacted(RECORD, {"shop", "bank"}) is RECORD
+
+
+def test_a_pod_of_another_namespace_keeps_its_priority_alone() -> None:
+    shown = redacted(RECORD, {"shop"})
+
+    assert shown.victims[0].pod == PodName(namespace="", name="", priority=10, hidden=True)
+    assert shown.victims[0].owner == ""
+    assert shown.victims[0].violates == ("",)
+    assert shown.victims[1].pod == OURS
+    assert b"vault" not in msgspec.json.encode(shown)
+    assert b"bank" not in msgspec.json.encode(shown)
+
+
+def test_sentences_do_not_name_it_either() -> None:
+    answer = WhatIf(
+        summary="shop/web-1 evicts bank/vault-0. x-bank/vault-0 and bank/vault-01 stay",
+        placements=(),
+        evictions=(Eviction(victim=VICTIM, node="node-1", why="preempted", by=OURS),),
+    )
+
+    shown = redacted(answer, {"shop"})
+
+    assert shown.summary == f"shop/web-1 evicts {SOMEBODY}. x-bank/vault-0 and bank/vault-01 stay"
+    assert redacted(shown, {"shop"}) is shown
