@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -43,6 +43,14 @@ class Scheduler:
         """All that it has written."""
         return self._log.read_text()
 
+    def says(self, words: str) -> Callable[[], Coroutine[Any, Any, bool]]:
+        """Whether it has written this by now."""
+
+        async def has_said() -> bool:
+            return words in self.said()
+
+        return has_said
+
 
 @final
 class Nursery:
@@ -64,7 +72,9 @@ class Nursery:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(what) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        answer = self._process.stdout.readline()
+        assert answer, "the command cannot be imported; see what was written to stderr"
+        return json.loads(answer)
 
 
 @contextmanager
