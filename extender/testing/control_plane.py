@@ -35,11 +35,15 @@ class ControlPlane:
     Upstream: sigs.k8s.io/controller-runtime, pkg/internal/testing/controlplane, APIServer and Etcd.
     """
 
-    def __init__(self, assets: Path, folder: Path, users: Mapping[str, Sequence[str]], start_seconds: float) -> None:
+    def __init__(
+        self, assets: Path, folder: Path, users: Mapping[str, Sequence[str]], start_seconds: float, without_admission: Sequence[str]
+    ) -> None:
         """Nothing runs yet; see `start`."""
         self._assets = assets
         self._folder = folder
         self._start_seconds = start_seconds
+        # Service accounts are made by a controller, and there is none.
+        self._without_admission = ("ServiceAccount", *without_admission)
         self._tokens = {user: secrets.token_urlsafe(24) for user in users}
         self._token_file = folder / "tokens.csv"
         self._token_file.write_text("".join(f'{self._tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()))
@@ -59,6 +63,7 @@ class ControlPlane:
         *,
         users: Mapping[str, Sequence[str]] | None = None,
         start_seconds: float = START_SECONDS,
+        without_admission: Sequence[str] = (),
     ) -> Iterator["ControlPlane"]:
         """A control plane that is ready; it ends with the `with`.
 
@@ -66,11 +71,12 @@ class ControlPlane:
             assets: where the programs are.
             folder: empty; certificates, etcd's data and the logs go there.
             users: further users and their groups; `admin` may do everything.
+            without_admission: admission plugins that it does without.
 
         Raises:
             ProcessError: when a program is missing, ends, or does not become ready.
         """
-        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds)
+        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission)
         with ExitStack() as stack:
             stack.enter_context(plane._running_etcd())
             stack.callback(plane.stop_api_server)
@@ -133,8 +139,7 @@ class ControlPlane:
             "--authorization-mode=RBAC",
             "--bind-address=127.0.0.1",
             f"--cert-dir={self._folder}",
-            # Service accounts are made by a controller, and there is none.
-            "--disable-admission-plugins=ServiceAccount",
+            f"--disable-admission-plugins={','.join(self._without_admission)}",
             f"--etcd-servers={self._etcd_url}",
             f"--secure-port={self._port}",
             f"--service-account-issuer={self.url}/",

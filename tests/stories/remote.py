@@ -6,7 +6,8 @@ from typing import Any, Final, Protocol, final
 
 import httpx
 
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials import Fixed, Target
+from extender.apiserver.paths import path
 from extender.apiserver.tls import context
 from extender.embedded.resources import (
     CSI_DRIVERS,
@@ -61,9 +62,12 @@ class RemoteApi:
     """An `Api` over HTTP."""
 
     def __init__(self, target: Target) -> None:
+        assert isinstance(target.credentials, Fixed)
+        headers = {"Authorization": target.credentials.authorization} if target.credentials.authorization else {}
         verify = context(target.tls.read()) if target.server.startswith("https") else True
-        self._http = httpx.Client(base_url=target.server, verify=verify, trust_env=False, timeout=30)
-        self._credentials = target.credentials
+        self._http = httpx.Client(base_url=target.server, headers=headers, verify=verify, trust_env=False, timeout=30)
+        self.touched: set[Resource] = set()
+        """Kinds of which objects were written, here."""
 
     def close(self) -> None:
         self._http.close()
@@ -77,6 +81,7 @@ class RemoteApi:
 
     def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        self.touched.add(resource)
         created = self._created(_path(resource, namespace), body)
         # Most kinds are created without their status, whatever it says.
         if obj.get("status") and not created.get("status", {}).items() >= obj["status"].items():
@@ -85,10 +90,12 @@ class RemoteApi:
         return created
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = "") -> Object:
+        self.touched.add(resource)
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
         return self._ask("PUT", _path(resource, namespace, name, subresource), body)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+        self.touched.add(resource)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **(options or {})}
         return self._ask("DELETE", _path(resource, namespace, name), body)
 
@@ -102,7 +109,7 @@ class RemoteApi:
     def changes(self, resource: Resource, since: int) -> "list[Object]":
         """The objects as they became, one after the other."""
         query = f"?watch=1&resourceVersion={since}&timeoutSeconds=1"
-        answer = self._http.get(_path(resource, "") + query, headers=self._headers())
+        answer = self._http.get(_path(resource, "") + query)
         events = [json.loads(line) for line in answer.text.splitlines() if line]
         return [event["object"] for event in events if event["type"] != "BOOKMARK"]
 
@@ -115,26 +122,23 @@ class RemoteApi:
                     continue
                 if meta.get("finalizers"):
                     del meta["finalizers"], meta["resourceVersion"]
-                    each = self.update(resource, meta.get("namespace", ""), meta["name"], each)
+                    self.update(resource, meta.get("namespace", ""), meta["name"], each)
                 self._try("DELETE", _path(resource, meta.get("namespace", ""), meta["name"]), {"gracePeriodSeconds": 0})
 
-    def _created(self, path: str, body: Object) -> Object:
+    def _created(self, where: str, body: Object) -> Object:
         deadline = time.monotonic() + _ADMISSION_SECONDS
         while True:
-            answer = self._try("POST", path, body)
+            answer = self._try("POST", where, body)
             if answer.status_code == 403 and "no PriorityClass" in answer.text and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
             return _taken(answer)
 
-    def _ask(self, method: str, path: str, body: Any = None) -> Object:
-        return _taken(self._try(method, path, body))
+    def _ask(self, method: str, where: str, body: Any = None) -> Object:
+        return _taken(self._try(method, where, body))
 
-    def _try(self, method: str, path: str, body: Any = None) -> httpx.Response:
-        return self._http.request(method, path, json=body, headers=self._headers())
-
-    def _headers(self) -> dict[str, str]:
-        return {}
+    def _try(self, method: str, where: str, body: Any = None) -> httpx.Response:
+        return self._http.request(method, where, json=body)
 
 
 def _taken(answer: httpx.Response) -> Object:
@@ -145,6 +149,6 @@ def _taken(answer: httpx.Response) -> Object:
 
 
 def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
-    root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
-    parts = [root, f"namespaces/{namespace}" if namespace else "", resource.plural, name, subresource]
-    return "/".join(part for part in parts if part)
+    return path(
+        resource.group, resource.version, resource.plural, namespace=namespace or None, name=name or None, subresource=subresource or None
+    )

@@ -1,4 +1,4 @@
-"""A scene to tell stories in: a cluster, its API, and a scheduler that decides for it. Everything is real but time."""
+"""A scene to tell stories in: a cluster, its API, and a scheduler that decides for it."""
 
 import asyncio
 import random
@@ -8,42 +8,35 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, final
 
-import httpx
-
 from extender import framework as fwk
-from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
 from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.informers import Informers
 from extender.apiserver.kinds import KINDS
 from extender.cluster import Cluster
 from extender.cluster_state import TABLES
+from extender.config import Configuration
 from extender.config.loading import load
-from extender.embedded.registry import Registry as Api
-from extender.embedded.resources import EVENTS, NODES, PODS, Object, Resource
-from extender.embedded.transport import EmbeddedTransport
-from extender.own_cluster import own_cluster
+from extender.embedded.resources import EVENTS, PODS, Object, Resource
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.standalone import Standalone, standalone
-from extender.testing import virtual_time
+from tests.stories.remote import Api
+from tests.stories.scenery import resource_of
+from tests.stories.settling import Watched
+from tests.stories.stages import STAGE, Interfere, Setting
 
 _TABLE_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
-
-Interfere = Callable[[httpx.Request], Any]
-"""What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or something to wait for."""
-
 
 P = ParamSpec("P")
 
 
 def story(tell: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test of what happens in a cluster; time passes at once."""
+    """A test of what happens in a cluster. Its stage is in memory, where time passes at once, unless `conftest.py` has set another one."""
 
     @wraps(tell)
     def test(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            virtual_time.run(tell(*args, **kwargs))
+            STAGE.get().run(tell(*args, **kwargs))
         except BaseExceptionGroup as group:
             raise _alone_in(group) from None
 
@@ -58,64 +51,29 @@ def _alone_in(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _alone_in(only) if isinstance(only, BaseExceptionGroup) else only
 
 
-# Who plays.
-
-
-def priority(name: str, value: int, **more: Any) -> Object:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **more}
-
-
-LOW, MIDDLE, HIGH, HIGHER = priority("low", 10), priority("middle", 50), priority("high", 100), priority("higher", 200)
-PRIORITIES: Final = (LOW, MIDDLE, HIGH, HIGHER)
-
-
-def node(name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": pods}},
-    }
-
-
-def pod(
-    name: str, cpu: str = "1", priority: str = "", *, labels: Mapping[str, str] | None = None, stays: bool = False, **spec: Any
-) -> Object:
-    """A pod with one container.
-
-    Arguments:
-        priority: name of its class.
-        stays: a finalizer keeps it from going when it is told to.
-    """
-    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}, **spec.pop("container", {})}
-    metadata: Object = {"name": name, "labels": dict(labels or {})}
-    if stays:
-        metadata["finalizers"] = ["example.com/stays"]
-    classes = {"priorityClassName": priority} if priority else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **classes, **spec}}
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What can be seen of the cluster from outside, and where the scheduler keeps its pods."""
 
-    api: Api
-    alone: Standalone
+    setting: Setting
+    watched: Watched
+    acting: asyncio.TaskGroup
+    """For what a story does by hand."""
 
     # What is done to it.
 
     async def has(self, *objects: Object, within: float = 5.0) -> None:
         """Objects come, one after the other; then time passes."""
         for each in objects:
-            self.api.create(PODS if each["kind"] == "Pod" else NODES, "default" if each["kind"] == "Pod" else "", each)
-        await asyncio.sleep(within)
+            resource = resource_of(each)
+            self.api.create(resource, "default" if resource.namespaced else "", each)
+        await self.passes(within)
 
-    async def loses(self, name: str, *, resource: Resource = PODS, within: float = 5.0) -> None:
-        """An object is deleted; then time passes."""
-        self.api.delete(resource, "default" if resource.namespaced else "", name)
-        await asyncio.sleep(within)
+    async def loses(self, name: str, *, resource: Resource = PODS, at_once: bool = False, within: float = 5.0) -> None:
+        """An object is deleted, a pod with the time it has to say goodbye unless it has to go at once; then time passes."""
+        self.api.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0} if at_once else None)
+        await self.passes(within)
 
     async def changes(
         self, name: str, change: Callable[[Object], Any], *, resource: Resource = PODS, subresource: str = "", within: float = 5.0
@@ -125,13 +83,38 @@ class Scene:
         found = self.api.get(resource, namespace, name)
         change(found)
         self.api.update(resource, namespace, name, found, subresource=subresource)
-        await asyncio.sleep(within)
+        await self.passes(within)
 
     async def lets_go(self, name: str, *, within: float = 5.0) -> None:
         """Nothing keeps the pod from going any more."""
         await self.changes(name, lambda found: found["metadata"].pop("finalizers"), within=within)
 
+    def binds(self, name: str, node: str) -> None:
+        """Somebody else gives a pod its node."""
+        body = {"metadata": {"name": name, "uid": self.pod(name)["metadata"]["uid"]}, "target": {"kind": "Node", "name": node}}
+        self.setting.bind(name, body)
+
+    async def passes(self, seconds: float) -> None:
+        """Time passes; where that takes time, no more of it than until nothing is going to happen."""
+        await self.setting.passes(seconds, self.watched)
+
+    async def tries(self, number: int) -> None:
+        """By hand: so many pods are tried, each as often as it is its turn."""
+        for _ in range(number):
+            info = self.alone.world.queue.pop_nowait()
+            assert info is not None, "nobody waits"
+            await self.alone.scheduler.schedule_one(info, self.acting)
+        await self.passes(0.1)
+
     # What is seen.
+
+    @property
+    def api(self) -> Api:
+        return self.setting.api
+
+    @property
+    def alone(self) -> Standalone:
+        return self.watched.alone
 
     def pod(self, name: str) -> Object:
         return self.api.get(PODS, "default", name)
@@ -162,12 +145,12 @@ class Scene:
 
     def history(self, since: int) -> list[Object]:
         """Pods as they became, one after the other; those that are gone as they were last."""
-        return [change.new.decoded() for change in self.api.store.follow([PODS], since).take()]
+        return self.setting.history(since)
 
     @property
     def now(self) -> int:
         """For `history`."""
-        return self.api.store.resource_version
+        return self.setting.version()
 
     def waits_in(self, name: str) -> str:
         """The queue that the pod waits in, "" for none."""
@@ -204,8 +187,11 @@ async def a_scene(
     *objects: Object,
     plugins: Sequence[type[fwk.Plugin]] = (),
     without: tuple[str, ...] = (),
-    interfere: Interfere = lambda request: None,
+    only: Sequence[str] = (),
+    interfere: Interfere | None = None,
     kubelet: bool = True,
+    controllers: bool = True,
+    by_hand: bool = False,
     profiles: Sequence[str] = ("default-scheduler",),
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
@@ -213,30 +199,23 @@ async def a_scene(
     Arguments:
         plugins: enabled at all their extension points, after the default ones.
         without: default plugins that are disabled.
+        only: the default plugins that are enabled, if not all of them, besides those without which there is no scheduler.
         kubelet: whether bound pods run and deleted pods go.
+        controllers: whether the cluster has those of a control plane, where it can; a kube-apiserver alone never has.
+        by_hand: pods are tried when the story says so.
         profiles: scheduler names; all have the same plugins.
     """
     further = {plugin.name: plugin for plugin in plugins}
-    enabled = "".join(f"\n      - name: {name}" for name in further)
-    disabled = "".join(f"\n      - name: {name}" for name in without)
-    configuration = load(
-        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
-        + "".join(
-            f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {enabled or '[]'}\n      disabled: {disabled or '[]'}\n"
-            for name in profiles
-        )
-    )
-    async with own_cluster([*PRIORITIES, *objects], rng=random.Random(1), kubelet=kubelet) as own:
-        client = Client(Target("http://embedded"), transport=_Between(EmbeddedTransport(own.api), interfere))
-        dispatcher = Dispatcher(client, rng=random.Random(1), instance="host")
-        informers = Informers(client, rng=random.Random(1))
-        alone = standalone(
-            configuration, Cluster(), dispatcher, random.Random(1), plugins=Registry(IN_TREE, (), further=further)
-        )
+    configuration = _configuration([*_needed(only), *further], ["*"] if only else without, profiles)
+    async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere) as setting:
+        dispatcher = Dispatcher(setting.client, rng=random.Random(1), instance="host")
+        informers = Informers(setting.client, rng=random.Random(1))
+        alone = standalone(configuration, Cluster(), dispatcher, random.Random(1), plugins=Registry(IN_TREE, (), further=further))
 
         async def schedule() -> None:
             await informers.wait_for_sync()
-            await alone.scheduler.run()
+            if not by_hand:
+                await alone.scheduler.run()
 
         def take(table: str, changes: Any) -> None:
             for change in changes:
@@ -248,37 +227,25 @@ async def a_scene(
             tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]
             try:
                 await informers.wait_for_sync()
-                yield Scene(own.api.registry, alone)
+                yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group)
             finally:
                 for task in tasks:
                     task.cancel()
-        await client.aclose()
+        await setting.client.aclose()
 
 
-@final
-class _Between(httpx.AsyncBaseTransport):
-    def __init__(self, transport: httpx.AsyncBaseTransport, interfere: Interfere) -> None:
-        self._transport = transport
-        self._interfere = interfere
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        answer = self._interfere(request)
-        if asyncio.iscoroutine(answer):
-            answer = await answer
-        if answer is not None:
-            return answer  # type: ignore[no-any-return]
-        return await self._transport.handle_async_request(request)
+def _needed(only: Sequence[str]) -> Sequence[str]:
+    return ("PrioritySort", "DefaultBinder", *only) if only else ()
 
 
-def refusal(code: int, reason: str, message: str) -> httpx.Response:
-    """An API server's refusal."""
-    status = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
-    return httpx.Response(code, json=status)
+def _configuration(enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str]) -> Configuration:
+    def names(plugins: Sequence[str]) -> str:
+        return "".join(f"\n      - name: '{name}'" for name in plugins) or "[]"
 
-
-def is_binding(request: httpx.Request) -> bool:
-    return request.url.path.endswith("/binding")
-
-
-def is_deletion(request: httpx.Request) -> bool:
-    return request.method == "DELETE"
+    return load(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        + "".join(
+            f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {names(enabled)}\n      disabled: {names(disabled)}\n"
+            for name in profiles
+        )
+    )

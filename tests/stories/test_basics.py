@@ -3,7 +3,8 @@
 import pytest
 
 from extender.embedded.resources import NODES, Object
-from tests.stories.telling import a_scene, node, pod, story
+from tests.stories.scenery import node, pod
+from tests.stories.telling import a_scene, story
 
 
 def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
@@ -30,6 +31,7 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
         pytest.param(port(8080, "UDP", "127.0.0.1"), port(8080, "UDP", "0.0.0.0"), False, id="all addresses, the same protocol"),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_two_pods_share_a_node_unless_their_ports_do_not(first: Object, second: Object, is_free: bool) -> None:
     """TestHostPorts."""
@@ -42,6 +44,7 @@ async def test_two_pods_share_a_node_unless_their_ports_do_not(first: Object, se
             assert scene.refused_by("second") == {"NodePorts"}
 
 
+@pytest.mark.over_a_socket
 @story
 async def test_a_cordoned_node_gets_no_pods_until_it_is_opened() -> None:
     """TestUnschedulableNodes."""
@@ -54,6 +57,7 @@ async def test_a_cordoned_node_gets_no_pods_until_it_is_opened() -> None:
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_resource_limits_are_respected_to_the_last_millicore() -> None:
     """e2e: validates resource limits of pods that are allowed to run."""
@@ -65,6 +69,7 @@ async def test_resource_limits_are_respected_to_the_last_millicore() -> None:
         assert scene.node_of("too-much") == ""
 
 
+@pytest.mark.over_a_socket
 @story
 async def test_pods_go_where_their_node_selector_says() -> None:
     """e2e: validates that NodeSelector is respected if matching, and if not."""

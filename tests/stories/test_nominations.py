@@ -12,7 +12,8 @@ from extender import framework as fwk
 from extender.embedded.resources import NODES, PODS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import holding, permitting, pre_binding
-from tests.stories.telling import Scene, a_scene, node, pod, story
+from tests.stories.scenery import node, pod
+from tests.stories.telling import Scene, a_scene, story
 
 
 async def _takes_a_while(_: Pod) -> fwk.Status:

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded import binding
-from extender.embedded.resources import EVENTS, NODES, PODS
+from extender.embedded.resources import EVENTS, NODES
 from extender.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
-from tests.stories.telling import Scene, a_scene, is_binding, node, pod, refusal, story
+from tests.stories.scenery import is_binding, node, pod, refusal
+from tests.stories.telling import a_scene, story
 
 NO_ROOM = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: "
@@ -145,7 +145,7 @@ async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
     """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its own."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long, concerns=lambda pod: "old" in pod.labels)]) as scene:
         await scene.has(pod("p", labels={"old": ""}), within=1)
-        scene.api.delete(PODS, "default", "p", {"gracePeriodSeconds": 0})
+        await scene.loses("p", at_once=True, within=0)
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=1)
         new = scene.pod("p")
         await asyncio.sleep(8)
@@ -164,7 +164,7 @@ async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> No
 
     async with a_scene(node("n"), interfere=lambda request: slow(request) if is_binding(request) else None) as scene:
         await scene.has(pod("p"), within=1)
-        scene.api.delete(PODS, "default", "p", {"gracePeriodSeconds": 0})
+        await scene.loses("p", at_once=True, within=0)
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=10)
 
         assert scene.node_of("p") == ""
@@ -207,7 +207,7 @@ async def test_a_pod_that_others_bind_is_dropped() -> None:
     async with a_scene(node("n", "500m")) as scene:
         await scene.has(pod("p"))
         assert scene.waits_in("p") == "unschedulable"
-        _bind(scene, "p", "n")
+        scene.binds("p", "n")
         await asyncio.sleep(1)
 
         assert scene.waits_in("p") == ""
@@ -224,19 +224,13 @@ async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None
         assumed = scene.alone.world.cluster.cache.pod(uid)
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
-        _bind(scene, "p", other)
+        scene.binds("p", other)
         await asyncio.sleep(10)
 
         assert scene.node_of("p") == other
         assert scene.waits_in("p") == ""
         await scene.has(pod("q", "1500m"))
         assert scene.node_of("q") == assumed.spec.node_name
-
-
-def _bind(scene: Scene, name: str, where: str) -> None:
-    found = scene.pod(name)
-    body = {"metadata": {"name": name, "uid": found["metadata"]["uid"]}, "target": {"kind": "Node", "name": where}}
-    binding.bind(scene.api, "default", name, body)
 
 
 @story
@@ -265,7 +259,7 @@ async def test_a_binding_that_somebody_else_has_made_is_no_reason_to_try_again()
         assumed = scene.alone.world.cluster.cache.pod(uid)
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
-        _bind(scene, "p", other)
+        scene.binds("p", other)
         await asyncio.sleep(10)
 
         assert scene.node_of("p") == other
@@ -332,7 +326,7 @@ async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> 
         assert (scene.node_of("theirs"), scene.node_of("ours"), scene.waits_in("theirs")) == ("", "n", "")
 
         await scene.loses("ours")
-        _bind(scene, "theirs", "n")
+        scene.binds("theirs", "n")
         await scene.has(pod("ours", "1500m"))
 
         assert scene.node_of("ours") == ""

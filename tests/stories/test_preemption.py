@@ -11,7 +11,8 @@ from extender import framework as fwk
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import filtering, pre_binding
-from tests.stories.telling import a_scene, node, pod, priority, story
+from tests.stories.scenery import node, pod, priority
+from tests.stories.telling import a_scene, story
 
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 

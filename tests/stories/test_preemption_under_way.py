@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded import binding
-from extender.embedded.resources import PODS, Object
+from extender.embedded.resources import Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import holding, pre_binding, reserving
-from tests.stories.telling import a_scene, is_deletion, node, pod, refusal, story
+from tests.stories.scenery import is_deletion, node, pod, refusal
+from tests.stories.telling import a_scene, story
 
 
 def away_from(**labels: str) -> Object:
@@ -213,7 +213,7 @@ async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> 
     async with a_scene(node("n"), interfere=slow) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), within=1)
-        scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+        await scene.loses("high", at_once=True, within=0)
         await asyncio.sleep(20)
 
         assert scene.node_of("low") == "n"
@@ -235,12 +235,11 @@ async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(
     async with a_scene(node("n"), plugins=[Slow], without=("DefaultPreemption", "DynamicResources")) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), within=1)
-        uid = scene.pod("high")["metadata"]["uid"]
         if happens == "comes again":
-            scene.api.delete(PODS, "default", "high", {"gracePeriodSeconds": 0})
+            await scene.loses("high", at_once=True, within=0)
             await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]), within=10)
         else:
-            binding.bind(scene.api, "default", "high", {"metadata": {"name": "high", "uid": uid}, "target": {"kind": "Node", "name": "n"}})
+            scene.binds("high", "n")
             await asyncio.sleep(10)
 
         assert scene.pods() == {"low", "high"}

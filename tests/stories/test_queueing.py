@@ -15,7 +15,8 @@ import pytest
 from extender import framework as fwk
 from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
-from tests.stories.telling import Scene, a_scene, is_binding, node, pod, priority, refusal, story
+from tests.stories.scenery import is_binding, node, pod, priority, refusal
+from tests.stories.telling import Scene, a_scene, story
 
 Happens = Callable[[Scene], Any]
 

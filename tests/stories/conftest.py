@@ -1,0 +1,82 @@
+"""The stages of each story: in memory; over a socket, to a server of ours; and, where there is one, to a kube-apiserver."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from extender.apiserver.credentials import Target
+from extender.testing.control_plane import ControlPlane
+from extender.testing.processes import Process
+from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
+
+ASSETS: Final = "KUBEBUILDER_ASSETS"
+"""Names the folder of a kube-apiserver."""
+ALL: Final = "STORIES_OVER_SOCKETS"
+"""If it is set, all stories that can be are told over a socket too, and not only a few."""
+
+IN_MEMORY, OURS, THEIRS = "in memory", "over a socket", "kube-apiserver"
+
+START_SECONDS: Final = 60.0
+_ROOT: Final = Path(__file__).parents[2]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "anywhere: a story that is told to a kube-apiserver too, where there is one")
+    config.addinivalue_line("markers", "over_a_socket: a story that is told anywhere, and always over a socket too")
+    config.addinivalue_line("markers", "without_controllers: of those told anywhere, one for a server that has no controllers")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = {mark.name for mark in metafunc.definition.iter_markers()}
+    if not marks & {"anywhere", "over_a_socket"}:
+        return
+    stages = [IN_MEMORY]
+    if "over_a_socket" in marks or (os.environ.get(ALL) and "without_controllers" not in marks):
+        stages.append(OURS)
+    if os.environ.get(ASSETS):
+        stages.append(THEIRS)
+    if len(stages) > 1:
+        metafunc.parametrize("stage", stages, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """Where the story is told."""
+    which = getattr(request, "param", IN_MEMORY)
+    chosen = InMemory() if which == IN_MEMORY else OverSockets(request.getfixturevalue("our_server" if which == OURS else "their_server"))
+    token = STAGE.set(chosen)
+    yield chosen
+    STAGE.reset(token)
+
+
+@pytest.fixture(scope="session")
+def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """Our own cluster, without a scheduler and without kubelets, in a process of its own."""
+    folder = tmp_path_factory.mktemp("our-server")
+    state, log = folder / "empty.json", folder / "log"
+    state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
+    python = ["/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable]
+    flags = ["--port", "0", "--kubernetes-port", "0", "--state", state, "--no-schedule", "--no-kubelet"]
+    process = Process([*python, "-m", "api.cli", "serve", *flags], log)
+    try:
+        process.wait_until(lambda: "kubectl --server" in log.read_text(), START_SECONDS)
+        found = re.search(r"kubectl --server (\S+)", log.read_text())
+        assert found is not None
+        yield Target(found[1])
+    finally:
+        process.stop(START_SECONDS)
+
+
+@pytest.fixture(scope="session")
+def their_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A kube-apiserver over etcd, without controllers and kubelets."""
+    # As in upstream's integration tests: nodes are ready, and objects go when they are told to.
+    admission = ("TaintNodesByCondition", "StorageObjectInUseProtection")
+    with ControlPlane.start(Path(os.environ[ASSETS]), tmp_path_factory.mktemp("control-plane"), without_admission=admission) as plane:
+        yield plane.target()

@@ -1,0 +1,107 @@
+"""Waiting, where time passes as it does, until nothing more is going to happen; and what kubelets do meanwhile."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.informers import Informers
+from extender.embedded.resources import PODS, Object
+from extender.standalone import Standalone
+from tests.stories.remote import RemoteApi
+
+GLANCE: Final = 0.01
+PATIENCE: Final = 30.0
+"""Seconds for what is under way to come to an end. Nothing takes that long, unless the machine has much else to do."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A scheduler, and what it is connected by."""
+
+    alone: Standalone
+    informers: Informers
+    dispatcher: Dispatcher
+    by_hand: bool = False
+    """Pods wait until the story has one tried."""
+
+    async def is_busy(self) -> bool:
+        """True while it has something to do that need not wait."""
+        world = self.alone.world
+        if not self.by_hand and world.queue.pods_in_active_q():
+            return True
+        held = {waiting.pod.uid for waiting in world.waiting_pods}
+        return any(info.pod.uid not in held for info in world.queue.in_flight_pods()) or not await self.dispatcher.drain(0)
+
+    def waits_until(self, when: float) -> bool:
+        """True if something may happen by itself until then: a pause ends, or somebody lets a pod go on."""
+        world = self.alone.world
+        pausing = [] if self.by_hand else [*world.queue.pods_in_backoff_q(), *world.queue.pods_in_backoff_q(failed=True)]
+        ends = [end for end in map(world.queue.backoff_time, pausing) if end is not None]
+        return any(end <= when for end in ends) or any(world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending)
+
+
+@final
+class Settling:
+    """Lets a scheduler and its API server come to rest."""
+
+    def __init__(self, api: RemoteApi, *, kubelet: bool) -> None:
+        self._api = api
+        self._kubelet = kubelet
+
+    async def passes(self, seconds: float, watched: Watched) -> None:
+        """Returns when nothing more is going to happen within so many seconds, which are not over at that time as a rule."""
+        now = asyncio.get_running_loop().time
+        until, latest = now() + seconds, now() + seconds + PATIENCE
+        glances = 0
+        while glances < 2:
+            assert now() < latest, "there is no end to it"
+            glances = glances + 1 if await self._is_at_rest(until, now(), watched) else 0
+            await asyncio.sleep(GLANCE)
+
+    async def _is_at_rest(self, until: float, now: float, watched: Watched) -> bool:
+        if self._kubelet and self._kubelets_act():
+            return False
+        if not self._knows_all(watched.informers) or await watched.is_busy():
+            return False
+        return now >= until or not watched.waits_until(until)
+
+    def _knows_all(self, informers: Informers) -> bool:
+        """True if the scheduler has heard of whatever the story has done, and of all that has become of its pods."""
+        touched = {resource.qualified: resource for resource in (PODS, *self._api.touched)}
+        for reflector in informers.reflectors:
+            resource = touched.get(reflector.kind.resource)
+            if resource is None:
+                continue
+            heard_of = {key: each.metadata.resource_version for key, each in reflector.objects.items()}
+            there = {_key(each): each["metadata"]["resourceVersion"] for each in self._api.list(resource) if not _is_over(each)}
+            if heard_of != there:
+                return False
+        return True
+
+    def _kubelets_act(self) -> bool:
+        """Pods that were bound run, and those that were told to go are gone; whether there were any."""
+        acted = False
+        for each in self._api.list(PODS):
+            meta, name = each["metadata"], each["metadata"]["name"]
+            if not each["spec"].get("nodeName"):
+                continue
+            if "deletionTimestamp" in meta:
+                if not meta.get("finalizers"):
+                    self._api.delete(PODS, meta["namespace"], name, {"gracePeriodSeconds": 0})
+                    acted = True
+            elif each["status"].get("phase") == "Pending":
+                each["status"]["phase"] = "Running"
+                self._api.update(PODS, meta["namespace"], name, each, subresource="status")
+                acted = True
+        return acted
+
+
+def _key(obj: Object) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _is_over(obj: Object) -> bool:
+    """Nobody watches pods that have ended."""
+    return obj.get("status", {}).get("phase") in ("Succeeded", "Failed")

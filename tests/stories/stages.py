@@ -1,0 +1,181 @@
+"""Where stories are told: in memory, where time passes at once, or over sockets, where it passes as it does."""
+
+import asyncio
+import random
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+import httpx
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.embedded import binding
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry import Registry
+from extender.embedded.resources import NAMESPACES, PODS, Object
+from extender.embedded.seed import seed
+from extender.embedded.store import Store
+from extender.embedded.transport import EmbeddedTransport
+from extender.own_cluster import own_cluster
+from extender.testing import virtual_time
+from tests.stories.remote import Api, RemoteApi
+from tests.stories.scenery import PRIORITIES, resource_of
+from tests.stories.settling import Settling, Watched
+
+Interfere = Callable[[httpx.Request], Any]
+"""What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or something to wait for."""
+
+LONGEST: Final = 120.0
+"""Seconds that a story may take where time passes as it does."""
+
+
+class Setting(ABC):
+    """A cluster without a scheduler."""
+
+    def __init__(self, api: Api, client: Client) -> None:
+        self.api = api
+        self.client = client
+
+    @abstractmethod
+    def bind(self, name: str, body: Object) -> None:
+        """A pod gets its node."""
+
+    @abstractmethod
+    def version(self) -> int:
+        """How far history is."""
+
+    @abstractmethod
+    def history(self, since: int) -> list[Object]:
+        """Pods as they became, one after the other; those that are gone as they were last."""
+
+    @abstractmethod
+    async def passes(self, seconds: float, watched: Watched) -> None:
+        """So much time passes; or as much as is needed for all to happen that would have happened meanwhile."""
+
+
+class Stage(ABC):
+    """A place for stories."""
+
+    @abstractmethod
+    def run(self, tale: Coroutine[Any, Any, None]) -> None:
+        """Tell it."""
+
+    @abstractmethod
+    def open(
+        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+    ) -> AbstractAsyncContextManager[Setting]:
+        """A cluster with these objects and some priority classes, and with nothing else in it."""
+
+
+@final
+class InMemory(Stage):
+    """The embedded API under virtual time."""
+
+    def run(self, tale: Coroutine[Any, Any, None]) -> None:
+        virtual_time.run(tale)
+
+    @asynccontextmanager
+    async def open(
+        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+    ) -> AsyncIterator[Setting]:
+        if controllers:
+            async with own_cluster([*PRIORITIES, *objects], rng=random.Random(1), kubelet=kubelet) as own:
+                yield _InMemorySetting(own.api, interfere)
+        else:
+            registry = Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1))
+            registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+            seed(registry, [*PRIORITIES, *objects])
+            yield _InMemorySetting(KubeApi(registry), interfere)
+
+
+@final
+class _InMemorySetting(Setting):
+    def __init__(self, api: KubeApi, interfere: Interfere | None) -> None:
+        transport = _Between(EmbeddedTransport(api), interfere or (lambda request: None))
+        super().__init__(api.registry, Client(Target("http://embedded"), transport=transport))
+        self._registry = api.registry
+
+    def bind(self, name: str, body: Object) -> None:
+        binding.bind(self._registry, "default", name, body)
+
+    def version(self) -> int:
+        return self._registry.store.resource_version
+
+    def history(self, since: int) -> list[Object]:
+        return [change.new.decoded() for change in self._registry.store.follow([PODS], since).take()]
+
+    async def passes(self, seconds: float, watched: Watched) -> None:
+        await asyncio.sleep(seconds)
+
+
+@final
+class _Between(httpx.AsyncBaseTransport):
+    def __init__(self, transport: httpx.AsyncBaseTransport, interfere: Interfere) -> None:
+        self._transport = transport
+        self._interfere = interfere
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = self._interfere(request)
+        if asyncio.iscoroutine(answer):
+            answer = await answer
+        if answer is not None:
+            return answer  # type: ignore[no-any-return]
+        return await self._transport.handle_async_request(request)
+
+
+@final
+class OverSockets(Stage):
+    """A server in another process: a kube-apiserver, or ours. It has no kubelet, and it is all ours: each story begins by clearing it."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def run(self, tale: Coroutine[Any, Any, None]) -> None:
+        async def bounded() -> None:
+            async with asyncio.timeout(LONGEST):
+                await tale
+
+        asyncio.run(bounded())
+
+    @asynccontextmanager
+    async def open(
+        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+    ) -> AsyncIterator[Setting]:
+        assert interfere is None, "a story that comes between scheduler and API server is told in memory"
+        api = RemoteApi(self._target)
+        try:
+            api.clear()
+            known = {each["metadata"]["name"] for each in api.list(resource_of(PRIORITIES[0]))}
+            for each in (*(each for each in PRIORITIES if each["metadata"]["name"] not in known), *objects):
+                resource = resource_of(each)
+                api.create(resource, "default" if resource.namespaced else "", each)
+            yield _RemoteSetting(api, Client(self._target), Settling(api, kubelet=kubelet))
+        finally:
+            api.close()
+
+
+@final
+class _RemoteSetting(Setting):
+    def __init__(self, api: RemoteApi, client: Client, settling: Settling) -> None:
+        super().__init__(api, client)
+        self._remote = api
+        self._settling = settling
+
+    def bind(self, name: str, body: Object) -> None:
+        self._remote.bind("default", name, body)
+
+    def version(self) -> int:
+        return self._remote.version()
+
+    def history(self, since: int) -> list[Object]:
+        return self._remote.changes(PODS, since)
+
+    async def passes(self, seconds: float, watched: Watched) -> None:
+        await self._settling.passes(seconds, watched)
+
+
+STAGE: Final[ContextVar[Stage]] = ContextVar("STAGE", default=InMemory())  # noqa: B039 - it has no state
