@@ -175,6 +175,8 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     gated_by: str = ""
     refused_by: tuple[str, ...] = ()
     wakes_on: tuple[WakesOn, ...] = ()
+    message: str = ""
+    """What kube-scheduler, or we, said of it last."""
 
 
 @final
@@ -230,6 +232,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     state: Literal["Pending", "Gated", "Nominated", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"]
     node: str = ""
     """Where it is, is going, or is nominated to."""
+    requests: dict[str, str] = {}
+    """What it asks for in all, as Kubernetes quantities."""
     summary: str
     """One sentence for people."""
     message: str = ""
@@ -315,6 +319,8 @@ class Placement(Answer, frozen=True, kw_only=True):
 
     pod: PodName
     cause: Literal["created", "pending", "evicted"]
+    requests: dict[str, str] = {}
+    """What it asks for in all, as Kubernetes quantities."""
     node: str = ""
     """Empty if it finds no place."""
     message: str = ""
