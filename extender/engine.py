@@ -1,7 +1,6 @@
 """Engine: the parts put together. The one file that knows them all."""
 
 import asyncio
-import dataclasses
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,10 +13,9 @@ from extender import verbs
 from extender.cache import CacheError
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState, identified
-from extender.config.configuration import Configuration, PluginConfig, Profile
+from extender.config.configuration import Configuration
 from extender.config.loading import load
-from extender.config.plugin_args import DefaultPreemptionArgs
-from extender.evaluation import DEFAULT_PREEMPTION, Evaluation, evaluate
+from extender.evaluation import Evaluation, evaluate, trying_every_node
 from extender.evaluation_answer import answer
 from extender.objects import decoding
 from extender.objects.decoding import DecodeError
@@ -63,9 +61,7 @@ class Engine:
         """
         self._registry = Registry(IN_TREE)
         self._configuration = configuration
-        self._frameworks = self._registry.make_frameworks(
-            configuration, rng or random.Random(), dispatcher=dispatcher, live=cluster.cache
-        )
+        self._frameworks = self._registry.make_frameworks(configuration, rng or random.Random(), dispatcher=dispatcher, live=cluster.cache)
         self._cluster = cluster
         self._take = take or cluster.changed
         self._is_ready = is_ready
@@ -185,7 +181,7 @@ class Engine:
     def _configuration_of(self, scenario: Mapping[str, Any]) -> Configuration:
         written = _member(scenario, "config", dict) if scenario.get("config") is not None else None
         configuration = self._configuration if written is None else load(msgspec.json.encode(written))
-        return dataclasses.replace(configuration, profiles=tuple(_trying_every_node(profile) for profile in configuration.profiles))
+        return trying_every_node(configuration)
 
     # What the verbs share.
 
@@ -228,13 +224,6 @@ def _in_words() -> Iterator[None]:
         yield
     except (PluginError, CacheError, QuantityError) as exc:
         raise VerbError(str(exc)) from exc
-
-
-def _trying_every_node(profile: Profile) -> Profile:
-    """The profile with a dry run that leaves no promising node out."""
-    every_node = PluginConfig(DEFAULT_PREEMPTION, DefaultPreemptionArgs(min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=0))
-    others = tuple(config for config in profile.plugin_configs if config.name != DEFAULT_PREEMPTION)
-    return dataclasses.replace(profile, plugin_configs=(*others, every_node))
 
 
 def _nominated(scenario: Mapping[str, Any]) -> list[tuple[Pod, str]]:

@@ -10,6 +10,8 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
+from extender.config.configuration import Configuration, PluginConfig, Profile
+from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
 from extender.preemption import OUTCOME, PreemptionOutcome
 from extender.runtime.errors import PluginError
@@ -76,6 +78,11 @@ class Evaluation:
             return ()
         best = np.flatnonzero(self.scores.total == self.scores.total.max())
         return tuple(sorted(self.feasible[row] for row in best.tolist()))
+
+
+def trying_every_node(configuration: Configuration) -> Configuration:
+    """The configuration with dry runs that leave no promising node out."""
+    return replace(configuration, profiles=tuple(_trying_every_node(profile) for profile in configuration.profiles))
 
 
 async def evaluate(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> Evaluation:
@@ -178,3 +185,9 @@ async def _without_a_node(framework: Framework, state: fwk.CycleState, pod: Pod,
         tries_preemption=any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter),
         preemption=state.find(OUTCOME),
     )
+
+
+def _trying_every_node(profile: Profile) -> Profile:
+    every_node = PluginConfig(DEFAULT_PREEMPTION, DefaultPreemptionArgs(min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=0))
+    others = tuple(config for config in profile.plugin_configs if config.name != DEFAULT_PREEMPTION)
+    return replace(profile, plugin_configs=(*others, every_node))
