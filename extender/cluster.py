@@ -8,10 +8,11 @@ Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
 from collections.abc import Container, Mapping, Sequence
-from typing import final
+from typing import Final, final
 
 from extender.cache import Cache, CacheError
 from extender.cluster_state import NAMESPACED, TABLES, ClusterState, identified
+from extender.log import Logger
 from extender.objects import decoding
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
@@ -19,6 +20,8 @@ from extender.objects.pod import Pod
 
 Nominee = tuple[int, Pod]
 """(slot in the cache, pod)."""
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -44,14 +47,21 @@ class Cluster:
                 cluster.changed(table.field, None, item)
         return cluster
 
-    def copy(self) -> "Cluster":
-        """The same nodes and pods, to be changed by themselves. The other objects are shared."""
-        other = Cluster(self.cache.copy())
-        other.nodes.update(self.nodes)
-        other.unreadable.update(self.unreadable)
-        for pod in self.pending.values():
-            other._pend(pod)
+    def fork(self) -> "Cluster":
+        """The same cluster, to be changed by itself, in another thread if need be: they share nothing that changes."""
+        other = Cluster(self.cache.fork())
+        other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
+        other._nominated = self._nominated.copy()
         return other
+
+    def find(self, key: str) -> Pod | None:
+        """The pod namespace/name, None if there is none that can be read. Looks at every pod: for people's questions."""
+        namespace, _, name = key.partition("/")
+        for pods in (self.pending.values(), self.cache.pods):
+            for pod in pods:
+                if pod.metadata.name == name and (pod.metadata.namespace or "default") == namespace:
+                    return pod
+        return None
 
     def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
         """An object came (`old` is None), changed, or went (`new` is None).
@@ -158,6 +168,8 @@ class Cluster:
         except (ValueError, CacheError) as exc:
             # One pod that cannot be read (a request that is no quantity) must not keep the others from being scheduled.
             self._leave_node(pod.uid)
+            if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
+                _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
             self.unreadable[pod.uid] = pod.key, str(exc)
         else:
             self.unreadable.pop(pod.uid, None)

@@ -8,13 +8,13 @@ Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is gi
 """
 
 import asyncio
-import logging
 from typing import Final, final
 
 from extender import framework as fwk
 from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.informers import Informers
 from extender.apiserver.leader_election import LeaderElector
+from extender.log import Logger
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 from extender.objects.storage import ObjectReference
 from extender.standalone import Standalone
@@ -24,7 +24,7 @@ SECONDS_TO_BIND: Final = 5.0
 SECONDS_TO_TELL: Final = 1.0
 """For all other writes, events among them."""
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -69,7 +69,7 @@ class Deciding:
                 raise
             self._alone.scheduler.stop()
             self._scheduling.cancel()
-            _LOGGER.error("Leaderelection lost: %s", why)
+            _LOG.error(why, "Leaderelection lost")
             self.why_over = f"leader election lost: {why}"
 
     async def finish(self, running: asyncio.Task[None]) -> None:
@@ -94,7 +94,7 @@ class Deciding:
             await asyncio.wait([running])
             # Another must not decide while a binding of ours may still happen: then the lease ends by itself, later than any binding.
             if self._elector is not None and are_done and await self._elector.release():
-                _LOGGER.info("lease %s was given back", "/".join(self._elector.lease))
+                _LOG.info(0, "The lease was given back", lease="/".join(self._elector.lease))
             for extender in self._alone.world.extenders:
                 await extender.aclose()
 

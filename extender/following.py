@@ -1,7 +1,6 @@
 """Following a cluster: what its API server says comes in through informers, what is decided goes out through the dispatcher."""
 
 import asyncio
-import logging
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -24,9 +23,10 @@ from extender.deciding import Deciding
 from extender.engine import Engine
 from extender.exposition import Exposition
 from extender.http_extender import Transports, no_transport
+from extender.log import Logger
 from extender.standalone import standalone
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 SECONDS_TO_FINISH: Final = 5.0
 """For writes that are under way at the end."""
@@ -38,9 +38,9 @@ def _tell(engine: Engine, table: str, changes: Sequence[Change[Any]]) -> None:
     for change in changes:
         try:
             engine.changed(table, change.old, change.new)
-        except Exception:
+        except Exception as exc:
             # One object that nobody has reckoned with must not keep the others from being known.
-            _LOGGER.exception("%s: a change was not taken in: %.200r", table, change)
+            _LOG.exception(exc, "A change was not taken in", table=table, oldObj=change.old, newObj=change.new)
 
 
 @final

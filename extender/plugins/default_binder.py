@@ -3,8 +3,11 @@
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.log import Logger
 
 NO_API_SERVER: Final = "there is no API server to bind through"
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -20,6 +23,7 @@ class DefaultBinder(fwk.BindPlugin):
         dispatcher = self._handle.dispatcher if self._handle is not None else None
         if dispatcher is None:
             return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")
+        _LOG.info(3, "Attempting to bind pod to node", pod=pod, node=node)
         try:
             await dispatcher.perform(fwk.BindPod.of(pod, node))
         except fwk.CallError as exc:

@@ -3,6 +3,8 @@
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from extender.objects.disruption import PodDisruptionBudget
@@ -13,7 +15,15 @@ from extender.snapshot.pod_attributes import LabelClass
 
 
 def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
-    """(C,) whether taking the pod away would break a budget.
+    """(C,) whether taking the pod away would break a budget. Arguments as `violated`."""
+    result = np.zeros(len(slots), np.bool_)
+    for _, breaks in violated(snapshot, slots, row):
+        result |= breaks
+    return result
+
+
+def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
+    """The budgets that protect any of the pods, each with (C,) whether taking the pod away would break it.
 
     Budgets are counted per row (nodes do not share them), pods in the given order: a matching pod takes one from every budget that
     selects it, even when it is reprieved later, and violates when one of them is used up.
@@ -22,9 +32,8 @@ def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
         slots: (C,) possible victims, row by row, most important first.
         row: (C,) their rows, ascending.
     """
-    result = np.zeros(len(slots), np.bool_)
     if not len(slots) or not snapshot.objects.pdbs:
-        return result
+        return
     codes = snapshot.pods.codes[Attribute.LABELS, slots]
     distinct, which = np.unique(codes, return_inverse=True)
     symbols = snapshot.tallies.symbols[Attribute.LABELS]
@@ -50,8 +59,7 @@ def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
             # The API server has taken these pods off the budget already.
             gone = budget.status.disrupted_pods
             counted &= np.fromiter((snapshot.pod_at(slot).name not in gone for slot in slots.tolist()), np.bool_, len(slots))
-        result |= counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
-    return result
+        yield budget, counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:

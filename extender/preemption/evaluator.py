@@ -3,7 +3,6 @@
 Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator (v1.36.2).
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -11,6 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates, ScoreFunction, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, IsEligible, dry_run
@@ -18,7 +18,7 @@ from extender.preemption.eligibility import why_not_eligible
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
@@ -73,13 +73,17 @@ class Evaluator:
         # 1 may this pod preempt at all?
         reason = why_not_eligible(pod, snapshot, statuses, self.is_eligible)
         if reason is not None:
+            _LOG.info(5, "Pod is not eligible for preemption", pod=pod, reason=reason)
             return PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
         # 2 candidates: dry run where removing pods can help
         potential = nodes_where_preemption_might_help(snapshot, statuses)
+        if not len(potential):
+            _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
         found = self.find_candidates(state, pod, potential)
         names = tuple(snapshot.nodes.objects[place].name for place in potential.tolist())
         if not len(found.candidates):
+            _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
             return self._no_candidates(snapshot, names, found)
 
         # 3 extenders may object, or want other victims
@@ -95,6 +99,7 @@ class Evaluator:
         if not len(best):
             return PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
         victims = candidates.at(int(best[0]))
+        _LOG.info(2, "the target node for the preemption is determined", node=victims.node, pod=pod)
 
         # 5 the caller acts on it
         return PreemptionOutcome(fwk.SUCCESS, victims.node, None, names, candidates, found.statuses, best, victims)
@@ -147,7 +152,7 @@ class Evaluator:
             except fwk.ExtenderError as exc:
                 if not extender.is_ignorable:
                     raise
-                _LOGGER.info("Skipped extender %s as it returned error and has ignorable flag set: %s", extender.name, exc)
+                _LOG.info(2, "Skipped extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
                 continue
             victims = _with_victims(answer, extender)
         return victims
@@ -165,7 +170,7 @@ def _with_victims(answer: Sequence[fwk.NodeVictims], extender: fwk.PreemptionExt
             once = tuple({pod.uid: pod for pod in of_node.pods}.values())
             kept.append(fwk.NodeVictims(of_node.node, once, of_node.num_pdb_violations))
         elif extender.is_ignorable:
-            _LOGGER.info("Ignored node %s for which the extender %s didn't report victims", of_node.node, extender.name)
+            _LOG.info(2, "Ignored node for which the extender didn't report victims", node=of_node.node, extender=extender.name)
         else:
             raise fwk.ExtenderError(f'expected at least one victim pod on node "{of_node.node}"')
     return kept

@@ -7,12 +7,12 @@ Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
+from extender.log import Logger
 from extender.objects.pod import Pod
 
 MESSAGE: Final = "preempting to accommodate a higher priority pod"
@@ -21,7 +21,7 @@ IN_MEMORY: Final = " (in kube-scheduler memory)."
 Tell = Callable[[Pod, str], None]
 """Records the event that a pod was preempted: the victim, and the note."""
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -83,30 +83,41 @@ class Executor:
         Returns:
             False if not all could be told to leave; the preemptor is to be tried again then.
         """
+        node = victims.node
         leaving = [pod for pod in victims.pods if not pod.is_terminating]
+        for pod in victims.pods:
+            if pod.is_terminating:
+                about = {"preemptor": preemptor, "node": node, "victim": pod}
+                _LOG.info(2, "Victim Pod is already being deleted, skipping the API call for it", **about)
+        numbers = {"numVictims": len(victims.pods), "numVictimsToDelete": len(leaving)}
+        _LOG.info(2, "Start the preemption asynchronously", preemptor=preemptor, node=node, **numbers)
         for pod in lower:
             self._dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=""))
         if not leaving:
             return True
+        result = "error"
         *others, last = leaving
         try:
             results = await asyncio.gather(*(self._preempt(preemptor, pod, victims.node) for pod in others), return_exceptions=True)
-            for result in results:
-                if isinstance(result, BaseException):
-                    raise result
+            for failure in results:
+                if failure is not None:
+                    raise failure
             self._preemptions.tell_last(preemptor.uid, last)
             await self._preempt(preemptor, last, victims.node)
+            result = "success"
         except fwk.CallError as exc:
-            _LOGGER.error("preemption on node %s for pod %s came to nothing: %s", victims.node, preemptor.key, exc)
+            _LOG.error(exc, "Error occurred during async preemption", preemptor=preemptor, node=node)
             return False
         finally:
             self._preemptions.end(preemptor.uid)
+            _LOG.info(2, "Async Preemption finished completely", preemptor=preemptor, node=node, result=result)
         return True
 
     async def _preempt(self, preemptor: Pod, victim: Pod, node: str) -> None:
         """Upstream: executor.go, PreemptPod."""
         note = f"Preempted by pod {preemptor.uid} on node {node}"
         if self._preempt_in_memory(victim.uid):
+            _LOG.info(2, "Preemptor pod preempted a waiting pod", preemptor=preemptor, waitingPod=victim, node=node)
             self._tell(victim, note + IN_MEMORY)
             return
         message = f"{preemptor.scheduler_name}: {MESSAGE}"
@@ -115,5 +126,11 @@ class Executor:
             await self._dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
             await self._dispatcher.perform(fwk.DeletePod.of(victim))
         except (fwk.CallNotFound, fwk.CallConflict):
-            return  # it is gone already; if another pod has its name, that one was not meant
+            # If another pod has its name, that one was not meant.
+            _LOG.info(2, "Victim Pod is already deleted", preemptor=preemptor, victim=victim, node=node)
+            return
+        except fwk.CallError as exc:
+            _LOG.error(exc, "Tried to preempted pod", pod=victim, preemptor=preemptor)
+            raise
+        _LOG.info(2, "Preemptor Pod preempted victim Pod", preemptor=preemptor, victim=victim, node=node)
         self._tell(victim, note)

@@ -65,10 +65,11 @@ class ActiveQueue:
             self._keep(change)
         return True
 
-    def add_change_if_any_in_flight(self, change: Change) -> None:
-        """Keep a change for all pods in flight, if there are any."""
+    def add_change_if_any_in_flight(self, change: Change) -> bool:
+        """Keep a change for all pods in flight; False if there are none, and it is not kept."""
         if self._in_flight:
             self._keep(change)
+        return bool(self._in_flight)
 
     def changes_for(self, uid: str) -> list[Change] | None:
         """The changes since the pod was popped, in order; None if it is not in flight."""

@@ -3,11 +3,11 @@
 Upstream: pkg/scheduler/backend/queue/backoff_queue.go (v1.36.2).
 """
 
-import logging
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.queue.pod_heap import PodHeap
 from extender.queue.queued_pod_info import QueuedPodInfo
@@ -18,7 +18,7 @@ DEFAULT_POD_MAX_BACKOFF: Final = 10.0
 """Seconds that no pause exceeds."""
 
 _MAX_DOUBLINGS: Final = 62
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -78,7 +78,8 @@ class BackoffQueue:
         own, other = (self.failed, self.refused) if info.has_failed else (self.refused, self.failed)
         own.add_or_update(info)
         if other.remove(info.key) is not None:
-            _LOG.error("BackoffQueue add() was called with a pod that was already in the other backoff queue: %s", info.key)
+            other_one = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"
+            _LOG.error(None, f"BackoffQueue add() was called with a pod that was already in the {other_one}", pod=info.pod)
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """The pod of this key, None if it does not pause."""

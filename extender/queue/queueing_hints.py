@@ -4,27 +4,28 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, is
 """
 
 import enum
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 from extender.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
+from extender.log import Logger
+from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 @final
 class QueueingStrategy(enum.Enum):
-    """What becomes of a pod after a change."""
+    """What becomes of a pod after a change. The log shows the numbers, which are upstream's."""
 
-    QUEUE_SKIP = enum.auto()
+    QUEUE_SKIP = 0
     """It stays where it is."""
-    QUEUE_AFTER_BACKOFF = enum.auto()
+    QUEUE_AFTER_BACKOFF = 1
     """It is tried again, once its pause is over."""
-    QUEUE_IMMEDIATELY = enum.auto()
+    QUEUE_IMMEDIATELY = 2
     """It is tried again without a pause."""
 
 
@@ -100,7 +101,7 @@ def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
         return QueueingStrategy.QUEUE_AFTER_BACKOFF if is_for_it else QueueingStrategy.QUEUE_SKIP
     hints = change.hints.get(info.pod.scheduler_name)
     if hints is None:
-        _LOG.error("No QueueingHintMap is registered for this profile: %s, pod %s", info.pod.scheduler_name, info.key)
+        _LOG.error(None, "No QueueingHintMap is registered for this profile", profile=info.pod.scheduler_name, pod=info.pod)
         return QueueingStrategy.QUEUE_AFTER_BACKOFF
     strategy = QueueingStrategy.QUEUE_SKIP
     unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
@@ -110,7 +111,8 @@ def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
         try:
             answer = hint(info.pod, change.old, change.new)
         except Exception as exc:
-            _LOG.error("QueueingHintFn returns error: event %s, plugin %s, pod %s: %s", change.label, name, info.key, exc)
+            objects = {key: each for key, each in (("oldObj", change.old), ("newObj", change.new)) if isinstance(each, ApiObject)}
+            _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
         if answer is QueueingHint.QUEUE_SKIP:
             continue

@@ -5,7 +5,6 @@ hints, and popping pods early from backoffQ.
 """
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, final
@@ -23,6 +22,7 @@ from extender.framework.events import (
     QueueingHintMap,
     match_any,
 )
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.queue.active_queue import ActiveQueue
 from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
@@ -41,6 +41,11 @@ BACKOFF: Final = "backoff"
 UNSCHEDULABLE: Final = "unschedulable"
 GATED: Final = "gated"
 
+ACTIVE_Q: Final = "Active"
+BACKOFF_Q: Final = "Backoff"
+UNSCHEDULABLE_Q: Final = "Unschedulable"
+"""What the log calls them."""
+
 SortKey = Callable[[Pod, float], tuple[Any, ...]]
 """(pod, when it was queued) -> smaller is tried first."""
 PreEnqueue = Callable[[Pod, str], str]
@@ -48,9 +53,11 @@ PreEnqueue = Callable[[Pod, str], str]
 PreCheck = Callable[[QueuedPodInfo], bool]
 """Whether a change may concern a pod at all."""
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 _POD_ADD: Final = EVENT_UNSCHEDULED_POD_ADD.label
 _POD_UPDATE: Final = EVENT_UNSCHEDULED_POD_UPDATE.label
+_MOVED: Final = "Pod moved to an internal scheduling queue"
+_NOT_IN_FLIGHT: Final = "in flight Pod isn't found in the scheduling queue. If you see this error log, it's likely a bug in the scheduler"
 
 
 class AlreadyQueuedError(Exception):
@@ -119,6 +126,9 @@ class SchedulingQueue:
         """
         changes = [self._hints.change(event, old, new) for event in events]
         if self._active.add_changes_if_in_flight(new.uid, changes):
+            _LOG.info(
+                6, "The pod doesn't need to be queued for now because it's being scheduled and will be queued back if necessary", pod=new
+            )
             return
         waiting = self._active.update(old.key, new) or self._backoff.update(old.key, new)
         if waiting is not None:
@@ -131,7 +141,15 @@ class SchedulingQueue:
         info.pod = new
         self._nominator.update(old, new)
         for change in changes:
-            if self._requeue(info, strategy_for(info, change), change.label):
+            queue = self._requeue(info, strategy_for(info, change), change.label)
+            if queue != UNSCHEDULABLE_Q:
+                _LOG.info(
+                    5,
+                    "Pod moved to an internal scheduling queue because the Pod is updated",
+                    pod=new,
+                    event=change.label,
+                    queue=queue,
+                )
                 return
 
     def delete(self, pod: Pod) -> None:
@@ -147,6 +165,7 @@ class SchedulingQueue:
         """The pod to be tried next, which is in flight from now on until `done`; waits for one. None once the queue is closed and empty."""
         while (info := self.pop_nowait()) is None:
             if self._is_closed:
+                _LOG.info(2, "Scheduling queue is closed")
                 return None
             self._something_came.clear()
             await self._something_came.wait()
@@ -166,7 +185,8 @@ class SchedulingQueue:
                 self.incoming[ACTIVE, POP_FROM_BACKOFF_Q] += 1
             if self._active.move_to_in_flight(info):
                 return info
-            _LOG.error("the same pod is tracked in multiple places in the scheduler: %s", info.key)
+            why = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
+            _LOG.error(why, "Discarding the popped entity", type="Pod", entity=info.pod)
 
     def done(self, uid: str) -> None:
         """The attempt of the pod is over, or cannot be undone by events any more."""
@@ -194,7 +214,20 @@ class SchedulingQueue:
             info.timestamp = self._now()
             info.backoff_expiration = None
             info.was_flushed_from_unschedulable = False
-            self._requeue(info, self._strategy_after_attempt(info), SCHEDULE_ATTEMPT_FAILURE)
+            strategy = self._strategy_after_attempt(info)
+            put_into = self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE)
+            if _LOG.says(3):
+                refused_by = {"unschedulable plugins": info.unschedulable_plugins | info.pending_plugins}
+                _LOG.info(
+                    3,
+                    _MOVED,
+                    pod=info.pod,
+                    event=SCHEDULE_ATTEMPT_FAILURE,
+                    queue=put_into,
+                    schedulingCycle=self.scheduling_cycle,
+                    hint=strategy.value,
+                    **refused_by,
+                )
         finally:
             self._active.done(info.pod.uid)
 
@@ -204,7 +237,7 @@ class SchedulingQueue:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
         if changes is None:
-            _LOG.error("in flight Pod isn't found in the scheduling queue: %s", info.key)
+            _LOG.error(_NOT_IN_FLIGHT, "Error getting cluster events for pod", pod=info.pod)
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         return best_strategy(info, changes)
 
@@ -283,29 +316,33 @@ class SchedulingQueue:
 
     def _move(self, pods: Iterable[QueuedPodInfo], change: Change) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
+        says_so = _LOG.says(5)
         for info in pods:
             if info.is_gated and not match_any(info.gating_plugin_events, change.event):
                 continue
             strategy = strategy_for(info, change)
             if strategy is QueueingStrategy.QUEUE_SKIP:
+                if says_so:
+                    _LOG.info(5, "Event is not making pod schedulable", pod=info.pod, event=change.label)
                 continue
             self._unschedulable.remove(info.key)
             self._requeue(info, strategy, change.label)
-        self._active.add_change_if_any_in_flight(change)
+        if self._active.add_change_if_any_in_flight(change) and says_so:
+            _LOG.info(5, "Event received while pods are in flight", event=change.label)
 
     # Where a pod goes.
 
-    def _requeue(self, info: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> bool:
-        """Put the pod where the strategy sends it; False if that is among the unschedulable pods.
+    def _requeue(self, info: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> str:
+        """Put the pod where the strategy sends it; what the log calls that.
 
         Upstream: requeuePodWithQueueingStrategy.
         """
         if strategy is QueueingStrategy.QUEUE_SKIP:
             self._add_to_unschedulable(info, label)
-            return False
+            return UNSCHEDULABLE_Q
         if strategy is QueueingStrategy.QUEUE_AFTER_BACKOFF and self._backoff.is_pod_backing_off(info):
-            return self._move_to_backoff(info, label)
-        return self._move_to_active(info, label)
+            return BACKOFF_Q if self._move_to_backoff(info, label) else UNSCHEDULABLE_Q
+        return ACTIVE_Q if self._move_to_active(info, label) else UNSCHEDULABLE_Q
 
     def _move_to_active(self, info: QueuedPodInfo, label: str, *, was_pausing: bool = False) -> bool:
         """Put the pod into activeQ, or among the unschedulable pods if it is gated; False then. A pod that pauses is not gated."""
@@ -314,6 +351,13 @@ class SchedulingQueue:
         if info.is_gated:
             if not any(info.key in queue for queue in (self._active.queue, self._backoff, self._unschedulable)):
                 self._add_to_unschedulable(info, label)
+                _LOG.info(
+                    5,
+                    "Pod moved to an internal scheduling queue, because the pod is gated",
+                    pod=info.pod,
+                    event=label,
+                    queue=UNSCHEDULABLE_Q,
+                )
             return False
         if info.initial_attempt_timestamp is None:
             info.initial_attempt_timestamp = self._now()
@@ -321,6 +365,7 @@ class SchedulingQueue:
         self._backoff.remove(info.key)
         self._active.queue.add_or_update(info)
         self.incoming[ACTIVE, label] += 1
+        _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=ACTIVE_Q)
         if label in (_POD_ADD, _POD_UPDATE):
             self._nominator.add(info.pod, None)
         self._something_came.set()
@@ -331,10 +376,12 @@ class SchedulingQueue:
         self._ask_pre_enqueue(info)
         if info.is_gated:
             self._add_to_unschedulable(info, label)
+            _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=UNSCHEDULABLE_Q)
             return False
         self._unschedulable.remove(info.key)
         self._backoff.add(info)
         self.incoming[BACKOFF, label] += 1
+        _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=BACKOFF_Q)
         self._something_came.set()
         return True
 

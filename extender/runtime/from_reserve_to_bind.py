@@ -6,20 +6,20 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve
 """
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
 from extender.runtime.waiting_pods import MAX_TIMEOUT
 
 ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 def run_reserve_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
@@ -28,12 +28,14 @@ def run_reserve_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod
         try:
             status = plugin.reserve(state, pod, node)
         except Exception as exc:
-            _LOGGER.exception("Reserve plugin %s failed for pod %s", plugin.name, pod.key)
-            status = fwk.error(str(exc))
+            _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod)
+            return fwk.error(f'running Reserve plugin "{plugin.name}": {exc}').by(plugin.name)
         if status.is_success:
             continue
         if status.is_rejected:
+            _LOG.info(4, "Pod rejected by plugin", pod=pod, plugin=plugin.name, status=status.message)
             return status.by(plugin.name)
+        _LOG.error(status.message, "Plugin failed", plugin=plugin.name, pod=pod)
         return fwk.error(f'running Reserve plugin "{plugin.name}": {status.message}').by(plugin.name)
     return fwk.SUCCESS
 
@@ -43,8 +45,8 @@ def run_unreserve_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: P
     for plugin in reversed(plugins.reserve):
         try:
             plugin.unreserve(state, pod, node)
-        except Exception:
-            _LOGGER.exception("plugin %s failed to unreserve for pod %s", plugin.name, pod.key)
+        except Exception as exc:
+            _LOG.exception(exc, "Plugin failed to unreserve", plugin=plugin.name, pod=pod)
 
 
 def run_permit_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, Mapping[str, float]]:
@@ -58,16 +60,21 @@ def run_permit_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod,
         try:
             status, seconds = plugin.permit(state, pod, node)
         except Exception as exc:
-            _LOGGER.exception("Permit plugin %s failed for pod %s", plugin.name, pod.key)
-            status, seconds = fwk.error(str(exc)), 0.0
+            _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod)
+            return fwk.error(f'running Permit plugin "{plugin.name}": {exc}').by(plugin.name), {}
         if status.is_success:
             continue
         if status.is_rejected:
+            _LOG.info(4, "Pod rejected by plugin", pod=pod, plugin=plugin.name, status=status.message)
             return status.by(plugin.name), {}
         if status.code is not fwk.Code.WAIT:
+            _LOG.error(status.message, "Plugin failed", plugin=plugin.name, pod=pod)
             return fwk.error(f'running Permit plugin "{plugin.name}": {status.message}').by(plugin.name), {}
         timeouts[plugin.name] = min(seconds, MAX_TIMEOUT)
-    return (fwk.Status(fwk.Code.WAIT, (ASKED_TO_WAIT,)), timeouts) if timeouts else (fwk.SUCCESS, {})
+    if not timeouts:
+        return fwk.SUCCESS, {}
+    _LOG.info(4, "One or more plugins asked to wait and no plugin rejected pod", pod=pod)
+    return fwk.Status(fwk.Code.WAIT, (ASKED_TO_WAIT,)), timeouts
 
 
 @final
@@ -91,7 +98,7 @@ def run_pre_bind_pre_flights(plugins: PluginsByPoint, state: fwk.CycleState, pod
         try:
             flight = plugin.pre_bind_pre_flight(state, pod, node)
         except Exception as exc:
-            _LOGGER.exception("PreBindPreFlight of plugin %s failed for pod %s", plugin.name, pod.key)
+            _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod, node=node)
             flight = fwk.PreFlight(fwk.error(str(exc)))
         status = flight.status
         if status.is_skip:
@@ -125,10 +132,11 @@ async def run_pre_bind_plugins(plan: PreBindPlan, state: fwk.CycleState, pod: Po
 
 
 async def _pre_bound(plugin: fwk.PreBindPlugin, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
-    status = await _answer(lambda: plugin.pre_bind(state, pod, node), f"PreBind plugin {plugin.name}", pod)
+    status = await _answer(lambda: plugin.pre_bind(state, pod, node), "Plugin failed", plugin, pod, node)
     if status.is_success:
         return status
     if status.is_rejected:
+        _LOG.info(4, "Pod rejected by PreBind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
         return status.by(plugin.name)
     return fwk.error(f'running PreBind plugin "{plugin.name}": {status.message}').by(plugin.name)
 
@@ -136,11 +144,14 @@ async def _pre_bound(plugin: fwk.PreBindPlugin, state: fwk.CycleState, pod: Pod,
 async def run_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
     """Have the pod bound by the first plugin that does not skip it; Skip if all do, which is no success."""
     for plugin in plugins.bind:
-        status = await _answer(lambda: plugin.bind(state, pod, node), f"Bind plugin {plugin.name}", pod)  # noqa: B023 - called at once
+        status = await _answer(lambda: plugin.bind(state, pod, node), "Plugin Failed", plugin, pod, node)  # noqa: B023 - called at once
         if status.is_skip:
             continue
-        if status.is_success or status.is_rejected:
-            return status if status.is_success else status.by(plugin.name)
+        if status.is_success:
+            return status
+        if status.is_rejected:
+            _LOG.info(4, "Pod rejected by Bind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
+            return status.by(plugin.name)
         return fwk.error(f'running Bind plugin "{plugin.name}": {status.message}').by(plugin.name)
     return fwk.SKIP
 
@@ -148,7 +159,7 @@ async def run_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: 
 async def run_post_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> None:
     """Tell plugins that the pod is bound. Nothing can go wrong any more."""
     for plugin in plugins.post_bind:
-        await _answer(partial(_post_bound, plugin, state, pod, node), f"PostBind plugin {plugin.name}", pod)
+        await _answer(partial(_post_bound, plugin, state, pod, node), "Plugin failed", plugin, pod, node)
 
 
 async def _post_bound(plugin: fwk.PostBindPlugin, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
@@ -156,16 +167,20 @@ async def _post_bound(plugin: fwk.PostBindPlugin, state: fwk.CycleState, pod: Po
     return fwk.SUCCESS
 
 
-async def _answer(ask: Callable[[], Awaitable[fwk.Status]], who: str, pod: Pod) -> fwk.Status:
+async def _answer(ask: Callable[[], Awaitable[fwk.Status]], failed: str, plugin: fwk.Plugin, pod: Pod, node: str) -> fwk.Status:
+    """What the plugin says; what went wrong is logged as `failed`."""
     try:
-        return await ask()
-    except asyncio.CancelledError:
+        status = await ask()
+    except asyncio.CancelledError as exc:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
         # Not we were cancelled, but something that the plugin waits for: an error like any other.
-        _LOGGER.exception("%s was cancelled for pod %s", who, pod.key)
+        _LOG.exception(exc, failed, plugin=plugin.name, pod=pod, node=node)
         return fwk.error("context canceled")
     except Exception as exc:
-        _LOGGER.exception("%s failed for pod %s", who, pod.key)
+        _LOG.exception(exc, failed, plugin=plugin.name, pod=pod, node=node)
         return fwk.error(str(exc))
+    if not (status.is_success or status.is_skip or status.is_rejected):
+        _LOG.error(status.message, failed, plugin=plugin.name, pod=pod, node=node)
+    return status

@@ -3,19 +3,19 @@
 Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins (v1.36.2).
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender import framework as fwk
 from extender.framework.events import QueueingHintFunction, QueueingHintMap, always_queue
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
 
 EXTENDER: Final = "Extender"
 """Stands for all HTTP extenders where it is told which plugins refused a pod. Upstream: framework.ExtenderName."""
 
-_LOG: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 _NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_TAINT)
 
 
@@ -59,11 +59,13 @@ def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_
     for plugin in in_order:
         try:
             status = plugin.pre_enqueue(pod)
-        except Exception:
-            _LOG.exception("Unexpected error running PreEnqueue plugin %s for pod %s", plugin.name, pod.key)
+        except Exception as exc:
+            _LOG.exception(exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             return plugin.name
         if not status.is_success:
-            level = logging.ERROR if status.code is fwk.Code.ERROR else logging.DEBUG
-            _LOG.log(level, "Status after running PreEnqueue plugin %s for pod %s: %s", plugin.name, pod.key, status.message)
+            if status.code is fwk.Code.ERROR:
+                _LOG.error(status.message, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
+            else:
+                _LOG.info(4, "Status after running PreEnqueue plugin", pod=pod, plugin=plugin.name, status=status.message)
             return plugin.name
     return ""

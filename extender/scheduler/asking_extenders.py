@@ -6,7 +6,6 @@ Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNom
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.http_extender import HTTPExtender
 from extender.http_extender.answers import MAX_SCORE
+from extender.log import Logger
 from extender.objects.int64 import wrap
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -23,7 +23,7 @@ from extender.scheduler.schedule_pod import FitError, ScheduleResult, Scheduling
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 Extenders = Sequence[HTTPExtender]
 
@@ -41,13 +41,13 @@ async def schedule_pod_with_extenders(
     pod = search.pod
     nominated = search.nominated_row()
     if nominated is not None and await _still_passes(extenders, pod, nominated):
-        return ScheduleResult(nominated.names[0], 1)
+        return ScheduleResult(nominated.names[0], 1, 1)
     found = algorithm.feasible_rows(search, percentage_of_nodes_to_score)
     rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
     if not len(rows):
         raise FitError(len(search.snapshot.nodes), _also_refused_by_extenders(search.diagnosis(), statuses))
     if len(rows) == 1:
-        return ScheduleResult(rows.names[0], 1)
+        return ScheduleResult(rows.names[0], 1, search.num_in_play)
     total = search.framework.total_scores(search.state, pod, rows)
     return search.best_of(rows, total + await scores_of_extenders(extenders, pod, rows))
 
@@ -71,9 +71,8 @@ async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: R
             left = _named(rows, extender, answer.nodes)
         except fwk.ExtenderError as exc:
             if not extender.is_ignorable:
-                _LOGGER.warning("extender %s keeps pod %s from being scheduled: %s", extender.name, pod.key, exc)
                 raise
-            _LOGGER.info("Skipping extender %s as it returned error and has ignorable flag set: %s", extender.name, exc)
+            _LOG.info(0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
             continue
         statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
         statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
@@ -116,7 +115,7 @@ async def bound_by_extender(
             await extender.bind(pod, node)
         except fwk.ExtenderError as exc:
             if extender.is_ignorable:
-                _LOGGER.info("Skipping extender %s in bind as it returned error and has ignorable flag set: %s", extender.name, exc)
+                _LOG.info(0, "Skipping extender in bind as it returned error and has ignorable flag set", extender=extender.name, err=exc)
                 continue
             return fwk.error(str(exc))
         return fwk.SUCCESS
@@ -133,7 +132,7 @@ async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool
     try:
         rows, _ = await find_nodes_that_pass_extenders(extenders, pod, nominated)
     except fwk.ExtenderError as exc:
-        _LOGGER.error("pod %s: its nominated node %s was not evaluated: %s", pod.key, nominated.names[0], exc)
+        _LOG.error(exc, "Evaluation failed on nominated node", pod=pod, node=nominated.names[0])
         return False
     return bool(len(rows))
 

@@ -4,11 +4,11 @@ Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (
 """
 
 import asyncio
-import logging
 from typing import Final
 
 from extender import framework as fwk
 from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import (
@@ -21,7 +21,7 @@ from extender.runtime.from_reserve_to_bind import (
 from extender.scheduler.asking_extenders import bound_by_extender
 from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 async def binding_cycle(world: World, framework: Framework, decided: Decided) -> Failure | None:
@@ -34,10 +34,18 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
     try:
         failure = await _bind(world, framework, decided)
     except Exception as exc:
-        _LOGGER.exception("binding of pod %s", pod.key)
+        _LOG.exception(exc, "Error occurred in the binding cycle", pod=pod, node=decided.node)
         failure = Failure(fwk.error(str(exc) or type(exc).__name__))
     if failure is None:
         framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {decided.node}")
+        _LOG.info(
+            2,
+            "Successfully bound pod to node",
+            pod=pod,
+            node=decided.node,
+            evaluatedNodes=decided.evaluated_nodes,
+            feasibleNodes=decided.feasible_nodes,
+        )
         await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
         activate_pods(world, decided.state)
         return None
@@ -67,10 +75,12 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
     if plan.status.is_success or decided.waiting is not None:
+        _LOG.info(3, "Updating pod condition and nominated node name", pod=pod, nominatedNodeName=node, nominatingMode="Override")
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 
     # 2 leave
     if decided.waiting is not None:
+        _LOG.info(4, "Pod waiting on permit", pod=pod)
         began = now()
         try:
             status = await decided.waiting.wait()
@@ -78,8 +88,10 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
             world.waiting_pods.remove(pod.uid)
         world.metrics.permit_wait.observe(now() - began, str(status.code))
         if status.is_rejected:
+            _LOG.info(4, "Pod rejected while waiting on permit", pod=pod, status=status.message)
             return refused_on_one_node(status)
         if not status.is_success:
+            _LOG.error(status.message, "Failed waiting on permit for pod", pod=pod)
             return Failure(fwk.error(f"waiting on permit for pod: {status.message}"))
 
     # 3 what happens in the cluster cannot change the outcome any more
@@ -99,4 +111,7 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
     bound = await bound_by_extender(world.extenders, pod, node, world.fence)
     status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
     points.observe(now() - began, "Bind", str(status.code), framework.profile_name)
-    return None if status.is_success else Failure(status)
+    if status.is_success:
+        return None
+    _LOG.info(1, "Failed to bind pod", pod=pod)
+    return Failure(status)

@@ -15,6 +15,7 @@ from extender.framework.events import (
     ClusterEvent,
     EventResource,
 )
+from extender.log import Logger
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -41,6 +42,8 @@ _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     for resource in (*_RESOURCE_OF.values(), EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
     for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
 }
+
+_LOG: Final = Logger(__name__)
 
 
 def _label(table: str, old: ApiObject | None, new: ApiObject | None) -> str:
@@ -86,6 +89,11 @@ class EventHandlers:
             self._world.metrics.event_handling.observe(perf_counter() - began, label)
 
     def _take(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        if isinstance(old or new, Node):
+            if old is None or new is None:
+                _LOG.info(3, "Add event for node" if old is None else "Delete event for node", node=new or old)
+            else:
+                _LOG.info(4, "Update event for node", node=new)
         if isinstance(old or new, Pod):
             self._pod_changed(old, new)  # type: ignore[arg-type]
             return
@@ -133,10 +141,13 @@ class EventHandlers:
 
     def _assigned_pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if old is None and new is not None:
+            _LOG.info(3, "Add event for scheduled pod", pod=new)
             self._move(EVENT_ASSIGNED_POD_ADD, None, new)
         elif old is not None and new is None:
+            _LOG.info(3, "Delete event for scheduled pod", pod=old)
             self._move(EVENT_ASSIGNED_POD_DELETE, old, None)
         elif old is not None and new is not None:
+            _LOG.info(4, "Update event for scheduled pod", pod=old)
             for event in pod_scheduling_properties_change(old, new):
                 self._move(event, old, new)
 
@@ -151,10 +162,12 @@ class EventHandlers:
                 self._call_off(new)
             return
         if old is None:
+            _LOG.info(3, "Add event for unscheduled pod", pod=new)
             queue.add(new)
             return
         if old.metadata.resource_version and old.metadata.resource_version == new.metadata.resource_version:
             return
+        _LOG.info(4, "Update event for unscheduled pod", pod=new)
         queue.update(old, new, pod_scheduling_properties_change(old, new))
         promised = old.status.nominated_node_name
         if promised and promised != new.status.nominated_node_name:
@@ -164,6 +177,7 @@ class EventHandlers:
         """A pod without a node is gone, or has one now. Upstream: deletePodFromSchedulingQueue."""
         if pod.scheduler_name not in self._profiles:
             return
+        _LOG.info(3, "Delete event for unscheduled pod", pod=pod)
         self._world.queue.delete(pod)
         if is_bound:
             return

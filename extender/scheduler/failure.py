@@ -3,11 +3,13 @@
 Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod (v1.36.2).
 """
 
-import logging
 from typing import Final
 
 from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
+from extender.log import Logger
+from extender.objects.field_errors import quoted
+from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import AlreadyQueuedError
 from extender.runtime.framework import Framework
@@ -16,7 +18,7 @@ from extender.scheduler.world import Failure, World, record_failed_scheduling
 REASON_UNSCHEDULABLE: Final = "Unschedulable"
 REASON_SCHEDULER_ERROR: Final = "SchedulerError"
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPodInfo, failure: Failure) -> fwk.PatchPodStatus | None:
@@ -25,7 +27,8 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     Returns:
         What remains to be written: the condition, and the promise; None if there is nothing.
     """
-    pod = info.pod
+    pod, message = info.pod, failure.status.message
+    _tell(pod, failure)
     info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
     known = world.pod_by_key(pod.key)
     if known is not None and known.uid != pod.uid:
@@ -33,26 +36,48 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
         world.queue.done(pod.uid)
         return None
     if known is None or known.spec.node_name:
-        _LOGGER.info("pod %s has gone, or has been assigned to a node; it is not added back to the queue", pod.key)
+        if known is None:
+            _LOG.info(0, "Pod doesn't exist in informer cache", pod=pod, err=f"pod {quoted(pod.metadata.name)} not found")
+        else:
+            _LOG.info(0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=known.spec.node_name)
         world.queue.done(pod.uid)
     else:
         info.pod = pod = known
         try:
             world.queue.add_unschedulable_if_not_present(info)
-        except AlreadyQueuedError:
-            _LOGGER.exception("Error occurred")
+        except AlreadyQueuedError as exc:
+            _LOG.error(exc, "Error occurred", pod=pod)
     if failure.nominate is not None:
         world.queue.add_nominated_pod(pod, failure.nominate) if failure.nominate else world.queue.delete_nominated_pod_if_exists(pod)
     else:
         world.queue.add_nominated_pod(pod, None)
-    message = failure.status.message
     if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
         # No error, as upstream reads it: every binder said that the pod is none of its business. Nothing to be told.
         return None
     is_rejected = failure.status.is_rejected
-    (_LOGGER.info if is_rejected else _LOGGER.error)("Unable to schedule pod %s: %s", pod.key, message)
     record_failed_scheduling(framework, pod, message)
     condition = PodCondition(
         "PodScheduled", "False", REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR, message, pod.metadata.generation
     )
+    _LOG.info(
+        3,
+        "Updating pod condition and nominated node name",
+        pod=pod,
+        conditionType=condition.type,
+        conditionStatus=condition.status,
+        conditionReason=condition.reason,
+        nominatedNodeName=failure.nominate or "",
+        nominatingMode="Noop" if failure.nominate is None else "Override",
+    )
     return fwk.PatchPodStatus.of(pod, condition, nominated_node_name=failure.nominate)
+
+
+def _tell(pod: Pod, failure: Failure) -> None:
+    """What an attempt came to, in the log."""
+    message = failure.status.message
+    if message == str(fwk.NoNodesAvailableError()):
+        _LOG.info(2, "Unable to schedule pod; no nodes are registered to the cluster; waiting", pod=pod)
+    elif failure.unschedulable_plugins or failure.pending_plugins:
+        _LOG.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=message)
+    else:
+        _LOG.error(message, "Error scheduling pod; retrying", pod=pod)

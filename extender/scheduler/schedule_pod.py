@@ -3,7 +3,6 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
-import logging
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
@@ -11,6 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
+from extender.log import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
@@ -20,7 +20,7 @@ from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """A share of the nodes is only taken of clusters that have more. Upstream: minFeasibleNodesToFind."""
@@ -42,6 +42,8 @@ class ScheduleResult:
 
     suggested_host: str
     feasible_nodes: int
+    evaluated_nodes: int
+    """Nodes that were looked at: unlike upstream's, all that PreFilter left in play."""
 
 
 @final
@@ -77,10 +79,10 @@ class SchedulingAlgorithm:
         search = self.begin(framework, snapshot, pod, nominations, state=state)
         nominated = search.nominated_row()
         if nominated is not None:
-            return ScheduleResult(nominated.names[0], 1)
+            return ScheduleResult(nominated.names[0], 1, 1)
         rows = self.feasible_rows(search, percentage_of_nodes_to_score)
         if len(rows) == 1:
-            return ScheduleResult(rows.names[0], 1)
+            return ScheduleResult(rows.names[0], 1, search.num_in_play)
         began = perf_counter()
         total = framework.total_scores(search.state, pod, rows)
         self._points.observe(perf_counter() - began, "Score", "Success", framework.profile_name)
@@ -142,6 +144,12 @@ class Search:
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         return _within(self.snapshot, self.outcome)
 
+    @property
+    def num_in_play(self) -> int:
+        """How many nodes PreFilter left in play."""
+        within = self.within
+        return len(self.snapshot.nodes) if within is None else len(within)
+
     def nominated_row(self) -> Rows | None:
         """The node the pod is nominated to, if it still fits: no other is looked at then.
 
@@ -154,8 +162,8 @@ class Search:
         row = Rows.of(self.snapshot, np.array([place]))
         try:
             verdicts = self.framework.run_filters_with_nominated_pods(self.state, self.pod, row)
-        except PluginError:
-            _LOGGER.exception("pod %s: its nominated node %s was not evaluated", self.pod.key, name)
+        except PluginError as exc:
+            _LOG.exception(exc, "Evaluation failed on nominated node", pod=self.pod, node=name)
             return None
         return row if verdicts.all_ok else None
 
@@ -166,7 +174,10 @@ class Search:
     def best_of(self, rows: Rows, total: Int64s) -> ScheduleResult:
         """The row with the best score; among equals, by chance."""
         chosen = select_host(total, self.framework)
-        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows))
+        if _LOG.says(10):
+            for name, score in zip(rows.names, total.tolist(), strict=True):
+                _LOG.info(10, "Calculated node's final score for pod", pod=self.pod, node=name, score=score)
+        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows), self.num_in_play)
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:

@@ -4,12 +4,13 @@ Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.log import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
+from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod
 from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
@@ -21,7 +22,7 @@ from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.unconfirmed import UnconfirmedBindings
 from extender.scheduler.world import Decided, Failure, World
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -65,15 +66,19 @@ class Scheduler:
     async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
         """One attempt. Whatever goes wrong in it is this pod's affair alone."""
         pod = info.pod
+        _LOG.info(4, "About to try and schedule pod", pod=pod)
         framework = self._frameworks.get(pod.scheduler_name)
+        if framework is None:
+            _LOG.error(f"profile not found for scheduler name {quoted(pod.scheduler_name)}", "Error occurred", pod=pod)
         if framework is None or self._must_be_skipped(framework, pod):
             self._world.queue.done(pod.uid)
             return
+        _LOG.info(3, "Attempting to schedule pod", pod=pod)
         began = asyncio.get_running_loop().time()
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
         except Exception as exc:
-            _LOGGER.exception("attempt to schedule pod %s", pod.key)
+            _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         if isinstance(outcome, Decided):
@@ -86,6 +91,7 @@ class Scheduler:
         """Upstream: skipPodSchedule."""
         if pod.is_terminating:
             framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}")
+            _LOG.info(3, "Skip schedule deleting pod", pod=pod)
             return True
         return self._world.cluster.cache.is_assumed(pod)
 
@@ -151,9 +157,9 @@ class Scheduler:
             await world.dispatcher.perform(promise)
             done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
         except fwk.CallError as exc:
-            _LOGGER.error("no room is made for pod %s, because the promise of it could not be written: %s", pod.key, exc)
-        except Exception:
-            _LOGGER.exception("preemption for pod %s", pod.key)
+            _LOG.error(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
+        except Exception as exc:
+            _LOG.exception(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
         finally:
             self._preemptions.end(pod.uid)
         known = world.pod_by_key(pod.key)

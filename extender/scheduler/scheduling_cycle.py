@@ -3,11 +3,11 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
 """
 
-import logging
 from time import perf_counter
 from typing import Final
 
 from extender import framework as fwk
+from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
@@ -17,7 +17,7 @@ from extender.scheduler.asking_extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOG: Final = Logger(__name__)
 
 
 async def scheduling_cycle(
@@ -50,6 +50,7 @@ async def scheduling_cycle(
     except FitError as exc:
         return await _after_post_filter(world, framework, state, pod, exc)
     except (PluginError, fwk.ExtenderError) as exc:
+        _LOG.error(exc, "Error selecting node for pod", pod=pod)
         return Failure(fwk.error(str(exc)))
     world.metrics.algorithm.observe(perf_counter() - began)
     node = result.suggested_host
@@ -59,9 +60,12 @@ async def scheduling_cycle(
     try:
         assumed = world.cluster.assume(pod.uid, node)
     except ValueError as exc:
+        _LOG.error(exc, "Scheduler cache AssumePod failed", pod=pod)
         return Failure(fwk.error(str(exc)))
     if assumed is None:
-        return Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"))
+        why = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
+        _LOG.error(why, "Scheduler cache AssumePod failed", pod=pod)
+        return Failure(fwk.error(why))
 
     # 4 what the pod needs is kept for it; whoever must agree does, or lets it wait
     points, profile, began = world.metrics.points, framework.profile_name, perf_counter()
@@ -73,7 +77,7 @@ async def scheduling_cycle(
         if status.is_success or status.code is fwk.Code.WAIT:
             waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
             activate_pods(world, state)
-            return Decided(assumed, state, waiting)
+            return Decided(assumed, state, waiting, result.evaluated_nodes, result.feasible_nodes)
     run_unreserve_plugins(framework.plugins, state, assumed, node)
     world.cluster.forget(pod.uid)
     return refused_on_one_node(status) if status.is_rejected else Failure(status)
@@ -87,8 +91,8 @@ def _nominations(world: World) -> Nominations:
         for pod in pods:
             try:
                 slots.append((world.cluster.cache.nominate(pod), pod))
-            except ValueError:
-                _LOGGER.warning("pod %s is nominated to node %s and cannot be read", pod.key, node)
+            except ValueError as exc:
+                _LOG.error(exc, "A pod that is nominated to a node cannot be read", pod=pod, node=node)
         by_node[node] = tuple(slots)
     return Nominations(by_node)
 
@@ -97,14 +101,22 @@ async def _after_post_filter(world: World, framework: Framework, state: fwk.Cycl
     """No node takes the pod as things are. Perhaps room can be made."""
     diagnosis = refusal.diagnosis
     plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
+    if diagnosis.pre_filter_message:
+        _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
     if not framework.plugins.post_filter:
+        _LOG.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=pod)
         return Failure(fwk.unschedulable(str(refusal)), plugins, pending)
     began = perf_counter()
     try:
         result = await framework.run_post_filter_plugins(state, pod, diagnosis.statuses)
     except PluginError as exc:
-        _LOGGER.exception("Status after running PostFilter plugins for pod %s", pod.key)
+        _LOG.exception(exc, "Status after running PostFilter plugins for pod", pod=pod, status=str(exc))
         result = fwk.PostFilterResult(fwk.error(str(exc)))
+    else:
+        if result.status.code is fwk.Code.ERROR:
+            _LOG.error(None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
+        else:
+            _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
     world.metrics.points.observe(perf_counter() - began, "PostFilter", str(result.status.code), framework.profile_name)
     world.metrics.preemption_attempts += 1
     told = fwk.Diagnosis(

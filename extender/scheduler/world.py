@@ -75,6 +75,10 @@ class Decided:
     """With its node."""
     state: fwk.CycleState
     waiting: WaitingPod | None = None
+    evaluated_nodes: int = 0
+    """Nodes that were looked at."""
+    feasible_nodes: int = 0
+    """Those of them on which the pod could have run."""
 
     @property
     def node(self) -> str:

@@ -85,4 +85,4 @@ def test_a_pod_is_in_one_of_both_queues(caplog: pytest.LogCaptureFixture) -> Non
     queue.add(info)
 
     assert (len(queue.refused), len(queue.failed)) == (0, 1)
-    assert "BackoffQueue add() was called with a pod that was already in the other backoff queue: default/a" in caplog.text
+    assert 'already in the podBackoffQ" pod="default/a"' in caplog.text

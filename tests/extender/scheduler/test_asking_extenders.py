@@ -157,14 +157,14 @@ def scheduled(pod: PodBuilder, *extenders: HTTPExtender, plugins: tuple[fwk.Plug
 def test_extenders_outweigh_plugins_if_their_weight_does() -> None:
     extender = an_extender(lambda arguments: [{"Host": "c", "Score": 10}], filter_verb="", weight=2)
 
-    assert scheduled(POD, extender, plugins=(Scores("fit", {"a": 100, "b": 50, "c": 0}),)) == ScheduleResult("c", 3)
+    assert scheduled(POD, extender, plugins=(Scores("fit", {"a": 100, "b": 50, "c": 0}),)) == ScheduleResult("c", 3, 3)
 
 
 def test_the_node_that_was_promised_is_shown_by_itself_first() -> None:
     asked: list[Any] = []
     extender = an_extender(lambda arguments: {"NodeNames": arguments["NodeNames"]}, asked)
 
-    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("b", 1)
+    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("b", 1, 1)
     assert [arguments["NodeNames"] for arguments in asked] == [["b"]]
 
 
@@ -173,7 +173,7 @@ def test_if_it_is_refused_or_cannot_be_judged_the_others_get_their_turn(says_of_
     asked: list[Any] = []
     extender = an_extender(lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked)
 
-    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1)
+    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1, 3)
     assert [arguments["NodeNames"] for arguments in asked] == [["b"], ["a", "b", "c"]]
 
 
