@@ -1,0 +1,79 @@
+"""Why a node lost against the one that was chosen: the first criterion that tells the two apart, in words.
+
+It takes numbers, so that a comparison can be put into words long after the victims are gone.
+"""
+
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from extender.answers.wall_clock import rfc3339
+from extender.objects.pod import STARTED_NOW
+from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates
+from extender.snapshot.axes import Index, Int64s
+
+_LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
+
+
+class Costs(NamedTuple):
+    """What choosing a node would cost, criterion by criterion, in their order. Less is better, but for the start time."""
+
+    num_pdb_violations: int
+    first_priority: int
+    """Of the most important victim."""
+    sum_of_priorities: int
+    """Of all victims, each counted from the lowest priority that there is, so that it is never negative."""
+    num_victims: int
+    start_time: int
+    """When the first of the most important victims started, in seconds since 1970; the later, the better."""
+
+
+def costs_of(candidates: Candidates) -> list[Costs]:
+    """The costs of each candidate."""
+    violations, first_priority, sums, victims, started = (scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS)
+    return [Costs(*costs) for costs in np.stack([-violations, -first_priority, -sums, -victims, started], axis=1).tolist()]
+
+
+def ranked(candidates: Candidates) -> Index:
+    """(M,) places in `candidates`, best first; those that no criterion tells apart in their order."""
+    by_criterion: list[Int64s] = [-scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS]
+    return np.lexsort(by_criterion[::-1])
+
+
+def why_not(lost: Costs, chosen: Costs, node: str) -> str:
+    """Why a node with these costs was not chosen.
+
+    Arguments:
+        node: the name of the chosen one.
+    """
+    if lost.num_pdb_violations != chosen.num_pdb_violations:
+        return f"{_violations(lost.num_pdb_violations)}, {chosen.num_pdb_violations or 'none'} on {node}"
+    if lost.first_priority != chosen.first_priority:
+        return f"its most important victim has priority {lost.first_priority}, on {node} it is {chosen.first_priority}"
+    if lost.sum_of_priorities != chosen.sum_of_priorities:
+        if lost.num_victims == chosen.num_victims:
+            more = lost.sum_of_priorities - chosen.sum_of_priorities
+            return f"the priorities of its victims add up to {more} more than on {node}"
+        counted = "counted from the lowest there is"
+        return f"the priorities of its {_pods(lost)}, {counted}, add up to more than of the {_pods(chosen)} on {node}"
+    if lost.num_victims != chosen.num_victims:
+        return f"{_pods(lost)} would have to go, on {node} {chosen.num_victims}"
+    if lost.start_time != chosen.start_time:
+        return f"its most important victims {_since(lost)}, those on {node} {_since(chosen)}"
+    return f"ties with {node} on every criterion"
+
+
+def _violations(count: int) -> str:
+    return f"{count} PodDisruptionBudget violation{'' if count == 1 else 's'}"
+
+
+def _pods(costs: Costs) -> str:
+    return f"{costs.num_victims} pod{'' if costs.num_victims == 1 else 's'}"
+
+
+def _since(costs: Costs) -> str:
+    if costs.start_time == STARTED_NOW:
+        return "have not started yet"
+    # A time beyond what a calendar holds is still later than all others.
+    return f"have run since {rfc3339(datetime.fromtimestamp(min(max(costs.start_time, 0), _LATEST), UTC))}"
