@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.answers.reasons import counted
 from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount, Victim
 from extender.answers.waiting import pod_name
 from extender.answers.why_not import costs_of, ranked, why_not
@@ -104,4 +105,4 @@ def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCoun
     hopeless = num_nodes - len(outcome.potential_nodes)
     if hopeless:
         counts[NOT_HELPFUL] += hopeless
-    return tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return counted(counts)
