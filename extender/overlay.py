@@ -20,13 +20,13 @@ class Overlay:
     """State: a cluster, which of its nodes came from the last request, and the nodes as they would be without it."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster.copy()
+        self.cluster = cluster.fork()
         self._known = dict(cluster.nodes)
         self._asked: dict[str, Node] = {}
 
     def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        """A node or a pod changed in the cluster underneath. (The other objects are shared with it.)"""
-        if table == "pods":
+        """An object changed in the cluster underneath."""
+        if table != "nodes":
             self.cluster.changed(table, old, new)
         elif isinstance(new, Node):
             self._known[new.name] = new

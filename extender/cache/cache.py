@@ -51,26 +51,17 @@ class _NodeEntry:
     slots: list[int] = field(default_factory=list)
     """Pods, in the order that upstream's NodeInfo keeps."""
     images: dict[str, _ImageState] = field(default_factory=dict)
+    """Replaced with the node, never changed."""
     used_ports: set[HostPort] = field(default_factory=set)
     """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another one has them, too."""
-
-    @property
-    def images_now(self) -> ImagesOnNode:
-        """The node's images with the number of nodes that have them at this moment."""
-        return {name: (state.size, len(state.nodes)) for name, state in self.images.items()}
 
 
 @final
 class Cache:
     """Nodes, pods and other objects in; Snapshots out."""
 
-    def __init__(self, like: "Cache | None" = None) -> None:
-        """An empty cache.
-
-        Arguments:
-            like: a cache whose codes for names this one shares, so that pods need not be read twice; see `copy`.
-        """
-        self.objects: ClusterObjects = ClusterObjects() if like is None else like.objects
+    def __init__(self) -> None:
+        self.objects: ClusterObjects = ClusterObjects()
         self._nodes: dict[str, _NodeEntry] = {}
         self._tree = NodeTree()
         self._images: dict[str, _ImageState] = {}
@@ -78,7 +69,7 @@ class Cache:
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
-        self._writer: ColumnWriter = ColumnWriter(self.objects, None if like is None else like._writer)
+        self._writer: ColumnWriter = ColumnWriter(self.objects)
         # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, and slots that were nominated pods'.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
@@ -88,21 +79,30 @@ class Cache:
         self._laid_out: set[str] = set()
         self._num_listed = 0
 
-    def copy(self) -> "Cache":
-        """A second cache with the same nodes and pods, to be changed by itself. The other objects are shared."""
-        other = Cache(like=self)
+    def fork(self) -> "Cache":
+        """A second cache that knows the same, to be changed by itself. They share nothing that changes: another thread may have it.
+
+        Neither reads a pod again, nor writes a node; the last snapshot of this one still holds.
+        """
+        other = Cache()
+        other.objects = self.objects.copy()
+        other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
-        other._images = {name: _ImageState(state.size, set(state.nodes)) for name, state in self._images.items()}
-        for name, entry in self._nodes.items():
-            images = {image: other._images.get(image) or _ImageState(state.size, set()) for image, state in entry.images.items()}
-            slots = [other._writer.admit(self._writer.pod(slot), self._writer.encoding(slot)) for slot in entry.slots]
-            other._moves += [(slot, name, +1) for slot in slots]
-            other._nodes[name] = _NodeEntry(entry.node, slots, images, set(entry.used_ports))
-            other._rewritten.add(name)
-            other._slots.update({self._writer.pod(old).uid: new for old, new in zip(entry.slots, slots, strict=True)})
-        other._pods.update(self._pods)
-        other._assumed |= self._assumed
+        other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
+        other._nodes = {name: self._forked(entry) for name, entry in self._nodes.items()}
+        other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
+        other._assumed = self._assumed.copy()
+        other._moves, other._rewritten, other._denominated = self._moves.copy(), self._rewritten.copy(), self._denominated.copy()
+        # Only says that the columns are laid out: the writer has made no views of its own yet, so that this one is not handed out.
+        other._snapshot = self._snapshot
+        other._laid_out, other._num_listed = self._laid_out.copy(), self._num_listed
         return other
+
+    def _forked(self, entry: _NodeEntry) -> _NodeEntry:
+        images = entry.images  # of a node that is there, these only name what is in `_images`
+        if entry.node is None:
+            images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in images.items()}
+        return _NodeEntry(entry.node, entry.slots.copy(), images, entry.used_ports.copy())
 
     # Nodes.
 
@@ -160,6 +160,12 @@ class Cache:
                 state.nodes.discard(node.name)
                 if not state.nodes:
                     del self._images[name]
+
+    def _images_now(self, entry: _NodeEntry) -> ImagesOnNode:
+        """The node's images with the number of nodes that have them at this moment."""
+        # A ghost may have had an image that nobody has any more, or that others have brought back since.
+        states = entry.images if entry.node is None else self._images
+        return {name: (states[name].size, len(states[name].nodes)) for name in entry.images}
 
     # Pods.
 
@@ -315,7 +321,7 @@ class Cache:
             allowed_pods=allowed_pods,
             pods=[self._writer.pod(slot) for slot in entry.slots],
             used_ports=frozenset(entry.used_ports),
-            images=entry.images_now,
+            images=self._images_now(entry),
         )
 
     # Pods without a node that somebody promised one.
@@ -383,7 +389,7 @@ class Cache:
             [entry.slots for _, entry in entries],
             [frozenset(entry.used_ports) for _, entry in entries],
             [
-                entry.images_now if node.name in touched or node.name not in places else self._writer.images_at(places[node.name])
+                self._images_now(entry) if node.name in touched or node.name not in places else self._writer.images_at(places[node.name])
                 for node, entry in entries
             ],
         )
@@ -409,7 +415,7 @@ class Cache:
             entry, place = self._nodes[name], places[name]
             self._writer.number(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
-            self._writer.write_images(place, entry.images_now)
+            self._writer.write_images(place, self._images_now(entry))
 
     def _settle_slots(self) -> None:
         """Pods that came are found by their UID from now on, and slots of pods that left are free."""

@@ -32,16 +32,11 @@ NOWHERE = -1
 class ColumnWriter:
     """Owns the buffers. State: the arrays, the symbol tables, which slots are free, and the snapshot last handed out."""
 
-    def __init__(self, objects: ClusterObjects, like: "ColumnWriter | None" = None) -> None:
-        """Empty columns.
-
-        Arguments:
-            like: a writer whose vocabulary (codes of resources and of what pods have) this one shares.
-        """
+    def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
-        self.resources: SymbolTable[str] = first_resources() if like is None else like.resources
+        self.resources: SymbolTable[str] = first_resources()
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
-        self._tallies: Tallies = Tallies(None if like is None else like._tallies.symbols)
+        self._tallies: Tallies = Tallies()
         self._generation = 0
         self._changes = ChangeLog()
         self._node_changes = ChangeLog()
@@ -79,19 +74,36 @@ class ColumnWriter:
 
         self._snapshot: Snapshot | None = None
 
-    # Pods, by slot.
+    def fork(self, objects: ClusterObjects) -> "ColumnWriter":
+        """The same columns in buffers of their own, with codes of their own: another thread may go on with them.
 
-    def admit(self, pod: Pod, encoding: PodEncoding | None = None) -> int:
-        """Give the pod a slot; it is nowhere until `place`.
+        What is replaced rather than changed (the slots, images and ports of a node, the encoding of a pod) is shared.
 
         Arguments:
-            encoding: what a writer with the same vocabulary made of this pod; None to read it.
+            objects: the tables of the new writer's cluster.
+        """
+        other = ColumnWriter(objects)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray | list | dict | SymbolTable | Tallies):
+                setattr(other, name, value.copy())
+        other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
+        other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
+        other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
+        other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
+        other._filled_resources, other._generation = self._filled_resources, self._generation
+        other._changes.all_changed()
+        other._node_changes.all_changed()
+        return other
+
+    # Pods, by slot.
+
+    def admit(self, pod: Pod) -> int:
+        """Give the pod a slot; it is nowhere until `place`.
 
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
         """
-        if encoding is None:
-            encoding = encode_pod(pod, self.resources, self._tallies.symbols)
+        encoding = encode_pod(pod, self.resources, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._encodings[slot] = pod, encoding
         self._requests[:, slot] = 0

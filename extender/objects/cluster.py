@@ -1,6 +1,6 @@
 """The objects of a cluster besides nodes and pods, each kind in one table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import final
 
 from extender.objects.claims import VolumeGroup, volume_group
@@ -59,3 +59,7 @@ class ClusterObjects:
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
+
+    def copy(self) -> "ClusterObjects":
+        """The same objects in tables of their own."""
+        return ClusterObjects(**{each.name: getattr(self, each.name).copy() for each in fields(self)})

@@ -26,6 +26,13 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         self._items: dict[K, V] = {}
         self._groups: dict[G, dict[K, V]] = {}
 
+    def copy(self) -> "GroupedTable[K, V, G]":
+        """The same objects in the same order, to be changed by itself."""
+        other: GroupedTable[K, V, G] = GroupedTable(self._group_of)
+        other._items = self._items.copy()
+        other._groups = {group: members.copy() for group, members in self._groups.items()}
+        return other
+
     def group(self, group: G) -> Mapping[K, V]:
         """The objects that say they belong to this group; a view, in order of arrival there."""
         members = self._groups.get(group)

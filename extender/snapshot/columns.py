@@ -32,6 +32,12 @@ class LabelColumn:
         self.values: SymbolTable[str] = SymbolTable()
         self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
 
+    def copy(self) -> "LabelColumn":
+        """The same column, to be written by itself."""
+        other = LabelColumn(self.key, [])
+        other.values, other.codes = self.values.copy(), self.codes.copy()
+        return other
+
     def set(self, index: int, node: Node) -> None:
         """The node at `index` was replaced; only the writer calls this."""
         self.codes[index] = self._code(node)
@@ -60,6 +66,12 @@ class ImageColumn:
         for place, images in enumerate(images_on):
             if name in images:
                 self.set(place, images)
+
+    def copy(self) -> "ImageColumn":
+        """The same column, to be written by itself."""
+        other = ImageColumn(self.name, [])
+        other.is_known, other.size, other.num_nodes = self.is_known, self.size.copy(), self.num_nodes.copy()
+        return other
 
     def set(self, place: int, images: ImagesOnNode) -> None:
         """The images of the node at `place` are now as given; only the writer calls this."""

@@ -30,6 +30,13 @@ class SymbolTable(Generic[S]):
         """The symbol's code, or ABSENT."""
         return self._codes.get(symbol, ABSENT)
 
+    def copy(self) -> "SymbolTable[S]":
+        """The same codes, to be added to by itself."""
+        other: SymbolTable[S] = SymbolTable()
+        other._symbols = self._symbols.copy()
+        other._codes = self._codes.copy()
+        return other
+
     def __getitem__(self, code: int) -> S:
         return self._symbols[code]
 

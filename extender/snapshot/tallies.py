@@ -114,17 +114,18 @@ class Tallies:
 
     __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "symbols")
 
-    def __init__(self, symbols: tuple[SymbolTable[PodSymbol], ...] | None = None) -> None:
-        """No tallies yet.
-
-        Arguments:
-            symbols: a table per attribute, to share one vocabulary with other tallies; None for a new one.
-        """
-        self.symbols: tuple[SymbolTable[PodSymbol], ...] = symbols or tuple(SymbolTable() for _ in Attribute)
+    def __init__(self) -> None:
+        self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
         self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
         self._journal: list[Move] = []
         self._journal_start = 0
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
+
+    def copy(self) -> "Tallies":
+        """The same codes, to be added to by themselves. Who asks there asks for the first time: a weight may know of these tables."""
+        other = Tallies()
+        other.symbols = tuple(table.copy() for table in self.symbols)
+        return other
 
     def of(
         self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None, node: Index, codes: Codes, num_nodes: int

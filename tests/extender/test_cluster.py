@@ -181,6 +181,31 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
                 assert answers(live, present) == answers(fresh, present)
 
 
+@settings(deadline=None, max_examples=30, phases=[phase for phase in Phase if phase is not Phase.shrink])
+@given(st.integers(0, 2**32))
+def test_a_fork_and_its_origin_hear_nothing_of_each_other(seed: int) -> None:
+    """
+    From one cluster on, two go to different ends; each knows what a cluster knows that was listed there.
+    """
+    chance = random.Random(seed)
+    ports: dict[tuple[str, HostPort], str] = {}
+    before, *ends = (world(chance, ports) for _ in range(3))
+    origin = Cluster.of(state_of(before))
+    if chance.random() < 0.5:
+        origin.cache.update_snapshot()
+    engines = [Engine(Configuration.default(), cluster) for cluster in (origin, origin.fork())]
+
+    names = sorted({*before, *ends[0], *ends[1]})
+    chance.shuffle(names)
+    for name in names:
+        for engine, end in zip(engines, ends, strict=True):
+            if before.get(name) != end.get(name):
+                engine.changed(name[0], before.get(name), end.get(name))
+
+    for engine, end in zip(engines, ends, strict=True):
+        assert answers(engine, end) == answers(Engine.open(Configuration.default(), state_of(end)), end)
+
+
 def world(chance: random.Random, owners: dict[tuple[str, HostPort], str]) -> Objects:
     random_one = random_cluster_with_volumes(chance)
     namespace = Namespace(metadata=ObjectMeta(name="default", labels={"team": chance.choice(("a", "b"))}))

@@ -112,15 +112,15 @@ def test_a_pod_that_was_only_assumed_may_be_gone() -> None:
     assert (names_on(cache, "n"), cache.assumed_pods) == ([], frozenset())
 
 
-def test_a_copy_knows_what_is_only_assumed() -> None:
+def test_a_fork_knows_what_is_only_assumed() -> None:
     cache = make_cache(NODE)
     pod = make_pod("p").node("n").obj()
     cache.assume_pod(pod)
-    copy = cache.copy()
-    copy.forget_pod(pod)
+    fork = cache.fork()
+    fork.forget_pod(pod)
 
-    assert (list(copy.assumed_pods), list(cache.assumed_pods)) == ([], [pod.uid])
-    assert (names_on(copy, "n"), names_on(cache, "n")) == ([], ["p"])
+    assert (list(fork.assumed_pods), list(cache.assumed_pods)) == ([], [pod.uid])
+    assert (names_on(fork, "n"), names_on(cache, "n")) == ([], ["p"])
 
 
 # Refusals. The sentences are upstream's.

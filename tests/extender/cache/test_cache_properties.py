@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.cache import Cache, CacheError
+from extender.cache.dump import NodeDump, dump_snapshot
 from extender.objects.node import ZONE_LABEL, Node
 from extender.objects.pod import Pod
 from extender.snapshot.pod_attributes import HostPort
@@ -81,6 +82,8 @@ class CacheMachine(RuleBasedStateMachine):
         self.last_seen: dict[str, NodeSeen] = {}
         self.last_nominated: dict[int, dict[str, Any]] = {}
         """Slot -> what the last snapshot shows of the pod that is nominated in it."""
+        self.left_behind: list[tuple[Cache, dict[str, NodeDump], frozenset[str]]] = []
+        """Caches at which the ways parted, and what they knew then."""
 
     # The naive cache.
 
@@ -243,19 +246,20 @@ class CacheMachine(RuleBasedStateMachine):
         told = {self.snapshot.nodes.objects[place].name for place in changed}
         assert {name for name in known if known[name] != self.last_seen[name]} <= told
 
-    @rule()
-    def copy_is_alike(self) -> None:
+    @rule(goes_on=st.booleans())
+    def cache_forks(self, goes_on: bool) -> None:
         """
-        A copy shows the same nodes in the same order, and goes its own way from then on.
+        Two caches that know the same, and neither hears of what happens to the other: the steps from here on are those of one of them.
         """
-        copy = self.cache.copy()
-        copied = seen(copy.update_snapshot(), PORTS)
-        for pod in copy.pods:
-            copy.remove_pod(pod)
-        copy.update_snapshot()
-        self.snapshot_is_taken()
+        dump, fork = self.cache.dump(), self.cache.fork()
+        self.cache, other = (fork, self.cache) if goes_on else (self.cache, fork)
+        self.left_behind.append((other, dump, other.assumed_pods))
+        if goes_on:
+            self.snapshot = self.cache.update_snapshot()
+            self.last_seen = seen(self.snapshot, PORTS)
+            self.last_nominated = {slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())}
 
-        assert without_image_counts(copied) == without_image_counts(self.last_seen)
+        assert fork.dump() == dump
 
     def teardown(self) -> None:
         """
@@ -266,6 +270,11 @@ class CacheMachine(RuleBasedStateMachine):
         self.snapshot_is_taken()
 
         assert self.last_seen == seen(self.rebuilt().update_snapshot(), PORTS)
+        for cache, dump, assumed in self.left_behind:
+            assert (cache.dump(), cache.assumed_pods) == (dump, assumed)
+            snapshot = cache.update_snapshot()
+            assert dump_snapshot(snapshot).keys() == {name for name, node in dump.items() if node.has_node}
+            slots_agree(snapshot)
 
 
 def pod_seen_alone(pod: Pod) -> dict[str, Any]:

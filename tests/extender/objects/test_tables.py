@@ -48,3 +48,13 @@ def test_groups_without_members_are_gone() -> None:
 
     assert dict(table.groups()) == {}
     assert dict(table.group("a")) == {}
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    table = by_first_letter()
+    table.update(a="ant", b="bee")
+    copy = table.copy()
+    copy.update(a="bug", c="asp")
+
+    assert (dict(table), dict(table.group("b"))) == ({"a": "ant", "b": "bee"}, {"b": "bee"})
+    assert (dict(copy), dict(copy.group("b"))) == ({"a": "bug", "b": "bee", "c": "asp"}, {"b": "bee", "a": "bug"})
