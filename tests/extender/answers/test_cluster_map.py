@@ -1,17 +1,26 @@
 """The map of a cluster: what every node has, what was promised of it, and to whom."""
 
+from collections.abc import Iterable
+
 from extender.answers.cluster_map import MAX_NODES_WITH_PODS, cluster_map, hiding, natural, node_on_map
 from extender.answers.types import PodName
-from extender.testing.builders import make_node, make_pod, make_snapshot
+from extender.cluster import Cluster
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
 GIB = 2**30
 
 
-def test_nodes_come_by_zone_and_then_as_people_count() -> None:
-    snapshot = make_snapshot(*(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")]))
+def make_cluster(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = ()) -> Cluster:
+    return Cluster(make_cache(*nodes, pods=pods))
 
-    shown = cluster_map(snapshot)
+
+def test_nodes_come_by_zone_and_then_as_people_count() -> None:
+    cluster = make_cluster(*(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")]))
+
+    shown = cluster_map(cluster)
 
     assert [(node.zone, node.name) for node in shown.nodes] == [("a", "n2"), ("b", "n9"), ("b", "n10"), ("c", "n1")]
 
@@ -19,9 +28,9 @@ def test_nodes_come_by_zone_and_then_as_people_count() -> None:
 def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
     high = make_pod("high").req(cpu="1", memory="1Gi").priority(7).node("n").terminating()
     pods = [make_pod("low").req(cpu="500m", memory="1Gi").node("n"), high]
-    snapshot = make_snapshot(make_node("n").capacity(cpu="4", memory="8Gi", pods="110").unschedulable(), pods=pods)
+    cluster = make_cluster(make_node("n").capacity(cpu="4", memory="8Gi", pods="110").unschedulable(), pods=pods)
 
-    node = cluster_map(snapshot).nodes[0]
+    node = cluster_map(cluster).nodes[0]
 
     assert (node.cpu, node.memory, node.max_pods, node.cordoned) == (4000, 8 * GIB, 110, True)
     assert (node.requested_cpu, node.requested_memory, node.num_pods) == (1500, 2 * GIB, 2)
@@ -34,25 +43,25 @@ def test_a_node_says_what_it_has_and_what_its_pods_take() -> None:
 def test_priorities_are_those_of_pods_that_have_a_node() -> None:
     pods = [make_pod(f"p{value}").priority(value).node("n") for value in (5, -1, 5 * 10**8)]
 
-    assert cluster_map(make_snapshot(make_node("n"), pods=pods)).priorities == (-1, 5, 500_000_000)
+    assert cluster_map(make_cluster(make_node("n"), pods=pods)).priorities == (-1, 5, 500_000_000)
 
 
 def test_a_large_cluster_is_shown_without_pods_but_each_node_can_be_asked_for() -> None:
     nodes = [make_node(f"n{number}") for number in range(MAX_NODES_WITH_PODS + 1)]
-    snapshot = make_snapshot(*nodes, pods=[make_pod("p").node("n3")])
+    cluster = make_cluster(*nodes, pods=[make_pod("p").node("n3")])
 
-    shown, one = cluster_map(snapshot), node_on_map(snapshot, "n3")
+    shown, one = cluster_map(cluster), node_on_map(cluster, "n3")
 
     assert not shown.has_pods
     assert (shown.num_pods, [node.pods for node in shown.nodes if node.pods]) == (1, [])
     assert one is not None
     assert [each.pod.name for each in one.pods] == ["p"]
-    assert node_on_map(snapshot, "nowhere") is None
+    assert node_on_map(cluster, "nowhere") is None
 
 
 def test_pods_of_namespaces_that_one_may_not_see_keep_their_size_and_priority_alone() -> None:
     pods = [make_pod("mine").namespace("a").req(cpu="1").node("n"), make_pod("theirs").namespace("b").req(cpu="2").priority(3).node("n")]
-    node = node_on_map(make_snapshot(make_node("n"), pods=pods), "n")
+    node = node_on_map(make_cluster(make_node("n"), pods=pods), "n")
     assert node is not None
 
     theirs, mine = hiding(node, {"a"}).pods
