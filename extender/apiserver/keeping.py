@@ -76,6 +76,7 @@ class PodKeeper:
             spec,
             node_name=spec.node_name and same(spec.node_name),
             scheduler_name=spec.scheduler_name and same(spec.scheduler_name),
+            priority_class_name=spec.priority_class_name and same(spec.priority_class_name),
             preemption_policy=spec.preemption_policy and same(spec.preemption_policy),
         )
 

@@ -263,6 +263,7 @@ class PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     scheduler_name: str = ""
     priority: Int32 | None = None
+    priority_class_name: str = ""
     preemption_policy: str | None = None
     containers: list[Container] = []
     init_containers: list[Container] = []
