@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from api.cli import evaluate, print_config, serve
+from api.cli import doctor, evaluate, print_config, serve
 from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
@@ -23,6 +23,7 @@ app: Final = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("evaluate")(evaluate.evaluate)
+app.command("doctor")(doctor.doctor)
 app.command("print-config")(print_config.print_config)
 
 

@@ -9,6 +9,7 @@ import asyncio
 import errno
 import os
 import ssl
+from collections.abc import AsyncIterator, Mapping
 from typing import Final, final
 
 import aiohttp
@@ -20,6 +21,9 @@ from extender.framework import ExtenderError
 MAX_ANSWER_BYTES: Final = 64 * 2**20
 
 MAX_CONNECT_SECONDS: Final = 1.0
+
+PIECE: Final = 2**18
+"""Bytes of a body that are sent at one time."""
 
 KEEP_ALIVE_SECONDS: Final = 4.0
 """Many servers close idle connections after 5 s: we are earlier, so that no call meets a connection that is just being closed."""
@@ -40,6 +44,17 @@ def open_transport(trust: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
         cookie_jar=aiohttp.DummyCookieJar(),
     )
     return AiohttpTransport(verify=trust if trust is not None else False, client=session)
+
+
+def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
+    """A POST whose body, when it is long, is handed out piece by piece, so that sending it holds nobody up."""
+    content = body if len(body) <= PIECE else _pieces(body)
+    return httpx.Request("POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions))
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), PIECE):
+        yield body[start : start + PIECE]
 
 
 @final
@@ -102,9 +117,7 @@ class Caller:
         extensions: dict[str, object] = {"timeout": {"connect": connect, "pool": None, "read": None, "write": None}}
         if self._server_name:
             extensions["sni_hostname"] = self._server_name
-        return await self._transport.handle_async_request(
-            httpx.Request("POST", url, headers=_HEADERS, content=body, extensions=extensions)
-        )
+        return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
 
     async def aclose(self) -> None:
         """End the connections."""

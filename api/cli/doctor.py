@@ -1,0 +1,137 @@
+"""`reprieve doctor`: is this extender one that kube-scheduler can live with?"""
+
+import asyncio
+import enum
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Final, final
+
+import orjson
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from api.doctor.examination import examine
+from api.doctor.findings import Finding, Grade
+from api.doctor.patient import Patient
+from api.settings import StartUpError
+from api.starting import read_configuration
+from extender.apiserver.tls import TlsError
+from extender.config.duration import Duration
+from extender.config.extenders import Extender, ExtenderTLSConfig
+
+VERBS: Final = ("filter", "prioritize", "preempt", "bind")
+
+_SIGNS: Final = {Grade.OK: "[green]✔[/]", Grade.WARNING: "[yellow]![/]", Grade.BAD: "[red]✘[/]", Grade.SKIPPED: "[dim]-[/]"}
+
+
+@final
+class Output(enum.StrEnum):
+    """How the findings are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def doctor(
+    url: Annotated[str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")] = "",
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")] = None,
+    verbs: Annotated[str, typer.Option(help="The verbs that it has.")] = ",".join(VERBS),
+    form: Annotated[str, typer.Option(help="How it is asked about nodes: full, names, or both.")] = "both",
+    nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for questions by name.")] = "",
+    timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
+    ca_file: Annotated[Path | None, typer.Option(help="Whom to trust, for https.")] = None,
+    insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How the findings are printed.")] = Output.TABLE,
+) -> None:
+    """Ask an extender all that kube-scheduler may ask, and say what is wrong with the answers, and what to do.
+
+    Nothing is bound, and nothing changes in an extender that is well. --verbs takes `preempt=preemption` for a verb of another name. The
+    exit code is 1 if kube-scheduler would be misled or left without an answer.
+    """
+    patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))
+    known = tuple(name for name in nodes.split(",") if name)
+    report: dict[str, list[Finding]] = {}
+    for title, extender in patients:
+        try:
+            report[title] = asyncio.run(_examined(Patient(extender, known)))
+        except TlsError as exc:
+            raise StartUpError(str(exc)) from exc
+    _print(report, output)
+    if any(finding.grade is Grade.BAD for findings in report.values() for finding in findings):
+        raise typer.Exit(1)
+
+
+def _from_configuration(config: Path | None) -> Iterator[tuple[str, Extender]]:
+    if config is None:
+        raise StartUpError("give the urlPrefix of an extender, or --config with a KubeSchedulerConfiguration that names some")
+    extenders = read_configuration(config).extenders
+    if not extenders:
+        raise StartUpError(f"configuration {config} names no extender")
+    for extender in extenders:
+        yield f"{extender.url_prefix} ({'names' if extender.node_cache_capable else 'full nodes'})", extender
+
+
+def _from_url(url: str, verbs: str, form: str, timeout: int, ca_file: Path | None, insecure: bool) -> Iterator[tuple[str, Extender]]:
+    if not url.startswith(("http://", "https://")):
+        raise StartUpError(f"{url}: not an address; it begins with http:// or https://")
+    if form not in ("full", "names", "both"):
+        raise StartUpError("--form: full, names or both")
+    paths = {verb: path or verb for verb, _, path in (entry.partition("=") for entry in verbs.split(",") if entry)}
+    strange = sorted(paths.keys() - {*VERBS})
+    if strange:
+        raise StartUpError(f"--verbs: {strange[0]} is none of {', '.join(VERBS)}; write preempt=PATH for a verb of another name")
+    tls = ExtenderTLSConfig(insecure=insecure, ca_file=str(ca_file) if ca_file else "") if url.startswith("https://") else None
+    for is_by_name in (False, True):
+        if form in ("both", "names" if is_by_name else "full"):
+            yield (
+                f"{url} ({'names' if is_by_name else 'full nodes'})",
+                Extender(
+                    url_prefix=url,
+                    filter_verb=paths.get("filter", ""),
+                    prioritize_verb=paths.get("prioritize", ""),
+                    preempt_verb=paths.get("preempt", ""),
+                    bind_verb=paths.get("bind", ""),
+                    weight=1,
+                    enable_https=tls is not None,
+                    tls_config=tls,
+                    http_timeout=Duration.of(timeout),
+                    node_cache_capable=is_by_name,
+                ),
+            )
+
+
+async def _examined(patient: Patient) -> list[Finding]:
+    try:
+        return [finding async for finding in examine(patient)]
+    finally:
+        await patient.aclose()
+
+
+def _print(report: dict[str, list[Finding]], output: Output) -> None:
+    if output is not Output.TABLE:
+        plain = [{"extender": title, "findings": [asdict(finding) for finding in findings]} for title, findings in report.items()]
+        if output is Output.JSON:
+            sys.stdout.buffer.write(orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
+        else:
+            print(yaml.safe_dump(orjson.loads(orjson.dumps(plain)), sort_keys=False), end="")
+        return
+    console = Console(highlight=False)
+    for title, findings in report.items():
+        console.print(f"[bold]{title}[/]")
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
+        table.add_column(width=1)
+        table.add_column(no_wrap=True, style="cyan")
+        table.add_column(ratio=1)
+        for finding in findings:
+            detail = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
+            advice = f"\n[dim]→ {finding.advice}[/]" if finding.advice and finding.grade is not Grade.OK else ""
+            table.add_row(_SIGNS[finding.grade], finding.verb or "connection", detail.replace("[", r"\[") + advice)
+        console.print(table)
+    grades = [finding.grade for findings in report.values() for finding in findings]
+    counts = (f"{grades.count(Grade.BAD)} bad", f"{grades.count(Grade.WARNING)} warnings", f"{grades.count(Grade.OK)} ok")
+    console.print(", ".join(counts))

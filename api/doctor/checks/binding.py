@@ -1,0 +1,42 @@
+"""bind: asked for a pod that does not exist, so that nothing is bound."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import orjson
+
+from api.doctor import samples
+from api.doctor.checks.every_verb import reached
+from api.doctor.findings import Finding, bad, ok
+from api.doctor.patient import Patient
+from extender.framework import ExtenderError
+from extender.http_extender.answers import read_bind_answer
+
+CHECK: Final = "says in Error that there is no such pod"
+
+
+async def checks(patient: Patient) -> AsyncIterator[Finding]:
+    """One binding that cannot be."""
+    verb = patient.extender.bind_verb
+    body = {
+        "PodName": "doctor-asks-for-what-is-not-there",
+        "PodNamespace": "default",
+        "PodUID": samples.UNKNOWN_POD,
+        "Node": (patient.nodes or ("doctor-node-1",))[0],
+    }
+    reply = await patient.ask(verb, samples.encoded(body))
+    wrong = reached(verb, patient, reply, CHECK)
+    if wrong is not None:
+        yield wrong
+        return
+    try:
+        read_bind_answer(reply.body)
+    except ExtenderError as exc:
+        try:
+            readable = isinstance(orjson.loads(reply.body), dict)
+        except orjson.JSONDecodeError:
+            readable = False
+        yield ok(verb, CHECK, str(exc)[:120]) if readable else bad(verb, CHECK, str(exc), 'answer {"Error": "..."}')
+        return
+    advice = "kube-scheduler believes that the pod is bound, and waits for it"
+    yield bad(verb, CHECK, "it says that a pod was bound that does not exist", advice)

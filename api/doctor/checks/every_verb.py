@@ -1,0 +1,73 @@
+"""What holds for every verb: it is there, answers in time, in JSON, without a detour, and survives a broken request."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.patient import Patient, Reply
+
+_BROKEN: Final = b'{"Pod": {"metadata": {"name":'
+
+IN_TIME: Final = "answers within httpTimeout"
+KEPT_OPEN: Final = "keeps the connection open"
+
+
+def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
+    """What is wrong with a reply to a sound question before its content is looked at; None if nothing is."""
+    if reply.failure:
+        advice = "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
+        return bad(verb, check, reply.failure, advice)
+    if reply.status in (404, 405):
+        return bad(
+            verb, check, f"status {reply.status}: nothing answers at {patient.url(verb)}", "register the route, or leave the verb empty"
+        )
+    if 300 <= reply.status < 400:
+        return bad(verb, check, f"status {reply.status}, a redirect: Go may ask again with GET", "answer at the path that is configured")
+    if reply.status == 413:
+        return bad(verb, check, "status 413: the body is too large for it", "accept larger bodies, or be nodeCacheCapable")
+    if not reply.is_ok:
+        return bad(verb, check, f"{reply.words}; kube-scheduler keeps only the number", "answer 200 and say what is wrong in Error")
+    return None
+
+
+async def checks(patient: Patient, verb: str, body: bytes) -> AsyncIterator[Finding]:
+    """With a question that the verb understands.
+
+    Arguments:
+        body: the question.
+    """
+    reply = await patient.ask(verb, body)
+    wrong = reached(verb, patient, reply, "is reached")
+    if wrong is not None:
+        yield wrong
+        return
+    yield ok(verb, "is reached", f"{reply.seconds * 1000:.0f} ms")
+    yield _in_time(patient, verb, reply)
+    yield _kept_open(verb, reply)
+    check = "survives a body that is no JSON"
+    broken = await patient.ask(verb, _BROKEN)
+    if broken.failure:
+        yield bad(verb, check, broken.failure, "answer with status 400, or 200 and Error")
+        return
+    if broken.status >= 500:
+        yield warning(verb, check, f"status {broken.status}: it looks like a fault of the extender", "answer with status 400")
+    else:
+        yield ok(verb, check)
+    check = "answers after that as before"
+    again = await patient.ask(verb, body)
+    yield ok(verb, check) if again.is_ok else bad(verb, check, again.words, "no request may harm the next one")
+
+
+def _in_time(patient: Patient, verb: str, reply: Reply) -> Finding:
+    took = f"{reply.seconds:.2f} s of {patient.seconds:g} s"
+    if reply.seconds > patient.seconds:
+        return bad(verb, IN_TIME, took, "answer faster, or raise httpTimeout")
+    if reply.seconds > patient.seconds / 2:
+        return warning(verb, IN_TIME, took, "a busy minute will be too slow")
+    return ok(verb, IN_TIME)
+
+
+def _kept_open(verb: str, reply: Reply) -> Finding:
+    if reply.headers.get("connection", "").lower() == "close":
+        return warning(verb, KEPT_OPEN, "the answer says Connection: close", "every call pays for a new connection (and TLS handshake)")
+    return ok(verb, KEPT_OPEN)

@@ -1,0 +1,151 @@
+"""filter: which nodes pass."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import orjson
+
+from api.doctor import samples
+from api.doctor.checks.every_verb import reached
+from api.doctor.findings import Finding, bad, ok, skipped, warning
+from api.doctor.patient import Patient, Reply
+from extender.framework import ExtenderError
+from extender.http_extender.answers import FilterAnswer, read_filter_answer
+
+NAMES: Final = ("doctor-node-1", "doctor-node-2", "doctor-node-3")
+
+SUBSET: Final = "passes only nodes that were asked for"
+FORM: Final = "answers in the form that was asked"
+READABLE: Final = "can be read by kube-scheduler"
+
+
+async def checks(patient: Patient) -> AsyncIterator[Finding]:
+    """In full and by name, as the configuration says, and the traps of both."""
+    verb = patient.extender.filter_verb
+    in_full = not patient.extender.node_cache_capable
+    names = list(NAMES if in_full or not patient.nodes else patient.nodes)
+    body = _question(names, in_full=in_full)
+    first = await patient.ask(verb, body)
+    wrong = reached(verb, patient, first, READABLE)
+    if wrong is not None:
+        yield wrong
+        return
+    answer = _read(first)
+    if isinstance(answer, str):
+        yield bad(verb, READABLE, answer, "see ExtenderFilterResult: Nodes, NodeNames, FailedNodes, FailedAndUnresolvableNodes, Error")
+    else:
+        yield ok(verb, READABLE)
+        for finding in _of_answer(verb, answer, names, in_full=in_full):
+            yield finding
+        if in_full:
+            yield _numbers_survive(verb, first)
+        second = await patient.ask(verb, body)
+        yield _same(verb, first, second)
+    async for finding in _nulls(patient, verb):
+        yield finding
+    async for finding in _other_form(patient, verb, in_full=in_full):
+        yield finding
+    if in_full:
+        yield await _many_nodes(patient, verb)
+
+
+def _question(names: Sequence[str], *, in_full: bool) -> bytes:
+    return samples.encoded(samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name([*names]))
+
+
+def _read(reply: Reply) -> FilterAnswer | str:
+    try:
+        return read_filter_answer(reply.body)
+    except ExtenderError as exc:
+        return str(exc)
+
+
+def _of_answer(verb: str, answer: FilterAnswer, names: Sequence[str], *, in_full: bool) -> list[Finding]:
+    passed = [node.name for node in answer.nodes or ()] if in_full else [*(answer.node_names or ())]
+    other = answer.node_names if in_full else answer.nodes
+    found: list[Finding] = []
+    if (answer.nodes if in_full else answer.node_names) is None and other:
+        wanted, given = ("Nodes", "NodeNames") if in_full else ("NodeNames", "Nodes")
+        advice = f"fill {wanted}, or set nodeCacheCapable: {str(in_full).lower()}"
+        found.append(bad(verb, FORM, f"{given} is filled and {wanted} is null: kube-scheduler takes that for no node at all", advice))
+    else:
+        found.append(ok(verb, FORM))
+    strangers = sorted({*passed} - {*names})
+    if strangers:
+        found.append(
+            bad(verb, SUBSET, f"{strangers[0]!r} was not asked for: kube-scheduler gives the whole call up", "pass only what was sent")
+        )
+    else:
+        found.append(ok(verb, SUBSET))
+    check = "does not pass and fail the same node"
+    both = sorted({*passed} & ({*answer.failed} | {*answer.failed_and_unresolvable}))
+    found.append(warning(verb, check, f"{both[0]!r} is in both", "a node is in one place") if both else ok(verb, check))
+    return found
+
+
+def _numbers_survive(verb: str, reply: Reply) -> Finding:
+    check = "gives large numbers back as they were"
+    document: Any = orjson.loads(reply.body)
+    nodes = (document.get("Nodes") or document.get("nodes") or {}).get("items") or []
+    sent = samples.BEYOND_DOUBLES
+    for node in nodes:
+        got = (node.get("metadata") or {}).get("generation", sent)
+        if got != sent:
+            return bad(verb, check, f"a generation of {sent} came back as {got}", "read whole numbers as 64-bit integers, not as floats")
+    return ok(verb, check)
+
+
+def _same(verb: str, first: Reply, second: Reply) -> Finding:
+    check = "answers the same question in the same way"
+    before, after = _read(first), _read(second)
+    same = _passed(before) == _passed(after)
+    advice = "filter must have no side effects: kube-scheduler, autoscalers and retries ask again"
+    return ok(verb, check) if same else bad(verb, check, "another set of nodes passed the second time", advice)
+
+
+def _passed(answer: FilterAnswer | str) -> set[str]:
+    if isinstance(answer, str):
+        return {f"error: {answer}"}
+    return {node.name for node in answer.nodes or ()} | {*(answer.node_names or ())}
+
+
+async def _nulls(patient: Patient, verb: str) -> AsyncIterator[Finding]:
+    check = "survives a question without any node"
+    reply = await patient.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
+    if reply.failure:
+        yield bad(verb, check, reply.failure, "null is a value of every list: answer 200 with no node, or with Error")
+    elif reply.status >= 500:
+        yield bad(verb, check, reply.words, "null is a value of every list: answer 200 with no node, or with Error")
+    else:
+        yield ok(verb, check)
+
+
+async def _other_form(patient: Patient, verb: str, *, in_full: bool) -> AsyncIterator[Finding]:
+    check = "survives the form that it is not configured for"
+    reply = await patient.ask(verb, _question([*NAMES], in_full=not in_full))
+    advice = "someone will toggle nodeCacheCapable: say so in Error"
+    if reply.failure or reply.status >= 500:
+        yield warning(verb, check, reply.words, advice)
+    else:
+        yield ok(verb, check)
+
+
+async def _many_nodes(patient: Patient, verb: str) -> Finding:
+    check = f"takes {samples.MANY_NODES} nodes in full"
+    names = [f"doctor-node-{number}" for number in range(samples.MANY_NODES)]
+    body = samples.encoded(samples.asked_in_full([samples.node(name, padding=True) for name in names]))
+    reply = await patient.ask(verb, body)
+    size = f"{len(body) / 2**20:.0f} MiB"
+    if reply.failure or not reply.is_ok:
+        return bad(verb, check, f"{size}: {reply.words}", "accept larger bodies, or be nodeCacheCapable")
+    answer = _read(reply)
+    if isinstance(answer, str):
+        return bad(verb, check, f"{size}: {answer}", "accept larger bodies, or be nodeCacheCapable")
+    if reply.seconds > patient.seconds:
+        return bad(verb, check, f"{size} took {reply.seconds:.1f} s", "answer faster, raise httpTimeout, or be nodeCacheCapable")
+    return ok(verb, check, f"{size} in {reply.seconds:.2f} s")
+
+
+def not_configured(verb: str) -> Finding:
+    """A verb that kube-scheduler never asks."""
+    return skipped(verb, "is configured", "the verb is empty")

@@ -1,0 +1,95 @@
+"""preempt: which victims go. There is no Error here: who has nothing to offer on a node leaves it out."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from api.doctor import samples
+from api.doctor.checks.every_verb import reached
+from api.doctor.checks.filtering import NAMES
+from api.doctor.findings import Finding, bad, ok
+from api.doctor.patient import Patient, Reply
+from extender.framework import ExtenderError
+from extender.http_extender.answers import MetaVictims, read_preempt_answer
+
+READABLE: Final = "can be read by kube-scheduler"
+EMPTY: Final = "takes candidates without victims"
+KNOWN: Final = "names only nodes and pods that were sent"
+
+Sent = dict[str, list[dict[str, Any]] | None]
+
+
+async def checks(patient: Patient) -> AsyncIterator[Finding]:
+    """With victims in full or by UID as configured; with no victims; with null victims."""
+    verb = patient.extender.preempt_verb
+    names = (patient.nodes or NAMES)[:2]
+    sent: Sent = {name: [samples.running(f"victim-{place}", name)] for place, name in enumerate(names)}
+    reply = await patient.ask(verb, _question(patient, sent))
+    wrong = reached(verb, patient, reply, READABLE)
+    if wrong is not None:
+        yield wrong
+        return
+    answer = _read(reply)
+    if isinstance(answer, str):
+        yield bad(verb, READABLE, answer, "see ExtenderPreemptionResult: NodeNameToMetaVictims with UIDs and a whole NumPDBViolations")
+    else:
+        yield _by_uid(verb, reply, answer)
+        yield _known(verb, answer, sent)
+        yield _violations(verb, answer)
+    yield await _without_victims(patient, verb, {names[0]: []}, EMPTY)
+    yield await _without_victims(patient, verb, {names[0]: None}, "takes candidates whose victims are null")
+
+
+def _question(patient: Patient, sent: Sent) -> bytes:
+    form = samples.candidates_by_uid if patient.extender.node_cache_capable else samples.candidates_in_full
+    return samples.encoded(form(sent))
+
+
+def _read(reply: Reply) -> Mapping[str, MetaVictims] | str:
+    try:
+        return read_preempt_answer(reply.body)
+    except ExtenderError as exc:
+        return str(exc)
+
+
+def _by_uid(verb: str, reply: Reply, answer: Mapping[str, MetaVictims]) -> Finding:
+    document: Any = orjson.loads(reply.body)
+    if not answer and document.get("NodeNameToVictims"):
+        detail = "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler takes that for no node at all"
+        return bad(verb, READABLE, detail, "answer NodeNameToMetaVictims, in whatever form was asked")
+    return ok(verb, READABLE)
+
+
+def _known(verb: str, answer: Mapping[str, MetaVictims], sent: Sent) -> Finding:
+    for node, victims in answer.items():
+        if node not in sent:
+            return bad(verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives the whole preemption up", "leave it out")
+        uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
+        strangers = [uid for uid in victims.uids or () if uid not in uids]
+        if strangers:
+            detail = f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it there"
+            return bad(verb, KNOWN, detail, "name victims that were sent, or pods that are surely on that node")
+    return ok(verb, KNOWN)
+
+
+def _violations(verb: str, answer: Mapping[str, MetaVictims]) -> Finding:
+    check = "counts violations from 0 upwards"
+    for node, victims in answer.items():
+        if victims.num_pdb_violations < 0:
+            return bad(verb, check, f"{victims.num_pdb_violations} on {node!r}: it wins against every honest node", "count from 0")
+    return ok(verb, check)
+
+
+async def _without_victims(patient: Patient, verb: str, sent: Sent, check: str) -> Finding:
+    reply = await patient.ask(verb, _question(patient, sent))
+    advice = "leave the node out, or name the victims that make the pod fit (kube-scheduler sends such candidates since 1.38)"
+    if reply.failure or not reply.is_ok:
+        return bad(verb, check, reply.words, advice)
+    answer = _read(reply)
+    if isinstance(answer, str):
+        return bad(verb, check, answer, advice)
+    empty = [node for node, victims in answer.items() if not victims.uids]
+    if empty:
+        return bad(verb, check, f'expected at least one victim pod on node "{empty[0]}"', advice)
+    return ok(verb, check)

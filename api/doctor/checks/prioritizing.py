@@ -1,0 +1,57 @@
+"""prioritize: scores from 0 to 10. kube-scheduler ignores whatever is wrong with them, silently."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+from api.doctor import samples
+from api.doctor.checks.every_verb import reached
+from api.doctor.checks.filtering import NAMES
+from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.patient import Patient
+from extender.framework import ExtenderError
+from extender.http_extender.answers import HostScore, read_prioritize_answer
+
+SCORES: Final = "gives whole scores from 0 to 10"
+
+
+async def checks(patient: Patient) -> AsyncIterator[Finding]:
+    """In the form that is configured."""
+    verb = patient.extender.prioritize_verb
+    in_full = not patient.extender.node_cache_capable
+    names = list(NAMES if in_full or not patient.nodes else patient.nodes)
+    body = samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name(names)
+    reply = await patient.ask(verb, samples.encoded(body))
+    wrong = reached(verb, patient, reply, SCORES)
+    if wrong is not None:
+        yield wrong
+        return
+    try:
+        scores = read_prioritize_answer(reply.body)
+    except ExtenderError as exc:
+        advice = "answer a list of {Host, Score} with integers: kube-scheduler multiplies what is beyond, and drops what it cannot read"
+        yield bad(verb, SCORES, str(exc), advice)
+        return
+    yield ok(verb, SCORES)
+    for finding in _of_scores(verb, scores, names):
+        yield finding
+    check = "survives a question without any node"
+    empty = await patient.ask(verb, samples.encoded({"Pod": samples.pod(), "Nodes": None, "NodeNames": None}))
+    if empty.failure:
+        yield bad(verb, check, empty.failure, "null is a value of every list: answer an empty one")
+    else:
+        yield ok(verb, check)
+    if patient.extender.weight <= 0:
+        yield warning(verb, "has a weight", "weight is 0: kube-scheduler refuses that", "set weight to 1 or more")
+
+
+def _of_scores(verb: str, scores: Sequence[HostScore], names: Sequence[str]) -> list[Finding]:
+    check, hosts = "scores the nodes that were asked for", [score.host for score in scores]
+    strangers = sorted({*hosts} - {*names})
+    missing = sorted({*names} - {*hosts})
+    if strangers:
+        return [bad(verb, check, f"{strangers[0]!r} was not asked for", "score what was sent")]
+    if missing and hosts:
+        return [warning(verb, check, f"{missing[0]!r} has no score", "a node without a score counts as 0")]
+    if len(hosts) != len({*hosts}):
+        return [warning(verb, check, "a node has two scores", "kube-scheduler adds them up")]
+    return [ok(verb, check)]

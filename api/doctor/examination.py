@@ -1,0 +1,55 @@
+"""examine(): all checks of one extender, one after the other."""
+
+import ssl
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+from api.doctor import samples
+from api.doctor.checks import binding, every_verb, filtering, preempting, prioritizing
+from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.patient import Patient
+
+
+async def examine(patient: Patient) -> AsyncIterator[Finding]:
+    """Nothing that is asked changes anything in a healthy extender."""
+    extender = patient.extender
+    async for finding in _connection(patient):
+        yield finding
+    asked = samples.encoded(
+        samples.asked_by_name([*(patient.nodes or filtering.NAMES)])
+        if extender.node_cache_capable
+        else samples.asked_in_full([samples.node(name) for name in filtering.NAMES])
+    )
+    for verb, checks in ((extender.filter_verb, filtering.checks), (extender.prioritize_verb, prioritizing.checks)):
+        if not verb:
+            continue
+        async for finding in every_verb.checks(patient, verb, asked):
+            yield finding
+        async for finding in checks(patient):
+            yield finding
+    for verb, checks in ((extender.preempt_verb, preempting.checks), (extender.bind_verb, binding.checks)):
+        if verb:
+            async for finding in checks(patient):
+                yield finding
+
+
+async def _connection(patient: Patient) -> AsyncIterator[Finding]:
+    extender, url = patient.extender, urlsplit(patient.extender.url_prefix)
+    if url.scheme != "https":
+        yield warning(
+            "", "is reached over TLS", f"{url.scheme}: whoever is between can read and change decisions", "set enableHTTPS and a CA"
+        )
+        return
+    tls = extender.tls_config
+    if tls is not None and tls.insecure:
+        yield warning("", "is who it says it is", "insecure: true, so that nobody looks", "give caFile or caData")
+        return
+    try:
+        days = await patient.days_of_certificate()
+    except (OSError, ssl.SSLError) as exc:
+        yield bad("", "is who it says it is", " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
+        return
+    if days < 14:
+        yield warning("", "is who it says it is", f"its certificate ends in {days:.0f} days", "renew it")
+    else:
+        yield ok("", "is who it says it is", f"its certificate holds for {days:.0f} days")

@@ -1,0 +1,126 @@
+"""The extender that is examined, and one call to it, timed."""
+
+import asyncio
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Final, final
+from urllib.parse import urlsplit
+
+import httpx
+
+from extender.config.extenders import Extender
+from extender.framework import ExtenderError
+from extender.http_extender.calling import Caller, open_transport, post_request
+from extender.http_extender.trust import trust_of
+
+MAX_SECONDS: Final = 30.0
+"""Nobody is waited for longer, whatever the configuration says."""
+
+SECONDS_A_DAY: Final = 86_400
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    """0: nothing."""
+    body: bytes
+    seconds: float
+    headers: httpx.Headers
+    failure: str = ""
+    """Why nothing came, in kube-scheduler's words."""
+
+    @property
+    def is_ok(self) -> bool:
+        """Status 200: kube-scheduler reads no other answer."""
+        return self.status == httpx.codes.OK
+
+    @property
+    def words(self) -> str:
+        """What came, in short, when it is not what was wanted."""
+        return self.failure or f"status {self.status}: {self.body[:120].decode(errors='replace').strip()!r}"
+
+
+@final
+class Patient:
+    """One extender. State: its connections."""
+
+    def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
+        """Nothing is opened yet.
+
+        Arguments:
+            nodes: names of nodes that it knows.
+
+        Raises:
+            TlsError: a certificate or key cannot be read.
+        """
+        self.extender = extender
+        self.nodes = nodes
+        self._trust = trust_of(extender)
+        self._transport: httpx.AsyncBaseTransport | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long kube-scheduler waits for it."""
+        return min(self.extender.http_timeout.seconds or 5.0, MAX_SECONDS)
+
+    def url(self, verb: str) -> str:
+        """Where a verb is asked."""
+        return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
+
+    async def ask(self, verb: str, body: bytes) -> Reply:
+        """One POST, whatever comes of it."""
+        if self._transport is None:
+            self._transport = open_transport(self._trust)
+        seconds = min(2 * self.seconds, MAX_SECONDS)
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "Go-http-client/1.1"}
+        timeout = {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}
+        request = post_request(self.url(verb), body, headers, {"timeout": timeout})
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(seconds):
+                response = await self._transport.handle_async_request(request)
+                try:
+                    content = b"".join([chunk async for chunk in response.aiter_bytes()])
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            return Reply(0, b"", time.monotonic() - began, httpx.Headers(), f"no answer within {seconds:g} s")
+        except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
+            return Reply(0, b"", time.monotonic() - began, httpx.Headers(), await self._as_kube_scheduler_says(verb, body, exc))
+        return Reply(response.status_code, content, time.monotonic() - began, response.headers)
+
+    async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
+        caller = Caller(self.extender.url_prefix, self.seconds, trust=self._trust)
+        try:
+            await caller.post(verb, body)
+        except ExtenderError as again:
+            return str(again)
+        finally:
+            await caller.aclose()
+        return f"once: {exc or type(exc).__name__}; asked again, it answered"
+
+    async def days_of_certificate(self) -> float:
+        """For how long its certificate holds.
+
+        Raises:
+            OSError, ssl.SSLError: it is not reached, or not who it says it is.
+        """
+        url = urlsplit(self.extender.url_prefix)
+        tls = self.extender.tls_config
+        name = (tls.server_name if tls is not None else "") or url.hostname
+        async with asyncio.timeout(self.seconds):
+            _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=self._trust, server_hostname=name)
+        try:
+            ends = writer.get_extra_info("peercert")["notAfter"]
+        finally:
+            writer.close()
+        return (ssl.cert_time_to_seconds(ends) - time.time()) / SECONDS_A_DAY
+
+    async def aclose(self) -> None:
+        """End the connections."""
+        if self._transport is not None:
+            await self._transport.aclose()

@@ -1,0 +1,119 @@
+"""What kube-scheduler would send: objects as Go writes them, nulls included."""
+
+from typing import Any, Final
+
+import orjson
+
+MANY_NODES: Final = 1500
+"""Of a cluster that is not small any more: some 4 MB when they are sent in full."""
+
+BEYOND_DOUBLES: Final = 2**53 + 1
+"""A whole number that a 64-bit float cannot hold: whoever reads numbers as floats gives another one back."""
+
+UNKNOWN_POD: Final = "00000000-0000-4000-8000-00000000d0c7"
+
+_PADDING: Final = "x" * 2000
+
+
+def pod(name: str = "doctor-asks", *, priority: int = 0, uid: str = UNKNOWN_POD) -> dict[str, Any]:
+    """A small pod, pending."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": uid,
+            "resourceVersion": "249",
+            "generation": 1,
+            "creationTimestamp": "2026-01-02T03:04:05Z",
+            "labels": {"app": "doctor"},
+        },
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "registry.example/doctor:1",
+                    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                    "imagePullPolicy": "IfNotPresent",
+                }
+            ],
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "securityContext": {},
+            "schedulerName": "default-scheduler",
+            "tolerations": None,
+            "priority": priority,
+            "enableServiceLinks": True,
+            "preemptionPolicy": "PreemptLowerPriority",
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }
+
+
+def running(name: str, node: str) -> dict[str, Any]:
+    """A pod of low priority that runs on a node."""
+    victim = pod(name, priority=-10, uid=f"00000000-0000-4000-8000-{abs(hash_of(name)):012d}")
+    victim["spec"]["nodeName"] = node
+    victim["status"] = {"phase": "Running", "startTime": "2026-01-02T03:05:00Z"}
+    return victim
+
+
+def hash_of(name: str) -> int:
+    """A number for a name, the same each time."""
+    return int.from_bytes(name.encode()[-5:], "big") % 10**12
+
+
+def node(name: str, *, padding: bool = False) -> dict[str, Any]:
+    """A node with room."""
+    annotations = {"example.com/padding": _PADDING} if padding else None
+    return {
+        "metadata": {
+            "name": name,
+            "uid": f"uid-of-{name}",
+            "resourceVersion": "228",
+            "generation": BEYOND_DOUBLES,
+            "creationTimestamp": None,
+            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"},
+            "annotations": annotations,
+        },
+        "spec": {"taints": None},
+        "status": {
+            "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+            "allocatable": {"cpu": "7800m", "memory": "30Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": None, "lastTransitionTime": None}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": None,
+        },
+    }
+
+
+def asked_in_full(nodes: list[dict[str, Any]], asking: dict[str, Any] | None = None) -> dict[str, Any]:
+    """ExtenderArgs of an extender that is not nodeCacheCapable."""
+    return {"Pod": asking or pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+
+
+def asked_by_name(names: list[str], asking: dict[str, Any] | None = None) -> dict[str, Any]:
+    """ExtenderArgs of an extender that is."""
+    return {"Pod": asking or pod(), "Nodes": None, "NodeNames": names}
+
+
+def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
+    """ExtenderPreemptionArgs: node -> victims in full."""
+    by_node = {name: {"Pods": pods, "NumPDBViolations": 0} for name, pods in victims.items()}
+    return {"Pod": pod(priority=1000), "NodeNameToVictims": by_node, "NodeNameToMetaVictims": None}
+
+
+def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
+    """ExtenderPreemptionArgs: node -> UIDs of victims."""
+    by_node = {
+        name: {"Pods": None if pods is None else [{"UID": each["metadata"]["uid"]} for each in pods], "NumPDBViolations": 0}
+        for name, pods in victims.items()
+    }
+    return {"Pod": pod(priority=1000), "NodeNameToVictims": None, "NodeNameToMetaVictims": by_node}
+
+
+def encoded(body: object) -> bytes:
+    """As JSON."""
+    return orjson.dumps(body)

@@ -1,0 +1,124 @@
+"""A small extender of somebody else's, and what can be wrong with it."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+
+
+@dataclass
+class SampleExtender:
+    """An ASGI application that answers the four verbs; `defect` names what is wrong with it."""
+
+    defect: str = ""
+    calls: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=lambda: [(b"content-type", b"application/json")])
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                break
+        status, answer = await self._answer(scope["path"].rsplit("/", 1)[-1], body)
+        headers = list(self.headers)
+        if status == 301:
+            headers.append((b"location", scope["path"].encode() + b"/"))
+        if self.defect == "closes connections":
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer if isinstance(answer, bytes) else json.dumps(answer).encode()})
+
+    async def _answer(self, verb: str, body: bytes) -> tuple[int, Any]:
+        self.calls += 1
+        if self.defect == "body limit" and len(body) > 2**20:
+            body = body[: 2**20]
+        if self.defect == "slow" and verb == "filter":
+            await asyncio.sleep(1.2)
+        if self.defect == "redirects" and verb == "filter":
+            return 301, b""
+        if self.defect == "preempt is not routed" and verb == "preempt":
+            return 404, b"404 page not found"
+        try:
+            asked = json.loads(body, parse_int=float if self.defect == "numbers are floats" else int)
+        except json.JSONDecodeError as exc:
+            return 400, {"Error": str(exc)}
+        return 200, getattr(self, verb)(asked)
+
+    def filter(self, asked: dict[str, Any]) -> Any:
+        nodes, names = asked["Nodes"], asked["NodeNames"]
+        if self.defect == "null crashes" and nodes is None and names is None:
+            raise TypeError("'NoneType' object is not iterable")
+        items = (nodes or {}).get("items") or []
+        if self.defect == "remembers" and self.calls % 2:
+            items, names = items[1:], (names or [])[1:]
+        answer: dict[str, Any] = {"Nodes": None, "NodeNames": None, "FailedNodes": {}, "Error": ""}
+        if self.defect == "wrong form" and nodes is not None:
+            return answer | {"NodeNames": [node["metadata"]["name"] for node in items]}
+        if nodes is not None:
+            answer["Nodes"] = {"metadata": {}, "items": items}
+        else:
+            answer["NodeNames"] = names
+        if self.defect == "strangers":
+            answer["NodeNames" if nodes is None else "Nodes"] = (
+                ["master-0"] if nodes is None else {"items": [{"metadata": {"name": "master-0"}}]}
+            )
+        if self.defect == "FailedNodes is a list":
+            answer["FailedNodes"] = {"items": []} | {"metadata": {}}
+        return answer
+
+    def prioritize(self, asked: dict[str, Any]) -> Any:
+        names = asked["NodeNames"] or [node["metadata"]["name"] for node in (asked["Nodes"] or {}).get("items") or []]
+        score: Any = {"scores beyond 10": 100, "scores are fractions": 7.5}.get(self.defect, 5)
+        return [{"Host": name, "Score": score} for name in names]
+
+    def preempt(self, asked: dict[str, Any]) -> Any:
+        given = asked["NodeNameToMetaVictims"] or {
+            node: {
+                "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"] or []],
+                "NumPDBViolations": victims["NumPDBViolations"],
+            }
+            for node, victims in asked["NodeNameToVictims"].items()
+        }
+        if self.defect == "echoes empty victims":
+            return {"NodeNameToMetaVictims": {node: victims | {"Pods": victims["Pods"] or []} for node, victims in given.items()}}
+        if self.defect == "preempt crashes on no victims" and any(not victims["Pods"] for victims in given.values()):
+            raise IndexError("list index out of range")
+        kept = {node: victims for node, victims in given.items() if victims["Pods"]}
+        if self.defect == "answers victims in full":
+            return {"NodeNameToVictims": kept}
+        if self.defect == "invents victims":
+            for victims in kept.values():
+                victims["Pods"] = [{"UID": "somebody"}]
+        if self.defect == "negative violations":
+            for victims in kept.values():
+                victims["NumPDBViolations"] = -1
+        return {"NodeNameToMetaVictims": kept}
+
+    def bind(self, asked: dict[str, Any]) -> Any:
+        return {"Error": "" if self.defect == "binds what is not there" else f"pods {asked['PodName']!r} not found"}
+
+
+@contextmanager
+def serving(extender: SampleExtender) -> Iterator[str]:
+    """Its address."""
+    server = uvicorn.Server(uvicorn.Config(extender, host="127.0.0.1", port=0, lifespan="off", log_level="critical"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            thread.join(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}/scheduler"
+    finally:
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,108 @@
+"""The doctor finds what is wrong with an extender, by what kube-scheduler would make of it, and finds nothing in one that is well."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from api.cli import app
+from tests.api.doctor.sample_extender import SampleExtender, serving
+from tests.api.serving import Service
+
+PLANTED = {
+    "preempt is not routed": ("preempt", "nothing answers"),
+    "wrong form": ("filter", "takes that for no node at all"),
+    "strangers": ("filter", "'master-0' was not asked for"),
+    "FailedNodes is a list": ("filter", "FailedNodes"),
+    "null crashes": ("filter", "status 500"),
+    "remembers": ("filter", "another set of nodes passed"),
+    "numbers are floats": ("filter", "came back as"),
+    "body limit": ("filter", "status 400"),
+    "slow": ("filter", "1.2"),
+    "redirects": ("filter", "a redirect"),
+    "scores beyond 10": ("prioritize", "score 100 is out of the range [0, 10]"),
+    "scores are fractions": ("prioritize", "of type int64"),
+    "echoes empty victims": ("preempt", "expected at least one victim pod"),
+    "preempt crashes on no victims": ("preempt", "status 500"),
+    "answers victims in full": ("preempt", "NodeNameToMetaVictims is not"),
+    "invents victims": ("preempt", "'somebody'"),
+    "negative violations": ("preempt", "-1"),
+    "binds what is not there": ("bind", "does not exist"),
+}
+
+
+def findings(*arguments: str) -> tuple[int, list[dict[str, str]]]:
+    result = CliRunner().invoke(app, ["doctor", *arguments, "-o", "json"])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+    return result.exit_code, [finding for each in json.loads(result.stdout) for finding in each["findings"]]
+
+
+def test_an_extender_that_is_well_is_found_well() -> None:
+    with serving(SampleExtender()) as url:
+        code, found = findings(url)
+
+    assert code == 0
+    assert [finding for finding in found if finding["grade"] == "bad"] == []
+    assert {finding["verb"] for finding in found} == {"", "filter", "prioritize", "preempt", "bind"}
+
+
+@pytest.mark.parametrize("defect", PLANTED)
+def test_a_planted_defect_is_found(defect: str) -> None:
+    verb, words = PLANTED[defect]
+
+    with serving(SampleExtender(defect)) as url:
+        code, found = findings(url, "--form", "full", "--timeout", "1", "--verbs", verb)
+
+    wrong = [finding for finding in found if finding["grade"] == "bad"]
+    assert code == 1
+    assert any(words in finding["detail"] for finding in wrong), wrong
+    assert all(finding["advice"] for finding in wrong)
+
+
+def test_reprieve_itself_is_well(example: Service) -> None:
+    code, found = findings(f"http://127.0.0.1:{example.port}/extender", "--nodes", "node-a1,node-a2")
+
+    assert code == 0
+    assert [finding for finding in found if finding["grade"] == "bad"] == []
+
+
+def test_what_does_not_answer_at_all_is_told_in_kube_schedulers_words() -> None:
+    code, found = findings("http://127.0.0.1:1/scheduler", "--form", "names")
+
+    assert code == 1
+    assert "connection refused" in " ".join(finding["detail"] for finding in found)
+
+
+def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path: Path) -> None:
+    with serving(SampleExtender("scores beyond 10")) as url:
+        file = tmp_path / "config.yaml"
+        file.write_text(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
+            f"- {{urlPrefix: '{url}', filterVerb: filter, nodeCacheCapable: true}}\n"
+        )
+
+        code, found = findings("--config", str(file))
+
+    assert code == 0, "its scores are not asked for"
+    assert {finding["verb"] for finding in found} == {"", "filter"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give the urlPrefix"),
+        (["localhost:80"], "not an address"),
+        (["http://localhost", "--form", "half"], "--form"),
+        (["http://localhost", "--verbs", "filtre"], "filtre is none of"),
+        (["https://localhost", "--ca-file", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_what_cannot_be_examined_is_said_in_one_line(arguments: list[str], words: str) -> None:
+    result = subprocess.run([sys.executable, "-m", "api.cli", "doctor", *arguments], capture_output=True, text=True, check=False)
+
+    assert result.returncode == 1
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
