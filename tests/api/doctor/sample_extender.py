@@ -11,6 +11,10 @@ from typing import Any
 import uvicorn
 
 
+def _as_javascript(digits: str) -> int:
+    return int(float(digits))
+
+
 @dataclass
 class SampleExtender:
     """An ASGI application that answers the four verbs; `defect` names what is wrong with it."""
@@ -41,14 +45,14 @@ class SampleExtender:
         self.calls += 1
         if self.defect == "body limit" and len(body) > 2**20:
             body = body[: 2**20]
-        if self.defect == "slow" and verb == "filter":
+        if self.defect == "slow" and self.calls <= 1:
             await asyncio.sleep(1.2)
         if self.defect == "redirects" and verb == "filter":
             return 301, b""
         if self.defect == "preempt is not routed" and verb == "preempt":
             return 404, b"404 page not found"
         try:
-            asked = json.loads(body, parse_int=float if self.defect == "numbers are floats" else int)
+            asked = json.loads(body, parse_int=_as_javascript if self.defect == "numbers are floats" else int)
         except json.JSONDecodeError as exc:
             return 400, {"Error": str(exc)}
         return 200, getattr(self, verb)(asked)
