@@ -1,0 +1,174 @@
+"""What is kept of a cycle's arrays, packed as small as they go. What a person reads is worked out of it when somebody asks."""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+import numpy.typing as npt
+
+from extender import framework as fwk
+from extender.records.names import NodeNames
+from extender.records.reporter import Findings
+from extender.snapshot import Rows
+from extender.snapshot.axes import Index, Int64s, Mask
+
+TEXT_OVERHEAD: Final = 49
+"""Bytes of an empty string."""
+MAX_REASONS: Final = 32
+"""Reasons kept apart, those of the most nodes: a plugin may have one a node."""
+OTHER_REASONS: Final = "other reasons"
+
+Totals = npt.NDArray[np.int16] | npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeptVerdicts:
+    """What the Filters said of B nodes, and PreFilter of the cluster. A mask is a bit a node, as bytes."""
+
+    nodes: NodeNames
+    num_rows: int
+    """B; 0 if PreFilter refused the pod, and no Filter was asked."""
+    within: bytes | None
+    """(N,) the nodes that the Filters were asked about, in order; None for all."""
+    refused_by: tuple[tuple[str, bytes], ...]
+    """(plugin, (B,) the nodes that it refused), in the order in which they were asked."""
+    reasons: tuple[tuple[str, bytes], ...]
+    """(reason, (B,) the nodes that it holds for)."""
+    unresolvable: bytes
+    """(B,) nodes that were refused so that preemption cannot help."""
+    narrowed_by: tuple[str, ...] = ()
+    """PreFilter plugins that left only some nodes in play."""
+    pre_filter: tuple[str, str, bool] | None = None
+    """(plugin, what it said, whether it said so for good) if PreFilter refused the pod."""
+    by_extenders: tuple[tuple[str, int, int], ...] = ()
+    """(reason, nodes it holds for, those of them that are refused for good), of nodes that extenders refused."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, about, without the names."""
+        masks = [self.unresolvable, self.within or b"", *(mask for _, mask in (*self.refused_by, *self.reasons))]
+        texts = [reason for reason, _ in self.reasons] + [reason for reason, _, _ in self.by_extenders]
+        return 300 + sum(len(mask) + 90 for mask in masks) + sum(len(text) + TEXT_OVERHEAD for text in texts)
+
+    def asked(self) -> Index:
+        """(B,) places on axis N."""
+        if not self.num_rows:
+            return np.zeros(0, np.intp)
+        return np.arange(self.num_rows) if self.within is None else np.flatnonzero(unpacked(self.within, len(self.nodes.names)))
+
+    def mask(self, bits: bytes) -> Mask:
+        """(B,) one of the masks."""
+        return unpacked(bits, self.num_rows)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeptScores:
+    """The weighted totals of the nodes that a pod could choose from."""
+
+    nodes: NodeNames
+    feasible: bytes | None
+    """(N,) as bits: those nodes; None for all."""
+    total: Totals
+    """(R,) in the order of the nodes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes, about, without the names."""
+        return 240 + self.total.nbytes + (len(self.feasible) if self.feasible is not None else 0)
+
+    def best(self, limit: int, chosen: str = "") -> list[tuple[str, int]]:
+        """The nodes with the highest totals, the chosen one first among its equals, then in the order of the nodes."""
+        names, total = self.nodes.names, self.total
+        places = np.arange(len(total)) if self.feasible is None else np.flatnonzero(unpacked(self.feasible, len(names)))
+        is_other = np.fromiter((names[place] != chosen for place in places.tolist()), np.bool_, len(places))
+        order = np.lexsort((is_other, -total.astype(np.int64)))[:limit].tolist()
+        return [(names[int(places[row])], int(total[row])) for row in order]
+
+
+def packed(mask: Mask) -> bytes:
+    """A mask, eight nodes a byte."""
+    return np.packbits(mask).tobytes()
+
+
+def unpacked(bits: bytes, length: int) -> Mask:
+    """The mask again."""
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=length).view(np.bool_)
+
+
+# Packing.
+
+
+def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
+    """Pack what PreFilter and the Filters said.
+
+    Arguments:
+        nodes: of the snapshot that the findings are about.
+    """
+    rows, verdicts, pre_filter = findings.rows, findings.verdicts, findings.pre_filter
+    return KeptVerdicts(
+        nodes=nodes,
+        num_rows=len(rows),
+        within=None if rows.is_all else _places(rows.node, len(nodes.names)),
+        refused_by=tuple((plugin, packed(mask)) for plugin, mask in verdicts.refused_by),
+        reasons=tuple((reason, packed(mask)) for reason, mask in _not_too_many(verdicts.reasons)),
+        unresolvable=packed(verdicts.codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        narrowed_by=findings.narrowed_by,
+        pre_filter=None
+        if pre_filter.is_success
+        else (pre_filter.plugin, pre_filter.message, pre_filter.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        by_extenders=_by_extenders(findings),
+    )
+
+
+def keep_scores(rows: Rows, total: Int64s, nodes: NodeNames) -> KeptScores:
+    """Pack the totals of the nodes that a pod could choose from.
+
+    Arguments:
+        nodes: of the rows' snapshot.
+    """
+    if rows.is_all:
+        return KeptScores(nodes, None, _narrowed(total))
+    node = rows.node
+    if not (node[1:] > node[:-1]).all():  # sampled: in the order of the search
+        order = np.argsort(node)
+        node, total = node[order], total[order]
+    return KeptScores(nodes, _places(node, len(nodes.names)), _narrowed(total))
+
+
+def _narrowed(total: Int64s) -> Totals:
+    """As narrow as the numbers allow; always a copy."""
+    highest = max(int(total.max()), -int(total.min()))
+    if highest < 2**15:
+        return total.astype(np.int16)
+    return total.astype(np.int32) if highest < 2**31 else total.copy()
+
+
+def _places(node: Index, num_nodes: int) -> bytes:
+    mask = np.zeros(num_nodes, np.bool_)
+    mask[node] = True
+    return packed(mask)
+
+
+def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask]]:
+    """Each reason once, in order; beyond a number those of the fewest nodes as one."""
+    together: dict[str, Mask] = {}
+    for reason, mask in reasons:
+        known = together.get(reason)
+        together[reason] = mask if known is None else known | mask
+    if len(together) <= MAX_REASONS:
+        return list(together.items())
+    by_nodes = sorted(together, key=lambda reason: -int(together[reason].sum()))
+    others = np.logical_or.reduce([together[reason] for reason in by_nodes[MAX_REASONS:]])
+    return [*((reason, together[reason]) for reason in by_nodes[:MAX_REASONS]), (OTHER_REASONS, others)]
+
+
+def _by_extenders(findings: Findings) -> tuple[tuple[str, int, int], ...]:
+    counts: dict[str, tuple[int, int]] = {}
+    for status in findings.by_extenders.values():
+        is_for_good = status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        reason = status.message if status.message in counts or len(counts) < MAX_REASONS else OTHER_REASONS
+        nodes, for_good = counts.get(reason, (0, 0))
+        counts[reason] = nodes + 1, for_good + is_for_good
+    return tuple((reason, *numbers) for reason, numbers in counts.items())

@@ -1,0 +1,138 @@
+"""What is kept of attempts and preemptions, as plain values. Nothing in here points into a cluster."""
+
+from typing import Final, Literal, final
+
+import msgspec
+
+from extender.records.arrays import KeptScores, KeptVerdicts
+
+Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize", "Preempt"]
+"""What an attempt came to. The last three: what another scheduler asked of the extender."""
+
+Telling = Literal["deciding", "told", "failed"]
+"""Whether the victims of a preemption were told to go."""
+
+
+class Kept(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """What the values in here have in common. They form no cycles, so that the collector need not look at them."""
+
+
+@final
+class PodId(Kept, frozen=True, gc=False):
+    """A pod, by its names."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    priority: int = 0
+
+    @property
+    def key(self) -> str:
+        """namespace/name."""
+        return f"{self.namespace}/{self.name}"
+
+
+@final
+class AttemptMade(Kept, frozen=True, gc=False, tag="attempt"):
+    """One attempt, without its arrays."""
+
+    id: int
+    time: float
+    """Seconds since 1970."""
+    pod: PodId
+    profile: str
+    outcome: Outcome
+    number: int = 0
+    """Of this pod's attempts, from 1; 0 if another scheduler asked."""
+    node: str = ""
+    message: str = ""
+    evaluated: int = 0
+    feasible: int = 0
+    seconds: float = 0.0
+    woken_by: str = ""
+    no_preemption: str = ""
+    """Why nobody was to be evicted for the pod; empty if somebody was, or if that was not asked."""
+    may_preempt: bool = True
+    """False if the pod was not eligible to preempt anybody."""
+
+
+@final
+class Leaving(Kept, frozen=True, gc=False):
+    """A victim."""
+
+    pod: PodId
+    started: str | None = None
+    """status.startTime, as it was written."""
+    owner: str = ""
+    """Kind/name of its controller."""
+    violates: tuple[str, ...] = ()
+    """Names of the budgets that its going breaks."""
+
+
+@final
+class Room(Kept, frozen=True, gc=False):
+    """A node that would take the preemptor once its victims have gone."""
+
+    node: str
+    victims: tuple[Leaving, ...]
+    """The most important ones."""
+    num_victims: int
+    num_pdb_violations: int
+    costs: tuple[int, ...] = ()
+    """What choosing it would cost: `preemption.costs.Costs`."""
+
+
+@final
+class PreemptionMade(Kept, frozen=True, gc=False, tag="preemption"):
+    """A preemption that was decided, under the id of its attempt."""
+
+    id: int
+    time: float
+    by: PodId
+    node: str
+    """Empty while another scheduler has not said which it took."""
+    victims: tuple[Leaving, ...]
+    num_pdb_violations: int = 0
+    candidates: tuple[Room, ...] = ()
+    """The chosen one first, then the others as far as they are kept, best first."""
+    num_candidates: int = 0
+    outcome: Telling = "deciding"
+
+
+@final
+class KeptAttempt(msgspec.Struct, gc=False):
+    """One attempt and what there still is of its arrays. The shelf that it is on changes it."""
+
+    made: AttemptMade
+    verdicts: KeptVerdicts | None = None
+    scores: KeptScores | None = None
+    best: tuple[tuple[str, int], ...] = ()
+    """(node, score) of the best, where another scheduler asked for scores."""
+    preemption: PreemptionMade | None = None
+    not_helpful: tuple[tuple[str, int], ...] = ()
+    """(reason, nodes) where the dry run found no room."""
+    size: int = 0
+    """Bytes, as they were measured when it was put away."""
+
+    def measured(self) -> int:
+        """Bytes, about; those of shared names and of the preemption are counted by themselves."""
+        made = self.made
+        pod = made.pod
+        texts = len(made.message) + len(made.woken_by) + len(made.no_preemption) + len(pod.name) + len(pod.namespace) + len(pod.uid)
+        size = ATTEMPT_OVERHEAD + texts + 120 * len(self.best) + sum(130 + len(reason) for reason, _ in self.not_helpful)
+        if self.verdicts is not None:
+            size += self.verdicts.size
+        if self.scores is not None:
+            size += self.scores.size
+        return size
+
+
+ATTEMPT_OVERHEAD: Final = 900
+"""Bytes of an attempt without its texts: values, and its places in the indexes."""
+
+
+def size_of_preemption(made: PreemptionMade) -> int:
+    """Bytes, about."""
+    leaving = [*made.victims, *(victim for room in made.candidates for victim in room.victims)]
+    texts = sum(len(one.pod.name) + len(one.pod.namespace) + len(one.pod.uid) + len(one.owner) for one in leaving)
+    return 600 + 250 * len(made.candidates) + 420 * len(leaving) + texts

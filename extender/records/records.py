@@ -1,0 +1,314 @@
+"""Records: the attempts and preemptions of late. State: what is known so far of the attempt under way; all else is on the shelf."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final, final
+
+import msgspec
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.preemption import Candidates, PreemptionOutcome
+from extender.preemption.evaluator import NOT_HELPFUL
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
+from extender.records.kept import AttemptMade, KeptAttempt, Outcome, PodId, PreemptionMade, Room
+from extender.records.reporter import Asked, Findings, Reporter
+from extender.records.rooms import keep_rooms, keep_victims, place_of, pod_id
+from extender.records.shelf import Limits, Made, Shelf, is_victim
+from extender.snapshot import Rows
+from extender.snapshot.axes import Int64s
+
+BEST_OF_ASKED: Final = 16
+"""Nodes kept of the scores that another scheduler asked for."""
+
+
+@final
+@dataclass(slots=True)
+class _UnderWay:
+    """What has been told of the attempt of a pod before its end."""
+
+    uid: str = ""
+    verdicts: KeptVerdicts | None = None
+    scores: KeptScores | None = None
+    evaluated: int = 0
+    rooms: tuple[Room, ...] = ()
+    num_candidates: int = 0
+    chosen: Room | None = None
+    no_preemption: str = ""
+    may_preempt: bool = True
+    not_helpful: tuple[tuple[str, int], ...] = ()
+
+
+@final
+class Records(Reporter):
+    """Hears of what is decided, and remembers it.
+
+    What it hears costs a cycle microseconds: arrays that were there anyhow are packed. Nothing is put into words before somebody asks.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        write: Callable[[Made], None] = lambda made: None,
+    ) -> None:
+        """Nothing is known yet.
+
+        Arguments:
+            now: what the clock on the wall says.
+            write: is given everything that is to outlive the process, as it is by then: what changes is given again, with the same id.
+        """
+        self.version = 0
+        """Rises with everything that is new; see `news`."""
+        self._shelf = Shelf(limits or Limits())
+        self._now = now
+        self._write = write
+        self._next_id = 1
+        self._under_way = _UnderWay()
+        self._something_came = asyncio.Event()
+
+    # What is kept.
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return self._shelf.size
+
+    @property
+    def oldest(self) -> int:
+        """The id of the oldest attempt that is kept; 0 if there is none."""
+        return self._shelf.oldest
+
+    def attempts(self, pod: str | None = None, *, uid: str | None = None, before: int | None = None) -> Iterator[KeptAttempt]:
+        """Attempts, newest first. Nothing is awaited until they are read off.
+
+        Arguments:
+            pod: namespace/name; None for all pods.
+            uid: only of this pod, if several had the name.
+            before: only those with a smaller id.
+        """
+        return self._shelf.attempts(pod, uid, before)
+
+    def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionMade]:
+        """Preemptions, newest first. Nothing is awaited until they are read off.
+
+        Arguments:
+            pod: namespace/name of a victim or of a preemptor; None for all.
+            before: only those with a smaller id.
+        """
+        return self._shelf.preemptions(pod, before)
+
+    def who_preempted(self, pod: str) -> PreemptionMade | None:
+        """The last preemption of which namespace/name was a victim; None if none is known, or if none came to anything."""
+        return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
+
+    async def news(self, since: int) -> int:
+        """The version, once it is another than `since`: at once, if it is already. It may rise a thousand times a second."""
+        while self.version == since:
+            self._something_came.clear()
+            await self._something_came.wait()
+        return self.version
+
+    def everything(self) -> list[Made]:
+        """All that is to outlive the process."""
+        return self._shelf.everything()
+
+    def restore(self, made: Iterable[Made]) -> None:
+        """What was kept before the process started, of each id the last that is given. Call it before anything else is told."""
+        newest = {(type(each), each.id): each for each in made}
+        for each in sorted(newest.values(), key=lambda each: each.id):
+            self._next_id = max(self._next_id, each.id + 1)
+            if isinstance(each, PreemptionMade):
+                self._shelf.put_preemption(each)
+            else:
+                self._shelf.put(KeptAttempt(each))
+        for attempt in self.attempts():
+            attempt.preemption = self._shelf.preemption(attempt.made.id)
+
+    # An attempt.
+
+    def chose(self, pod: Pod, rows: Rows, total: Int64s) -> None:
+        """Keep the totals for when the attempt ends."""
+        self._of(pod).scores = keep_scores(rows, total, self._shelf.naming.of(rows.snapshot))
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        """Keep the verdicts for when the attempt ends."""
+        under_way = self._of(pod)
+        under_way.verdicts = keep_verdicts(findings, self._shelf.naming.of(findings.rows.snapshot))
+        under_way.evaluated = len(findings.rows)
+
+    def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        """Keep the best candidates for when the attempt ends."""
+        under_way, candidates, victims = self._of(pod), outcome.candidates, outcome.victims
+        under_way.may_preempt = outcome.why_not_eligible is None
+        under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
+        under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
+        if victims is None:
+            return
+        place = place_of(candidates, victims.node) if candidates is not None else None
+        if candidates is not None and place is not None:
+            under_way.rooms, under_way.num_candidates = keep_rooms(candidates, pod, place), len(candidates)
+            under_way.chosen = under_way.rooms[0]
+        else:
+            under_way.chosen = keep_victims(victims)
+
+    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+        """The attempt ends with a node."""
+        made = self._made(pod_id(info.pod), profile, "Scheduled", info.attempts, node, "", evaluated, feasible, seconds, info.woken_by)
+        self._keep(KeptAttempt(made, scores=self._take(info.pod).scores))
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        """The attempt ends without a node, and perhaps with a preemption."""
+        found = self._take(info.pod)
+        outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
+        made = self._made(pod_id(info.pod), profile, outcome, info.attempts, "", status.message, found.evaluated, 0, seconds, info.woken_by)
+        if found.no_preemption or not found.may_preempt:
+            made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
+        attempt = KeptAttempt(made, found.verdicts, found.scores, not_helpful=found.not_helpful)
+        if found.chosen is not None:
+            self._preempted(attempt, found.rooms, found.num_candidates, found.chosen)
+        self._keep(attempt)
+
+    def not_bound(self, pod: Pod, status: fwk.Status) -> None:
+        """The last attempt of the pod came to something else after all."""
+        last = next(self.attempts(pod.key, uid=pod.uid), None)
+        if last is None or last.made.outcome != "Scheduled":
+            return
+        outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
+        self._shelf.change(last, msgspec.structs.replace(last.made, outcome=outcome, message=status.message))
+        self._write(last.made)
+        self._is_news()
+
+    def victims_told(self, preemptor: Pod, *, done: bool) -> None:
+        """How the last preemption of the pod ended."""
+        made = self._shelf.last_preemption_for(preemptor.uid)
+        if made is not None and made.outcome == "deciding":
+            self._changed(msgspec.structs.replace(made, outcome="told" if done else "failed"))
+
+    # What another scheduler asks.
+
+    def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
+        """Keep the verdicts."""
+        verdicts = keep_verdicts(findings, self._shelf.naming.of(findings.rows.snapshot))
+        self._keep(KeptAttempt(self._asked(asked, "Filter", feasible=num_kept, message=findings.pre_filter.message), verdicts))
+
+    def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        """Keep the best."""
+        highest = max(scores, default=0)
+        best = islice((node for node, score in zip(nodes, scores, strict=True) if score == highest), BEST_OF_ASKED)
+        self._keep(KeptAttempt(self._asked(asked, "Prioritize", feasible=len(nodes)), best=tuple((node, highest) for node in best)))
+
+    def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
+        """Keep the best candidates: which one is taken, the other scheduler has not said yet."""
+        attempt = KeptAttempt(self._asked(asked, "Preempt", feasible=len(candidates)))
+        rooms = keep_rooms(candidates, asked.pod)
+        if rooms:
+            self._preempted(attempt, rooms, len(candidates), None)
+        self._keep(attempt)
+
+    def asked_in_vain(self, asked: Asked, message: str) -> None:
+        """An error."""
+        self._keep(KeptAttempt(self._asked(asked, "Error", message=message)))
+
+    def nominated(self, pod: Pod) -> None:
+        """Now it is known which of the candidates was taken."""
+        made, node = self._shelf.last_preemption_for(pod.uid), pod.status.nominated_node_name
+        if made is None or made.outcome != "deciding" or made.node:
+            return
+        taken = next((room for room in made.candidates if room.node == node), None)
+        others = tuple(room for room in made.candidates if room is not taken)
+        self._changed(
+            msgspec.structs.replace(
+                made,
+                node=node,
+                outcome="told",
+                victims=taken.victims if taken is not None else (),
+                num_pdb_violations=taken.num_pdb_violations if taken is not None else 0,
+                candidates=(taken, *others) if taken is not None else others,
+            )
+        )
+
+    # Keeping.
+
+    def _of(self, pod: Pod) -> _UnderWay:
+        """What is known of the pod's attempt; that of another pod, which was never ended, is forgotten."""
+        if self._under_way.uid != pod.uid:
+            self._under_way = _UnderWay(pod.uid)
+        return self._under_way
+
+    def _take(self, pod: Pod) -> _UnderWay:
+        found = self._of(pod)
+        self._under_way = _UnderWay()
+        return found
+
+    def _made(
+        self,
+        pod: PodId,
+        profile: str,
+        outcome: Outcome,
+        number: int,
+        node: str,
+        message: str,
+        evaluated: int,
+        feasible: int,
+        seconds: float,
+        woken_by: str = "",
+    ) -> AttemptMade:
+        made = AttemptMade(
+            self._next_id, self._now().timestamp(), pod, profile, outcome, number, node, message, evaluated, feasible, seconds, woken_by
+        )
+        self._next_id += 1
+        return made
+
+    def _asked(self, asked: Asked, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptMade:
+        return self._made(pod_id(asked.pod), asked.profile, outcome, 0, "", message, asked.num_nodes, feasible, asked.seconds)
+
+    def _preempted(self, attempt: KeptAttempt, rooms: tuple[Room, ...], num_candidates: int, chosen: Room | None) -> None:
+        made = attempt.made
+        preemption = PreemptionMade(
+            made.id,
+            made.time,
+            made.pod,
+            "" if chosen is None else chosen.node,
+            () if chosen is None else chosen.victims,
+            0 if chosen is None else chosen.num_pdb_violations,
+            rooms,
+            num_candidates,
+        )
+        attempt.preemption = preemption
+        self._shelf.put_preemption(preemption)
+        self._write(preemption)
+
+    def _keep(self, attempt: KeptAttempt) -> None:
+        self._shelf.put(attempt)
+        self._write(attempt.made)
+        self._is_news()
+
+    def _changed(self, made: PreemptionMade) -> None:
+        self._shelf.put_preemption(made)
+        self._write(made)
+        self._is_news()
+
+    def _is_news(self) -> None:
+        self.version += 1
+        self._something_came.set()
+
+
+def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts | None) -> tuple[tuple[str, int], ...]:
+    """(reason, nodes) where no room can be made, of the most nodes first."""
+    if outcome.why_not_eligible is not None:
+        return ()
+    together = Counter(status.reasons for status in (outcome.statuses or {}).values())
+    counts: Counter[str] = Counter()
+    for reasons, nodes in together.items():
+        for reason in reasons:
+            counts[reason] += nodes
+    if verdicts is not None:
+        counts[NOT_HELPFUL] += len(verdicts.nodes.names) - len(outcome.potential_nodes)
+    return tuple(sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0])))

@@ -1,0 +1,70 @@
+"""What is kept of a preemption: the chosen node with its victims, and the best of the others."""
+
+from typing import Final
+
+import numpy as np
+
+from extender.framework import NodeVictims
+from extender.objects.pod import Pod
+from extender.preemption import Candidates
+from extender.preemption.costs import broken_budgets, costs_of, ranked
+from extender.records.kept import Leaving, PodId, Room
+
+MAX_ROOMS: Final = 8
+"""Candidates kept of a preemption."""
+MAX_VICTIMS_OF_OTHERS: Final = 16
+"""Victims kept of a candidate that was not chosen."""
+MAX_VICTIMS: Final = 1000
+"""Victims kept of the chosen one; more than kubelets run pods."""
+
+
+def pod_id(pod: Pod) -> PodId:
+    """The pod, by its names."""
+    return PodId(pod.metadata.namespace or "default", pod.metadata.name, pod.uid, pod.priority)
+
+
+def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None) -> tuple[Room, ...]:
+    """The best candidates, the chosen one first.
+
+    Arguments:
+        chosen: its place in `candidates`; None if nobody has chosen yet, and several may be taken: all keep all their victims then.
+    """
+    if not len(candidates):
+        return ()
+    order = ranked(candidates)
+    if chosen is not None:
+        order = np.r_[chosen, order[order != chosen]]
+    order = order[:MAX_ROOMS]
+    costs, best = costs_of(candidates.take(order)), candidates.take(order)
+    broken = broken_budgets(best, preemptor)
+    rooms: list[Room] = []
+    for at, (first, last) in enumerate(zip(best.first[:-1].tolist(), best.first[1:].tolist(), strict=True)):
+        limit = MAX_VICTIMS if at == 0 or chosen is None else MAX_VICTIMS_OF_OTHERS
+        slots: list[int] = best.slots[first : min(last, first + limit)].tolist()
+        rooms.append(
+            Room(
+                node=best.snapshot.nodes.objects[int(best.node[at])].name,
+                victims=tuple(_leaving(best.snapshot.pod_at(slot), broken.get(slot, ())) for slot in slots),
+                num_victims=last - first,
+                num_pdb_violations=int(best.num_pdb_violations[at]),
+                costs=tuple(costs[at]),
+            )
+        )
+    return tuple(rooms)
+
+
+def keep_victims(victims: NodeVictims) -> Room:
+    """A node that a plugin chose by a way of its own."""
+    leaving = tuple(_leaving(pod, ()) for pod in victims.pods[:MAX_VICTIMS])
+    return Room(victims.node, leaving, len(victims.pods), victims.num_pdb_violations)
+
+
+def place_of(candidates: Candidates, node: str) -> int | None:
+    """The place of a node among the candidates; None if it is none."""
+    found = np.flatnonzero(candidates.node == candidates.snapshot.nodes.index.get(node, -1))
+    return int(found[0]) if len(found) else None
+
+
+def _leaving(pod: Pod, violates: tuple[str, ...]) -> Leaving:
+    owner = next((f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller), "")
+    return Leaving(pod_id(pod), pod.status.start_time, owner, violates)
