@@ -28,6 +28,7 @@ class QueuedPodInfo:
         "unschedulable_count",
         "unschedulable_plugins",
         "was_flushed_from_unschedulable",
+        "woken_by",
     )
 
     def __init__(self, pod: Pod, timestamp: float) -> None:
@@ -56,6 +57,8 @@ class QueuedPodInfo:
         """What that plugin wants to hear of."""
         self.was_flushed_from_unschedulable = False
         """It came back because it had waited too long, rather than because of an event."""
+        self.woken_by = ""
+        """The label of the event that sent it to activeQ, perhaps by way of a pause; the end of the pause, if there was no event."""
 
     @property
     def is_gated(self) -> bool:

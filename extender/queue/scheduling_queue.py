@@ -183,6 +183,8 @@ class SchedulingQueue:
                 if info is None:
                     return None
                 self.incoming[ACTIVE, POP_FROM_BACKOFF_Q] += 1
+                if info.woken_by == SCHEDULE_ATTEMPT_FAILURE:
+                    info.woken_by = POP_FROM_BACKOFF_Q
             if self._active.move_to_in_flight(info):
                 return info
             why = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
@@ -365,6 +367,8 @@ class SchedulingQueue:
         self._backoff.remove(info.key)
         self._active.queue.add_or_update(info)
         self.incoming[ACTIVE, label] += 1
+        if label != BACKOFF_COMPLETE or info.woken_by == SCHEDULE_ATTEMPT_FAILURE:
+            info.woken_by = label
         _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=ACTIVE_Q)
         if label in (_POD_ADD, _POD_UPDATE):
             self._nominator.add(info.pod, None)
@@ -381,6 +385,7 @@ class SchedulingQueue:
         self._unschedulable.remove(info.key)
         self._backoff.add(info)
         self.incoming[BACKOFF, label] += 1
+        info.woken_by = label
         _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=BACKOFF_Q)
         self._something_came.set()
         return True

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNom
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -45,7 +46,9 @@ async def schedule_pod_with_extenders(
     found = algorithm.feasible_rows(search, percentage_of_nodes_to_score)
     rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
     if not len(rows):
-        raise FitError(len(search.snapshot.nodes), _also_refused_by_extenders(search.diagnosis(), statuses))
+        findings = search.findings()
+        diagnosis = _also_refused_by_extenders(search.diagnosis(findings), statuses)
+        raise FitError(len(search.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
     if len(rows) == 1:
         return ScheduleResult(rows.names[0], 1, search.num_in_play)
     total = search.framework.total_scores(search.state, pod, rows)

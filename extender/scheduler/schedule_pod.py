@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, final
 
@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.log import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
+from extender.records.reporter import Findings
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
 from extender.runtime.memory import signature_of
@@ -29,10 +30,21 @@ MIN_FEASIBLE_NODES_TO_FIND = 100
 class FitError(Exception):
     """The pod fits nowhere; the message is the one of its event."""
 
-    def __init__(self, num_all_nodes: int, diagnosis: fwk.Diagnosis) -> None:
+    def __init__(self, num_all_nodes: int, diagnosis: fwk.Diagnosis, findings: Findings) -> None:
         super().__init__(fwk.fit_error_message(num_all_nodes, diagnosis))
         self.num_all_nodes = num_all_nodes
         self.diagnosis = diagnosis
+        self.findings = findings
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The nodes that the pod could choose from."""
+
+    rows: Rows
+    total: Int64s
+    """(R,) their weighted scores."""
 
 
 @final
@@ -44,6 +56,8 @@ class ScheduleResult:
     feasible_nodes: int
     evaluated_nodes: int
     """Nodes that were looked at: unlike upstream's, all that PreFilter left in play."""
+    choice: Choice | None = field(default=None, compare=False, repr=False)
+    """None where there was none. It holds until the next snapshot."""
 
 
 @final
@@ -103,7 +117,9 @@ class SchedulingAlgorithm:
         outcome = framework.run_pre_filter_plugins(state, pod)
         self._points.observe(perf_counter() - began, "PreFilter", str(outcome.status.code), framework.profile_name)
         if not outcome.status.is_success:
-            raise FitError(len(snapshot.nodes), _refused_early(outcome))
+            nobody = Rows.of(snapshot, np.zeros(0, np.intp))
+            findings = Findings(nobody, fwk.accept(0), outcome.status, outcome.narrowed_by)
+            raise FitError(len(snapshot.nodes), _refused_early(outcome), findings)
         return Search(framework, snapshot, state, pod, outcome)
 
     def feasible_rows(self, search: "Search", percentage_of_nodes_to_score: int) -> Rows:
@@ -113,7 +129,8 @@ class SchedulingAlgorithm:
         rows = framework.feasible_rows(search.state, search.pod, within)
         self._points.observe(perf_counter() - began, "Filter", "Success" if len(rows) else "Unschedulable", framework.profile_name)
         if not len(rows):
-            raise FitError(num_nodes, search.diagnosis())
+            findings = search.findings()
+            raise FitError(num_nodes, search.diagnosis(findings), findings)
         own_share = framework.percentage_of_nodes_to_score
         share = percentage_of_nodes_to_score if own_share is None else own_share
         return self._sampled(rows, num_feasible_nodes_to_find(num_nodes if within is None else len(within), share)) if share else rows
@@ -167,9 +184,15 @@ class Search:
             return None
         return row if verdicts.all_ok else None
 
-    def diagnosis(self) -> fwk.Diagnosis:
-        """What the Filters say of all nodes."""
-        return _diagnosis(self.framework, self.state, self.pod, self.within, self.outcome)
+    def findings(self) -> Findings:
+        """What the Filters say of all nodes that PreFilter left in play."""
+        rows = Rows.of(self.snapshot, self.within)
+        verdicts = self.framework.run_filters_with_nominated_pods(self.state, self.pod, rows)
+        return Findings(rows, verdicts, self.outcome.status, self.outcome.narrowed_by)
+
+    def diagnosis(self, findings: Findings) -> fwk.Diagnosis:
+        """What that means for the pod."""
+        return _diagnosis(self.within, self.outcome, findings)
 
     def best_of(self, rows: Rows, total: Int64s) -> ScheduleResult:
         """The row with the best score; among equals, by chance."""
@@ -177,7 +200,7 @@ class Search:
         if _LOG.says(10):
             for name, score in zip(rows.names, total.tolist(), strict=True):
                 _LOG.info(10, "Calculated node's final score for pod", pod=self.pod, node=name, score=score)
-        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows), self.num_in_play)
+        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows), self.num_in_play, Choice(rows, total))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
@@ -208,12 +231,11 @@ def _refused_early(outcome: PreFilterOutcome) -> fwk.Diagnosis:
     return fwk.Diagnosis(fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message)
 
 
-def _diagnosis(framework: Framework, state: fwk.CycleState, pod: Pod, within: Index | None, outcome: PreFilterOutcome) -> fwk.Diagnosis:
-    rows = Rows.of(framework.snapshot, within)
+def _diagnosis(within: Index | None, outcome: PreFilterOutcome, findings: Findings) -> fwk.Diagnosis:
+    rows, verdicts = findings.rows, findings.verdicts
     absent = fwk.unresolvable()
     if within is not None:
         absent = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
-    verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
     statuses = statuses_by_node(verdicts, rows.names, absent)
     plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
     waits = verdicts.codes == fwk.Code.PENDING

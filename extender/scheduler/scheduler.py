@@ -81,9 +81,12 @@ class Scheduler:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
+        reporter, profile, seconds = self._world.reporter, framework.profile_name, asyncio.get_running_loop().time() - began
         if isinstance(outcome, Decided):
+            reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
             acting.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
         else:
+            reporter.failed(info, profile, outcome.status, seconds)
             self._count_failure(framework, outcome, began)
             self._fail(framework, info, outcome, acting)
 
@@ -105,6 +108,7 @@ class Scheduler:
             metrics.attempted(SCHEDULED, framework.profile_name, now - began)
             metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
             return
+        self._world.reporter.not_bound(decided.pod, failure.status)
         self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if call is not None:
@@ -162,6 +166,7 @@ class Scheduler:
             _LOG.exception(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
         finally:
             self._preemptions.end(pod.uid)
+            world.reporter.victims_told(pod, done=done)
         known = world.pod_by_key(pod.key)
         if known is None or known.uid != pod.uid:
             return

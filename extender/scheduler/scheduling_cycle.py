@@ -9,6 +9,7 @@ from typing import Final
 from extender import framework as fwk
 from extender.log import Logger
 from extender.objects.pod import Pod
+from extender.preemption import OUTCOME, PreemptionOutcome
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
@@ -54,6 +55,8 @@ async def scheduling_cycle(
         return Failure(fwk.error(str(exc)))
     world.metrics.algorithm.observe(perf_counter() - began)
     node = result.suggested_host
+    if result.choice is not None:
+        world.reporter.chose(pod, result.choice.rows, result.choice.total)
 
     # 3 from now on the pod takes its room
     world.queue.delete_nominated_pod_if_exists(pod)
@@ -100,6 +103,7 @@ def _nominations(world: World) -> Nominations:
 async def _after_post_filter(world: World, framework: Framework, state: fwk.CycleState, pod: Pod, refusal: FitError) -> Failure:
     """No node takes the pod as things are. Perhaps room can be made."""
     diagnosis = refusal.diagnosis
+    world.reporter.refused(pod, refusal.findings)
     plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
     if diagnosis.pre_filter_message:
         _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
@@ -119,6 +123,11 @@ async def _after_post_filter(world: World, framework: Framework, state: fwk.Cycl
             _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
     world.metrics.points.observe(perf_counter() - began, "PostFilter", str(result.status.code), framework.profile_name)
     world.metrics.preemption_attempts += 1
+    outcome = state.find(OUTCOME)
+    if result.victims is not None and (outcome is None or outcome.victims is not result.victims):
+        outcome = PreemptionOutcome(result.status, result.nominated_node, victims=result.victims)  # found by a plugin in a way of its own
+    if outcome is not None:
+        world.reporter.sought_room(pod, outcome)
     told = fwk.Diagnosis(
         diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
     )

@@ -11,6 +11,7 @@ from extender.http_extender import HTTPExtender
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records import NO_REPORTER, Guarded
 from extender.runtime.framework import Framework
 from extender.runtime.waiting_pods import WaitingPod, WaitingPods
 
@@ -64,6 +65,8 @@ class World:
     """Why nothing may be written at the moment; None if it may. For what does not go through the dispatcher, which asks by itself."""
     metrics: Metrics = field(default_factory=Metrics)
     """What is counted on the way."""
+    reporter: Guarded = NO_REPORTER
+    """Who is told what is decided."""
 
 
 @final
