@@ -39,7 +39,8 @@ class Watched:
         world = self.alone.world
         pausing = [] if self.by_hand else [*world.queue.pods_in_backoff_q(), *world.queue.pods_in_backoff_q(failed=True)]
         ends = [end for end in map(world.queue.backoff_time, pausing) if end is not None]
-        return any(end <= when for end in ends) or any(world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending)
+        is_on_its_way = any(world.waiting_pods) or any(world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending)
+        return is_on_its_way or any(end <= when for end in ends)
 
 
 @final

@@ -83,13 +83,17 @@ class InMemory(Stage):
         self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
     ) -> AsyncIterator[Setting]:
         if controllers:
-            async with own_cluster([*PRIORITIES, *objects], rng=random.Random(1), kubelet=kubelet) as own:
+            async with own_cluster([*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet) as own:
                 yield _InMemorySetting(own.api, interfere)
         else:
             registry = Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1))
             registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
-            seed(registry, [*PRIORITIES, *objects])
+            seed(registry, [*PRIORITIES, *map(_placed, objects)])
             yield _InMemorySetting(KubeApi(registry), interfere)
+
+
+def _placed(obj: Object) -> Object:
+    return {**obj, "metadata": {"namespace": "default", **obj["metadata"]}} if resource_of(obj).namespaced else obj
 
 
 @final

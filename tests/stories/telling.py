@@ -223,15 +223,17 @@ async def a_scene(
 
         for kind in KINDS:
             informers.add(kind, partial(take, _TABLE_OF[kind.type]))
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]
-            try:
-                await informers.wait_for_sync()
-                yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group)
-            finally:
-                for task in tasks:
-                    task.cancel()
-        await setting.client.aclose()
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]
+                try:
+                    await informers.wait_for_sync()
+                    yield Scene(setting, Watched(alone, informers, dispatcher, by_hand), group)
+                finally:
+                    for task in tasks:
+                        task.cancel()
+        finally:
+            await setting.client.aclose()
 
 
 def _needed(only: Sequence[str]) -> Sequence[str]:

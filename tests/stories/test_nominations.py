@@ -34,6 +34,7 @@ async def _is_done(_: Pod) -> fwk.Status:
         pytest.param([permitting(lambda pod, _: (fwk.SUCCESS, 0))], False, id="leave is given at once"),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_the_node_is_written_down_before_the_pod_waits_for_anything(plugins: list[type[fwk.Plugin]], is_written: bool) -> None:
     """TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, four cases."""
@@ -51,6 +52,7 @@ def _nominate(scene: Scene, name: str, where: str) -> None:
     scene.api.update(PODS, "default", name, found, subresource="status")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_of_others_is_kept() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node were better."""
@@ -63,6 +65,7 @@ async def test_a_promise_of_others_is_kept() -> None:
         assert scene.nominated_node_of("p") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod is bound."""
@@ -75,6 +78,7 @@ async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes(
         assert scene.nominated_node_of("p") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_is_overwritten_by_the_one_of_a_preemption() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, set by others, overwritten by preemption."""
@@ -87,6 +91,7 @@ async def test_a_promise_is_overwritten_by_the_one_of_a_preemption() -> None:
         assert scene.nominated_node_of("high") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_of_higher_priority_does_not_mind_a_promise_to_one_of_lower() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod of low priority yields."""
@@ -99,6 +104,7 @@ async def test_a_pod_of_higher_priority_does_not_mind_a_promise_to_one_of_lower(
         assert scene.node_of("low") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a nominated pod keeps its room from pods of lower priority."""
@@ -111,6 +117,7 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
         assert scene.waits_in("low") == "unschedulable"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_is_cleared_by_the_binding() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
@@ -118,7 +125,7 @@ async def test_a_promise_is_cleared_by_the_binding() -> None:
         await scene.has(pod("p"), within=1)
         assert scene.nominated_node_of("p") == "n"
 
-        await asyncio.sleep(5)
+        await scene.passes(5)
 
         assert scene.node_of("p") == "n"
         assert scene.nominated_node_of("p") == ""
@@ -133,6 +140,7 @@ def _loses_its_promise(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("happens", [_is_deleted, _loses_its_promise])
+@pytest.mark.anywhere
 @story
 async def test_those_who_had_to_respect_a_promise_are_tried_when_it_ends(happens: Any) -> None:
     """TestUpdateNominatedNodeName; the pods whose priority is higher did not have to, and are left alone."""
@@ -144,18 +152,17 @@ async def test_those_who_had_to_respect_a_promise_are_tried_when_it_ends(happens
         assert (scene.waits_in("too-big"), scene.attempts("too-big")) == ("unschedulable", 1)
 
         happens(scene)
-        await asyncio.sleep(15)
+        await scene.passes(15)
 
         assert scene.node_of("low") == "n"
         assert scene.attempts("too-big") == 1
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_gated_pod_is_promised_nothing() -> None:
     """A pod that is not to be scheduled yet, and came with a promise, takes no room."""
-    gated = pod("gated", "1500m", schedulingGates=[{"name": "wait"}])
-    gated["metadata"]["namespace"] = "default"
-    gated["spec"]["priority"] = 100
+    gated = pod("gated", "1500m", "high", schedulingGates=[{"name": "wait"}])
     async with a_scene(node("n"), {**gated, "status": {"nominatedNodeName": "n"}}) as scene:
         await scene.has(pod("low", "1500m", "low"))
 
@@ -163,6 +170,7 @@ async def test_a_gated_pod_is_promised_nothing() -> None:
         assert scene.node_of("low") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_of_others_are_promised_nothing() -> None:
     """Whoever schedules them has to see to that."""
@@ -182,6 +190,7 @@ def _labelled(found: Object) -> None:
     found["metadata"]["labels"]["zone"] = "a"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_change_of_a_node_wakes_those_whom_it_may_help() -> None:
     """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is tried."""

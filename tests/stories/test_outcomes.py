@@ -23,6 +23,7 @@ NO_ROOM = (
 )
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_is_bound() -> None:
     async with a_scene(node("n")) as scene:
@@ -34,6 +35,7 @@ async def test_a_pod_is_bound() -> None:
         assert not scene.is_assumed("p")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_in_an_empty_cluster_is_tried_again_without_an_event() -> None:
     async with a_scene() as scene:
@@ -44,6 +46,7 @@ async def test_a_pod_in_an_empty_cluster_is_tried_again_without_an_event() -> No
         assert (scene.waits_in("p"), scene.refused_by("p")) == ("error backoff", set())
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_fits_nowhere_waits_for_what_its_refusers_say() -> None:
     async with a_scene(node("n", "500m")) as scene:
@@ -54,6 +57,7 @@ async def test_a_pod_that_fits_nowhere_waits_for_what_its_refusers_say() -> None
         assert (scene.waits_in("p"), scene.refused_by("p")) == ("unschedulable", {"NodeResourcesFit"})
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_whose_claim_is_missing_says_so_in_upstreams_words() -> None:
     """Where PreFilter ends early, DynamicResources has no state, and says `not found`: preemption is not asked then."""
@@ -68,6 +72,7 @@ async def test_a_pod_whose_claim_is_missing_says_so_in_upstreams_words() -> None
         assert scene.waits_in("p") == "unschedulable"
 
 
+@pytest.mark.anywhere
 @story
 async def test_the_message_about_a_hundred_nodes_stays_short() -> None:
     """TestSchedulerFailedSchedulingReasons."""
@@ -79,6 +84,7 @@ async def test_the_message_about_a_hundred_nodes_stays_short() -> None:
         assert condition[2].startswith("0/100 nodes are available: 100 Insufficient cpu.")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_long_message_is_cut_in_the_event_and_whole_in_the_condition() -> None:
     reason = "ü" * 1000
@@ -94,6 +100,7 @@ async def test_a_long_message_is_cut_in_the_event_and_whole_in_the_condition() -
         assert note.endswith("ü ...")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
     """TestSchedulerScheduleOne, deleting pod."""
@@ -110,6 +117,7 @@ async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
         assert scene.waits_in("p") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_refuses_and_one_that_waits_are_both_remembered() -> None:
     """A Filter that says Pending: the pod comes back at once when its plugin sees a chance, without a pause."""
@@ -140,6 +148,7 @@ async def _takes_long(_: Pod) -> fwk.Status:
     return fwk.error("too late")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
     """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its own."""
@@ -148,7 +157,7 @@ async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
         await scene.loses("p", at_once=True, within=0)
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=1)
         new = scene.pod("p")
-        await asyncio.sleep(8)
+        await scene.passes(8)
 
         assert scene.pod("p")["metadata"]["resourceVersion"] == new["metadata"]["resourceVersion"]
         assert "too late" not in str(scene.events("p"))
@@ -201,6 +210,7 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when:
         assert scene.alone.world.queue.in_flight_pods() == []
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_others_bind_is_dropped() -> None:
     """TestFailureHandler_PodAlreadyBound, and a pod in the queue that somebody else binds."""
@@ -208,13 +218,14 @@ async def test_a_pod_that_others_bind_is_dropped() -> None:
         await scene.has(pod("p"))
         assert scene.waits_in("p") == "unschedulable"
         scene.binds("p", "n")
-        await asyncio.sleep(1)
+        await scene.passes(1)
 
         assert scene.waits_in("p") == ""
         await scene.has(node("m"), within=15)
         assert (scene.node_of("p"), scene.alone.world.cluster.cache.pod(scene.pod("p")["metadata"]["uid"]) is not None) == ("n", True)
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None:
     """TestAddPod, bind assumed pod to a different node: what others say counts, and nothing is left on the node we had chosen."""
@@ -225,7 +236,7 @@ async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
         scene.binds("p", other)
-        await asyncio.sleep(10)
+        await scene.passes(10)
 
         assert scene.node_of("p") == other
         assert scene.waits_in("p") == ""
@@ -233,13 +244,14 @@ async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None
         assert scene.node_of("q") == assumed.spec.node_name
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> None:
     """TestFailureHandler, pod updated during the scheduling cycle: the new one is queued."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_long)]) as scene:
         await scene.has(pod("p"), within=1)
         await scene.changes("p", lambda found: found["metadata"].update(labels={"new": "yes"}), within=0.5)
-        await asyncio.sleep(4)
+        await scene.passes(4)
 
         info = scene.alone.world.queue.get("default/p")
         assert info is not None
@@ -260,12 +272,13 @@ async def test_a_binding_that_somebody_else_has_made_is_no_reason_to_try_again()
         assert assumed is not None
         other = "b" if assumed.spec.node_name == "a" else "a"
         scene.binds("p", other)
-        await asyncio.sleep(10)
+        await scene.passes(10)
 
         assert scene.node_of("p") == other
         assert (scene.waits_in("p"), scene.alone.world.queue.in_flight_pods()) == ("", [])
 
 
+@pytest.mark.anywhere
 @story
 async def test_while_a_pod_is_prepared_it_is_not_in_flight_any_more() -> None:
     """TestScheduleOneMarksPodAsProcessedBeforePreBind: events are not kept for it."""
@@ -276,6 +289,7 @@ async def test_while_a_pod_is_prepared_it_is_not_in_flight_any_more() -> None:
         assert scene.alone.world.queue.in_flight_pods() == []
 
 
+@pytest.mark.anywhere
 @story
 async def test_while_a_pod_waits_for_leave_it_is_in_flight_and_misses_nothing() -> None:
     """Test_InFlightPods, whole: what comes while it waits is looked at when it is refused."""
@@ -306,6 +320,7 @@ async def test_a_binding_that_is_refused_leaves_the_room_to_others() -> None:
 # Whose pods are whose.
 
 
+@pytest.mark.anywhere
 @story
 async def test_finished_pods_take_no_room() -> None:
     """TestSchedulerInformers."""
@@ -318,6 +333,7 @@ async def test_finished_pods_take_no_room() -> None:
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> None:
     """TestMultipleSchedulers."""
@@ -332,6 +348,7 @@ async def test_pods_of_other_schedulers_take_their_room_and_are_left_alone() -> 
         assert scene.node_of("ours") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its_own_name() -> None:
     """TestMultipleSchedulingProfiles: over one queue and one cache."""
@@ -347,6 +364,7 @@ async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its
         assert scene.node_of("theirs") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_what_a_node_allows_counts_and_not_what_it_has() -> None:
     """TestAllocatable."""

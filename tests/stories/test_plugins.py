@@ -59,6 +59,7 @@ async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_firs
         assert not scene.is_assumed("p")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -> None:
     """TestPrebindPlugin."""
@@ -79,11 +80,12 @@ async def test_a_plugin_that_prepares_may_fail_and_others_are_not_asked_then() -
         assert (scene.waits_in("p"), asked) == ("error backoff", [])
 
         fails.clear()
-        await asyncio.sleep(5)
+        await scene.passes(5)
 
         assert (scene.node_of("p"), asked) == ("n", ["p"])
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_refusal_at_the_end_is_tried_again_without_an_event() -> None:
     """A PreBind that says Unschedulable: the pod is unschedulable in words, and waits for nothing but its pause."""
@@ -124,6 +126,7 @@ def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]
         pytest.param([fwk.unschedulable("never"), fwk.SUCCESS], ["First"], [("FailedScheduling", "never")], id="a refusal"),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
     says: list[fwk.Status], asked: list[str], told: list[tuple[str, str]]
@@ -146,6 +149,7 @@ async def test_the_first_binder_that_does_not_skip_a_pod_has_bound_it_or_failed(
             assert scene.condition("p") is None
 
 
+@pytest.mark.anywhere
 @story
 async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> None:
     """TestPostBindPlugin."""
@@ -180,6 +184,7 @@ async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> 
         ),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: tuple[str, str], queue: str) -> None:
     """TestPermitPlugin."""
@@ -192,6 +197,7 @@ async def test_leave_is_given_or_refused(says: tuple[fwk.Status, float], told: t
             assert scene.refused_by("p") == {"Permitting"}
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
     """TestPermitPlugin, wait and allow: meanwhile it takes its room."""
@@ -208,12 +214,13 @@ async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
         (waiting,) = handles[0].waiting_pods
         assert (waiting.pod.name, waiting.pod.spec.node_name, list(waiting.pending_plugins)) == ("held", "n", ["Permitting"])
         waiting.allow("Permitting")
-        await asyncio.sleep(1)
+        await scene.passes(1)
 
         assert (scene.node_of("held"), scene.node_of("other")) == ("n", "")
         assert list(handles[0].waiting_pods) == []
 
 
+@pytest.mark.anywhere
 @story
 async def test_all_who_hold_a_pod_must_let_go_of_it() -> None:
     """TestMultiplePermitPlugins."""
@@ -222,14 +229,15 @@ async def test_all_who_hold_a_pod_must_let_go_of_it() -> None:
         (waiting,) = scene.alone.world.waiting_pods
 
         waiting.allow("First")
-        await asyncio.sleep(1)
+        await scene.passes(1)
         assert (scene.node_of("p"), waiting.pending_plugins) == ("", ["Second"])
 
         waiting.allow("Second")
-        await asyncio.sleep(1)
+        await scene.passes(1)
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_scheduler_that_ends_waits_for_nobody_who_is_held() -> None:
     """TestPermitPluginsCancelled: the story ends, fifteen minutes early."""
@@ -249,12 +257,13 @@ async def test_nobody_is_held_longer_than_fifteen_minutes() -> None:
         await scene.has(pod("p"), within=890)
         assert scene.is_assumed("p")
 
-        await asyncio.sleep(20)
+        await scene.passes(20)
 
         waited = "0/1 nodes are available: 1 rejected due to timeout after waiting 15m0s at plugin Permitting."
         assert scene.events("p") == [("FailedScheduling", waited)]
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
     """TestCoSchedulingWithPermitPlugin: the last one lets all others go."""
@@ -276,6 +285,7 @@ async def test_a_pod_may_have_to_wait_for_its_companions() -> None:
         assert [scene.node_of(name) for name in ("one", "two", "three")] == ["n", "n", "n"]
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_that_a_plugin_names_are_tried_next() -> None:
     """TestActivatePods: once at the end of a successful cycle, and once after PostBind; whatever they wait for."""
@@ -304,6 +314,7 @@ async def test_pods_that_a_plugin_names_are_tried_next() -> None:
         assert scene.waits_in("stranger") == "unschedulable"
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_that_a_plugin_names_are_tried_though_the_pod_of_the_cycle_still_waits() -> None:
     """TestActivatePods, from Permit: the companions that a pod waits for must not wait for it."""
@@ -379,6 +390,7 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
         ),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk.Plugin], message: str) -> None:
     given_back: list[str] = []
@@ -395,6 +407,7 @@ async def test_a_plugin_that_raises_fails_that_pod_and_no_other(broken: type[fwk
         assert scene.node_of("q") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others_from_it() -> None:
     given_back: list[str] = []
@@ -409,6 +422,7 @@ async def test_a_plugin_that_raises_while_it_gives_back_does_not_keep_the_others
         assert scene.condition("p") == ("False", "Unschedulable", REFUSED)
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_raises_after_the_binding_changes_nothing() -> None:
     async with a_scene(node("n"), plugins=[post_binding(_raises)]) as scene:  # type: ignore[arg-type]

@@ -4,8 +4,9 @@ Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is o
 floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
 """
 
-import asyncio
 from typing import Any
+
+import pytest
 
 from extender import framework as fwk
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, Object
@@ -17,6 +18,7 @@ from tests.stories.telling import a_scene, story
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 
 
+@pytest.mark.anywhere
 @story
 async def test_basic_pod_preemption() -> None:
     """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to run."""
@@ -41,6 +43,7 @@ async def test_basic_pod_preemption() -> None:
         assert scene.nominated_node_of("high") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
     """TestPreemption, with unresolvable filter."""
@@ -64,6 +67,7 @@ def away_from(**labels: str) -> Object:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_go_that_anti_affinity_minds() -> None:
     """TestPreemption, preemption is performed to satisfy anti-affinity."""
@@ -75,6 +79,7 @@ async def test_pods_go_that_anti_affinity_minds() -> None:
         assert scene.node_of("high") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
     """TestPreemption, preemption is not performed when anti-affinity is not satisfied: one of those it minds is as important."""
@@ -87,6 +92,7 @@ async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
         assert scene.nominated_node_of("high") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_does_not_preempt_waits() -> None:
     """TestNonPreemption."""
@@ -102,6 +108,7 @@ async def test_a_pod_that_does_not_preempt_waits() -> None:
         assert scene.waits_in("patient") == "unschedulable"
 
 
+@pytest.mark.anywhere
 @story
 async def test_without_the_plugin_nobody_goes() -> None:
     """TestDisablePreemption."""
@@ -113,6 +120,7 @@ async def test_without_the_plugin_nobody_goes() -> None:
         assert scene.nominated_node_of("high") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
     """TestPreemptionStarvation."""
@@ -124,6 +132,7 @@ async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
         assert sum(1 for name in scene.pods() if scene.node_of(name)) == 2
 
 
+@pytest.mark.anywhere
 @story
 async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
     """TestPreemptionRaces: none of many pods of low priority gets into the room between the victims' going and the preemptor's coming."""
@@ -138,7 +147,7 @@ async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
 
             for name in scene.pods():
                 await scene.loses(name, within=0)
-            await asyncio.sleep(5)
+            await scene.passes(5)
 
 
 def budget(name: str, minimum: int, **labels: str) -> Object:
@@ -150,6 +159,7 @@ def budget(name: str, minimum: int, **labels: str) -> Object:
     }
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_go_whom_no_budget_protects() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
@@ -162,6 +172,7 @@ async def test_pods_go_whom_no_budget_protects() -> None:
         assert scene.pods() == {"kept-1", "kept-2", "high"}
 
 
+@pytest.mark.anywhere
 @story
 async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
     """TestPDBInPreemption, a node without any PDB violating pods is preferred for preemption."""
@@ -177,6 +188,7 @@ async def test_the_node_is_preferred_where_no_budget_is_violated() -> None:
         assert scene.node_of("high") == "loose"
 
 
+@pytest.mark.anywhere
 @story
 async def test_budgets_are_violated_when_there_is_no_other_way_and_then_as_little_as_possible() -> None:
     """TestPDBInPreemption, a node with fewer PDB violating pods is preferred for preemption."""
@@ -205,6 +217,7 @@ async def _promised(scene: Any) -> None:
     assert scene.nominated_node_of("middle") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
     """TestNominatedNode, when a pod of higher priority preempts on the node."""
@@ -221,6 +234,7 @@ async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
         assert scene.node_of("middle") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
     """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
@@ -233,6 +247,7 @@ async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
         assert scene.nominated_node_of("middle") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
     """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
@@ -245,6 +260,7 @@ async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
         assert scene.node_of("middle") == "other"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_is_kept_while_others_come_and_go() -> None:
     """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
@@ -257,6 +273,7 @@ async def test_a_promise_is_kept_while_others_come_and_go() -> None:
         assert scene.node_of("small") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
     """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""

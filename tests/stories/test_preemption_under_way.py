@@ -25,6 +25,7 @@ def away_from(**labels: str) -> Object:
 # Pods that are decided about and not bound yet are victims, too.
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> None:
     """TestPreemptionRespectsWaitingPod."""
@@ -46,6 +47,7 @@ async def test_a_victim_that_waits_for_leave_is_sent_back_and_not_deleted() -> N
         assert scene.is_assumed("held")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_deleted() -> None:
     """TestPreemptionRespectsBindingPod."""
@@ -88,7 +90,7 @@ async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> No
 
         assert scene.waits_in("high") == "gated"
 
-        await asyncio.sleep(30)
+        await scene.passes(30)
 
         assert scene.node_of("high") != ""
         assert len(scene.pods()) == 2
@@ -145,6 +147,7 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("grace", [0, 30], ids=["deleted at once", "deleted with grace"])
+@pytest.mark.anywhere
 @story
 async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(grace: int) -> None:
     """TestAsyncPreemption, victim blocked in binding, deleted: it is forgotten, and nobody has to go for the room it took."""
@@ -170,6 +173,7 @@ async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_m
         assert scene.node_of("high") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_back_and_not_before() -> None:
     """TestAsyncPreemption, victim blocked in binding, reserved until Unreserve ran."""
@@ -193,7 +197,7 @@ async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_
         assert scene.is_assumed("prepared")
         assert (scene.node_of("high"), given_back) == ("", [])
 
-        await asyncio.sleep(3)
+        await scene.passes(3)
 
         assert len(given_back) == 1
         assert scene.node_of("high") == "n"
@@ -214,7 +218,7 @@ async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> 
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), within=1)
         await scene.loses("high", at_once=True, within=0)
-        await asyncio.sleep(20)
+        await scene.passes(20)
 
         assert scene.node_of("low") == "n"
         assert scene.leaving() == set()
@@ -240,7 +244,7 @@ async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(
             await scene.has(pod("high", "1500m", "high", schedulingGates=[{"name": "wait"}]), within=10)
         else:
             scene.binds("high", "n")
-            await asyncio.sleep(10)
+            await scene.passes(10)
 
         assert scene.pods() == {"low", "high"}
         assert scene.leaving() == set()

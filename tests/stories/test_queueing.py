@@ -5,7 +5,6 @@ gates that are off), TestCustomResourceEnqueue (plugins register for the kinds o
 tests/extender/plugins/test_hints.py and test_storage_hints.py.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -239,6 +238,7 @@ ON_N = {"nodeName": "n"}
         ),
     ],
 )  # fmt: skip
+@pytest.mark.anywhere
 @story
 async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
     there: list[Object], waits: Object, by: str, happens: Happens, is_tried: bool
@@ -252,7 +252,7 @@ async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
         before = scene.attempts("p")
 
         happens(scene)
-        await asyncio.sleep(15)
+        await scene.passes(15)
 
         assert (scene.node_of("p") != "" or scene.attempts("p") > before) is is_tried
 
@@ -260,6 +260,7 @@ async def test_a_refused_pod_is_tried_again_when_that_may_help_and_only_then(
 # TestSchedulingGates, four cases.
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_gated_pod_is_not_tried_and_says_nothing() -> None:
     async with a_scene(node("n")) as scene:
@@ -271,6 +272,7 @@ async def test_a_gated_pod_is_not_tried_and_says_nothing() -> None:
         assert condition[:2] == ("False", "SchedulingGated")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_with_one_gate_left_stays_gated() -> None:
     async with a_scene(node("n")) as scene:
@@ -280,6 +282,7 @@ async def test_a_pod_with_one_gate_left_stays_gated() -> None:
         assert (scene.waits_in("p"), scene.attempts("p")) == ("gated", 0)
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_label_opens_no_gate() -> None:
     async with a_scene(node("n")) as scene:
@@ -289,6 +292,7 @@ async def test_a_label_opens_no_gate() -> None:
         assert (scene.waits_in("p"), scene.attempts("p")) == ("gated", 0)
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
     async with a_scene(node("n")) as scene:
@@ -298,6 +302,7 @@ async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered_for() -> None:
     """TestPreEnqueuePlugin, TestPreEnqueuePluginEventsToRegister."""
@@ -341,11 +346,12 @@ async def test_a_pod_whose_binding_fails_is_bound_by_another_attempt() -> None:
         assert scene.waits_in("p") == "error backoff"
         assert scene.condition("p") == ("False", "SchedulerError", 'running Bind plugin "DefaultBinder": not now')
 
-        await asyncio.sleep(5)
+        await scene.passes(5)
 
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_that_pause_need_not_wait_when_there_is_nothing_else_to_do() -> None:
     """TestPopFromBackoffQWhenActiveQEmpty."""
@@ -358,6 +364,7 @@ async def test_pods_that_pause_need_not_wait_when_there_is_nothing_else_to_do() 
         assert scene.node_of("p") == "n"
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_nothing_else_to_do() -> None:
     """TestPopFromBackoffQWhenActiveQEmpty: never from the error queue."""
@@ -372,10 +379,10 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
         assert scene.condition("p") == ("False", "SchedulerError", 'running "Filtering" filter plugin: out of order')
         fails.clear()
 
-        await asyncio.sleep(0.5)
+        await scene.passes(0.5)
         assert scene.node_of("p") == ""
 
-        await asyncio.sleep(3)
+        await scene.passes(3)
         assert scene.node_of("p") == "n"
 
 
@@ -383,6 +390,7 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
 @pytest.mark.parametrize(
     "code", [fwk.Code.UNSCHEDULABLE, fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE, fwk.Code.ERROR, fwk.Code.PENDING], ids=str
 )
+@pytest.mark.anywhere
 @story
 async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_failed_without_one(where: str, code: fwk.Code) -> None:
     """TestReScheduling, six cases: the refusals of Reserve and of Permit, and their errors."""
@@ -417,6 +425,7 @@ async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_
         assert scene.node_of("p") != ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() -> None:
     """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher priority."""
@@ -435,7 +444,7 @@ async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() 
 
         (waiting,) = handles[0].waiting_pods
         assert waiting.reject("Permitting", "not now")
-        await asyncio.sleep(15)
+        await scene.passes(15)
 
         assert scene.node_of("other") == "n"
         assert scene.node_of("held") == ""
@@ -449,7 +458,7 @@ async def test_a_pod_that_waits_too_long_is_tried_without_any_event() -> None:
         await scene.has(pod("p", "3"), within=280)
         assert scene.attempts("p") == 1
 
-        await asyncio.sleep(60)
+        await scene.passes(60)
 
         assert scene.attempts("p") == 2
 

@@ -19,6 +19,12 @@ _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadW
 _VOLUME_MODES: Final = ("Block", "Filesystem")
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 _PER_POD: Final = "may not use ReadWriteOncePod with other access modes"
+_TODAY: Final = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+}
+"""What well-known labels of nodes were called, and what they are called."""
 _NO_SOURCES: Final = frozenset(
     {
         "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions", "volumeMode",
@@ -63,8 +69,26 @@ def volume_update(new: Object, old: Object) -> list[FieldError]:
     errors += immutable("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
     former = old["spec"].get("nodeAffinity")
     if former is not None:
-        errors += immutable("nodeAffinity", new["spec"].get("nodeAffinity"), former)
+        wanted = new["spec"].get("nodeAffinity")
+        errors += immutable("nodeAffinity", wanted, _spelt_as(wanted, former))
     return errors
+
+
+def _spelt_as(wanted: Object | None, former: Object) -> Object:
+    """The former affinity, with the labels under the names that they have today where the wanted one has them so.
+
+    Upstream: validatePvNodeAffinity.
+    """
+    former = copy.deepcopy(former)
+    for new, old in zip(_requirements(wanted), _requirements(former), strict=False):
+        if new.get("key") == _TODAY.get(old.get("key", "")):
+            old["key"] = new["key"]
+    return former
+
+
+def _requirements(affinity: Object | None) -> list[Object]:
+    terms = ((affinity or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+    return [requirement for term in terms for requirement in term.get("matchExpressions") or ()]
 
 
 def claim(obj: Object) -> list[FieldError]:

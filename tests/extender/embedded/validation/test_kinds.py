@@ -330,3 +330,25 @@ def test_there_are_no_more_ready_pods_than_pods():
     errors = list(map(str, validation.validate_update(REPLICA_SETS, new, old, "status")))
 
     assert errors == ["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"]
+
+
+def near(key, zone="a"):
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": [zone]}]}]
+    return {"spec": {**NFS, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}}
+
+
+@pytest.mark.parametrize(
+    ("after", "is_refused"),
+    [
+        pytest.param(near("failure-domain.beta.kubernetes.io/zone"), False, id="as it was"),
+        pytest.param(near("topology.kubernetes.io/zone"), False, id="the name of today"),
+        pytest.param(near("topology.kubernetes.io/region"), True, id="the name of something else"),
+        pytest.param(near("topology.kubernetes.io/zone", "b"), True, id="the name of today, and another zone"),
+        pytest.param({"spec": NFS}, True, id="nothing any more"),
+    ],
+)
+def test_where_a_volume_can_be_reached_from_changes_in_name_only(after, is_refused):
+    errors = errors_of_change(PERSISTENT_VOLUMES, near("failure-domain.beta.kubernetes.io/zone"), after)
+
+    assert any("nodeAffinity" in error and "field is immutable" in error for error in errors) is is_refused
+    assert len(errors) == is_refused

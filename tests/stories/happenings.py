@@ -1,0 +1,94 @@
+"""What may happen to a cluster, to be done when the story comes to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from extender.embedded.resources import CSI_NODES, NODES, PODS, Object, Resource
+from tests.stories.scenery import node, pod, resource_of
+from tests.stories.telling import Scene
+
+Happens = Callable[[Scene], Any]
+Change = Callable[[Object], Any]
+
+
+def comes(*objects: Object) -> Happens:
+    def happens(scene: Scene) -> None:
+        for each in objects:
+            resource = resource_of(each)
+            scene.api.create(resource, _namespace(resource), each)
+
+    return happens
+
+
+def new_node(*args: Any, **kwargs: Any) -> Happens:
+    return comes(node(*args, **kwargs))
+
+
+def new_pod(*args: Any, **kwargs: Any) -> Happens:
+    return comes(pod(*args, **kwargs))
+
+
+def changed(resource: Resource, name: str, *changes: Change, subresource: str = "") -> Happens:
+    def happens(scene: Scene) -> None:
+        found = scene.api.get(resource, _namespace(resource), name)
+        for change in changes:
+            change(found)
+        scene.api.update(resource, _namespace(resource), name, found, subresource=subresource)
+
+    return happens
+
+
+def changed_node(name: str, *changes: Change, subresource: str = "") -> Happens:
+    return changed(NODES, name, *changes, subresource=subresource)
+
+
+def changed_pod(name: str, *changes: Change) -> Happens:
+    return changed(PODS, name, *changes)
+
+
+def changed_csi_node(name: str, *changes: Change) -> Happens:
+    return changed(CSI_NODES, name, *changes)
+
+
+def goes(resource: Resource, name: str) -> Happens:
+    return lambda scene: scene.api.delete(resource, _namespace(resource), name)
+
+
+def gone(name: str) -> Happens:
+    """A pod, at once."""
+    return lambda scene: scene.api.delete(PODS, "default", name, {"gracePeriodSeconds": 0})
+
+
+def then(*happenings: Happens) -> Happens:
+    """One after the other."""
+
+    def happens(scene: Scene) -> None:
+        for each in happenings:
+            each(scene)
+
+    return happens
+
+
+def spec(**members: Any) -> Change:
+    return lambda found: found["spec"].update(members)
+
+
+def labels(**members: str) -> Change:
+    return lambda found: found["metadata"].setdefault("labels", {}).update(members)
+
+
+def only_labels(**members: str) -> Change:
+    """These, and no others."""
+    return lambda found: found["metadata"].update(labels=members)
+
+
+def annotations(**members: str) -> Change:
+    return lambda found: found["metadata"].setdefault("annotations", {}).update(members)
+
+
+def allocatable(**members: str) -> Change:
+    return lambda found: found["status"]["allocatable"].update(members)
+
+
+def _namespace(resource: Resource) -> str:
+    return "default" if resource.namespaced else ""

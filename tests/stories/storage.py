@@ -1,0 +1,82 @@
+"""What plays where stories need storage. Nobody but the story binds a claim."""
+
+from typing import Any
+
+from extender.embedded.resources import Object
+
+
+def volume(name: str, *modes: str, zone: str = "", near: Object | None = None, storage_class: str = "", **source: Any) -> Object:
+    """A volume of one MiB.
+
+    Arguments:
+        modes: access modes; ReadWriteMany unless told.
+        zone: as its label says.
+        near: labels of the nodes that reach it, all of them unless told.
+        source: where the data is; on the host unless told.
+    """
+    spec: Object = {
+        "capacity": {"storage": "1Mi"},
+        "accessModes": list(modes or ("ReadWriteMany",)),
+        **(source or {"hostPath": {"path": "/tmp", "type": "DirectoryOrCreate"}}),
+    }
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    if near is not None:
+        terms = [{"key": key, "operator": "In", "values": [value]} for key, value in near.items()]
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}}
+    metadata: Object = {"name": name, "labels": {"topology.kubernetes.io/zone": zone} if zone else {}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
+
+
+def csi(driver: str, handle: str) -> Object:
+    """Source of a volume."""
+    return {"csi": {"driver": driver, "volumeHandle": handle}}
+
+
+def claim(name: str, *modes: str, bound_to: str = "", storage_class: str = "") -> Object:
+    """A claim of one MiB; bound if a volume is named."""
+    spec: Object = {"accessModes": list(modes or ("ReadWriteMany",)), "resources": {"requests": {"storage": "1Mi"}}}
+    metadata: Object = {"name": name}
+    if bound_to:
+        spec["volumeName"] = bound_to
+        metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "true"}
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
+
+
+def storage_class(name: str, mode: str = "WaitForFirstConsumer", zones: tuple[str, ...] = (), **labels: str) -> Object:
+    made: Object = {"provisioner": "example.com/disks", "volumeBindingMode": mode}
+    if zones:
+        made["allowedTopologies"] = topologies(*zones)
+    return _of_storage("StorageClass", name, labels=labels) | made
+
+
+def topologies(*zones: str) -> list[Object]:
+    return [{"matchLabelExpressions": [{"key": "topology.kubernetes.io/zone", "values": list(zones)}]}]
+
+
+def csi_node(name: str, **limits: int) -> Object:
+    """What drivers of a node can attach; in their names, dots are written as underscores."""
+    drivers = [
+        {"name": driver.replace("_", "."), "nodeID": name, "topologyKeys": None, "allocatable": {"count": count}}
+        for driver, count in limits.items()
+    ]
+    return _of_storage("CSINode", name) | {"spec": {"drivers": drivers}}
+
+
+def csi_driver(name: str, *, storage_capacity: bool = True) -> Object:
+    return _of_storage("CSIDriver", name) | {"spec": {"storageCapacity": storage_capacity}}
+
+
+def capacity(name: str, storage_class: str, amount: str) -> Object:
+    return _of_storage("CSIStorageCapacity", name) | {"storageClassName": storage_class, "capacity": amount, "nodeTopology": {}}
+
+
+def attachment(name: str, driver: str, node: str, volume: str) -> Object:
+    spec = {"attacher": driver, "nodeName": node, "source": {"persistentVolumeName": volume}}
+    return _of_storage("VolumeAttachment", name) | {"spec": spec, "status": {"attached": True}}
+
+
+def _of_storage(kind: str, name: str, **metadata: Any) -> Object:
+    return {"apiVersion": "storage.k8s.io/v1", "kind": kind, "metadata": {"name": name, **metadata}}

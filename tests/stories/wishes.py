@@ -1,0 +1,69 @@
+"""What pods may ask for, in a word each: parts of a pod's spec."""
+
+from typing import Any
+
+from extender.embedded.resources import Object
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def taint(key: str, effect: str = "NoSchedule") -> Object:
+    return {"key": key, "effect": effect}
+
+
+def tolerating(*keys: str) -> Object:
+    return {"tolerations": [{"key": key, "operator": "Exists"} for key in keys]}
+
+
+def on_nodes_with(**labels: str) -> Object:
+    """By node affinity."""
+    terms = [{"key": key, "operator": "In", "values": [value]} for key, value in labels.items()]
+    return _required_nodes({"matchExpressions": terms})
+
+
+def on_node_named(name: str) -> Object:
+    """By node affinity."""
+    return _required_nodes({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]})
+
+
+def _required_nodes(term: Object) -> Object:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def near(topology: str = HOSTNAME, *, labelled: str = "", **labels: str) -> Object:
+    """By pod affinity: to pods with these labels, or with any value of one."""
+    return {"podAffinity": _required_pods(topology, labelled, labels)}
+
+
+def away_from(topology: str = HOSTNAME, *, labelled: str = "", **labels: str) -> Object:
+    return {"podAntiAffinity": _required_pods(topology, labelled, labels)}
+
+
+def _required_pods(topology: str, labelled: str, labels: dict[str, str]) -> Object:
+    return {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": _selector(labelled, labels), "topologyKey": topology}]}
+
+
+def _selector(labelled: str, labels: dict[str, str]) -> Object:
+    return {"matchExpressions": [{"key": labelled, "operator": "Exists"}]} if labelled else {"matchLabels": labels}
+
+
+def spread(topology: str, *, labelled: str = "", min_domains: int | None = None, **labels: str) -> Object:
+    """Over at least so many domains, where no two differ by more than one."""
+    more: Object = {} if min_domains is None else {"minDomains": min_domains}
+    constraint = {"maxSkew": 1, "topologyKey": topology, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(labelled, labels)}
+    return {"topologySpreadConstraints": [constraint | more]}
+
+
+def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
+    """A host port of the container."""
+    return {"ports": [{"containerPort": 80, "hostPort": number, "protocol": protocol, "hostIP": ip}]}
+
+
+def claims(*names: str) -> Object:
+    """Volumes, each from a claim."""
+    volumes = [{"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": name}} for number, name in enumerate(names)]
+    return {"volumes": volumes}
+
+
+def volume(name: str, **source: Any) -> Object:
+    return {"volumes": [{"name": name, **source}]}
