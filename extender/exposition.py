@@ -5,11 +5,12 @@ Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/cl
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from extender.apiserver.dispatcher import Dispatcher
@@ -18,6 +19,7 @@ from extender.apiserver.informers import Informers
 from extender.apiserver.leader_election import LeaderElector
 from extender.framework.events import ClusterEvent
 from extender.scheduler.world import World
+from extender.standalone import Standalone
 
 POD_POPPED: Final = "PodPopped"
 
@@ -34,33 +36,54 @@ class Exposition(Collector):
     """What there is to see of a process that follows a cluster."""
 
     def __init__(
-        self, informers: Informers, dispatcher: Dispatcher, world: World | None, elector: LeaderElector | None, now: Callable[[], float]
+        self,
+        informers: Informers,
+        dispatcher: Dispatcher,
+        alone: Standalone | None,
+        elector: LeaderElector | None,
+        now: Callable[[], float],
+        disabled: Collection[str] = (),
     ) -> None:
         """Nothing is counted yet.
 
         Arguments:
-            world: of the scheduler; None if nothing is decided here.
+            alone: the scheduler; None if nothing is decided here.
             elector: None if there is no other replica.
             now: the event loop's time.
+            disabled: names of metrics that nobody wants to see.
         """
         self._informers = informers
         self._dispatcher = dispatcher
-        self._world = world
+        self._alone = alone
+        self._disabled = frozenset(disabled)
         self._elector = elector
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
+        ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
         """In Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Whatever there is now."""
-        if self._world is not None:
-            yield from self._world.metrics.collect()
-            yield from _queue(self._world)
-            yield from _cache(self._world)
+        """Whatever there is now, and wanted."""
+        return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
+
+    def _all(self) -> Iterator[Metric]:
+        if self._alone is not None:
+            world = self._alone.world
+            yield from world.metrics.collect()
+            yield from _queue(world)
+            yield from _cache(world)
+            evaluations = CounterMetricFamily(
+                "scheduler_plugin_evaluation",
+                "Attempts in which a plugin had a say, at PreFilter, Filter, PreScore and Score.",
+                labels=("plugin", "extension_point", "profile"),
+            )
+            for labels, times in self._alone.evaluations().items():
+                evaluations.add_metric(labels, times)
+            yield evaluations
         if self._elector is not None:
             yield _gauge(
                 "leader_election_master_status",
@@ -72,6 +95,20 @@ class Exposition(Collector):
         yield from self._reflectors()
 
     def _writes(self) -> Iterator[Metric]:
+        durations = self._dispatcher.durations
+        yield durations.collect()
+        performed = CounterMetricFamily(
+            "scheduler_async_api_call_execution", "Writes to the API server, by what came of them.", labels=("call_type", "result")
+        )
+        for labels, count in durations.counts().items():
+            performed.add_metric(labels, count)
+        yield performed
+        yield _gauge(
+            "scheduler_pending_async_api_calls",
+            "Writes to the API server that wait for their turn.",
+            ("call_type",),
+            {(call_type,): count for call_type, count in self._dispatcher.pending().items()},
+        )
         limbo = self._dispatcher.in_limbo
         yield _gauge("reprieve_limbo_bindings", "Bindings of which nobody knows whether they happened.", (), {(): len(limbo)})
         oldest = self._now() - min(limbo.values()) if limbo else 0.0

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +24,7 @@ from extender.engine import Engine
 from extender.exposition import Exposition
 from extender.http_extender import Transports, no_transport
 from extender.log import Logger
+from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
 from extender.standalone import standalone
 
 _LOG: Final = Logger(__name__)
@@ -71,6 +72,8 @@ async def following(
     elector: LeaderElector | None = None,
     rng: random.Random | None = None,
     transports: Transports = no_transport,
+    max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
+    disabled_metrics: Collection[str] = (),
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
 
@@ -78,6 +81,8 @@ async def following(
         decides: schedule the pods of the configuration's profiles, too.
         elector: says when this replica may decide, and write; None if there is no other. The client keeps to its fence, too.
         transports: what carries the calls to the configuration's extenders then.
+        max_in_unschedulable_pods: see `standalone`.
+        disabled_metrics: see `Exposition`.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -87,7 +92,12 @@ async def following(
     dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname(), fence=fence)
     informers = Informers(client, rng=chance)
     cluster = Cluster()
-    alone = standalone(configuration, cluster, dispatcher, chance, transports=transports, fence=fence) if decides else None
+    alone = None
+    if decides:
+        waits = max_in_unschedulable_pods
+        alone = standalone(
+            configuration, cluster, dispatcher, chance, transports=transports, fence=fence, max_in_unschedulable_pods=waits
+        )
     engine = Engine(
         configuration,
         cluster,
@@ -100,7 +110,7 @@ async def following(
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(informers.run(), name="informers"), group.create_task(dispatcher.run(), name="dispatcher")]
-        metrics = Exposition(informers, dispatcher, alone.world if alone is not None else None, elector, loop.time).text
+        metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics).text
         if alone is None:
             found = Following(engine, informers, metrics, _nothing_to_finish, str)
         else:

@@ -7,6 +7,7 @@ nobody waits for.
 import asyncio
 import enum
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -111,6 +112,12 @@ class CallQueue:
         for waiting in self._lanes.values():
             waiting.clear()
         self._by_object = {key: ticket for key, ticket in self._by_object.items() if ticket in self._in_flight}
+
+    def waiting(self) -> Iterator[ApiCall[Any]]:
+        """The calls that wait, those that are held back included."""
+        for waiting in self._lanes.values():
+            yield from (ticket.call for ticket in waiting.values())
+        yield from (ticket.following.call for ticket in self._in_flight if ticket.following is not None)
 
     def num_waiting(self, lane: Lane) -> int:
         """How many calls of a lane wait, those that are held back not counted."""

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/backend/api_dispatcher/api_dispatcher.go (v1.36.2).
 import asyncio
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, final
@@ -15,8 +16,12 @@ from extender.apiserver.call_queue import CLOSED, CallQueue, Lane, Ticket
 from extender.apiserver.client import Client
 from extender.apiserver.event_recorder import EventRecorder
 from extender.framework import ApiCall, CallError, CallSkipped, CallUnknown, RecordEvent
+from extender.metrics import Histogram, exponential
 
 T = TypeVar("T")
+
+CALL_TYPES: Final[Mapping[str, str]] = {"BindPod": "pod_binding", "PatchPodStatus": "pod_status_patch"}
+"""What upstream calls the writes that it knows. The others, which it does without its dispatcher, are called by their class."""
 
 AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane.EVENTS: 4}
 """Calls that are being performed at most. Each lane has its own: while the API server is away, bindings whose outcome nobody knows fill
@@ -52,6 +57,13 @@ class Dispatcher:
         self._recorder = EventRecorder(client, now=now, instance=instance, fence=fence)
         self._queue = CallQueue()
         self._num_in_flight = dict.fromkeys(Lane, 0)
+        self.durations: Final = Histogram(
+            "scheduler_async_api_call_execution_duration_seconds",
+            "Seconds that a write to the API server took, its repetitions included.",
+            ("call_type", "result"),
+            exponential(0.001, 2, 15),
+        )
+        """Of all calls but events, by what they are called in metrics and what came of them."""
         self._wake = asyncio.Event()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -116,6 +128,10 @@ class Dispatcher:
         """Pod UID -> the event loop's time since when nobody knows whether the pod is bound."""
         return self._attempts.in_limbo
 
+    def pending(self) -> Counter[str]:
+        """How many calls wait for their turn, events not counted, by what they are called in metrics."""
+        return Counter(call_type_of(call) for call in self._queue.waiting() if not isinstance(call, RecordEvent))
+
     def _add(self, call: ApiCall[T]) -> "asyncio.Future[T]":
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._queue.add(call, outcome)
@@ -141,7 +157,8 @@ class Dispatcher:
         return None
 
     async def _work(self, lane: Lane, ticket: Ticket) -> None:
-        succeeded = False
+        succeeded, now = False, asyncio.get_running_loop().time
+        began = now()
         try:
             result = await self._performed(ticket.call)
             succeeded = True
@@ -157,6 +174,8 @@ class Dispatcher:
             if not ticket.outcome.done():
                 ticket.outcome.set_exception(exc)
         finally:
+            if lane is not Lane.EVENTS:
+                self.durations.observe(now() - began, call_type_of(ticket.call), "success" if succeeded else "error")
             self._num_in_flight[lane] -= 1
             self._queue.finish(ticket, succeeded=succeeded)
             self._note_idleness()
@@ -166,6 +185,12 @@ class Dispatcher:
         if isinstance(call, RecordEvent):
             return await self._recorder.record(call)
         return await self._attempts.perform(call)
+
+
+def call_type_of(call: ApiCall[Any]) -> str:
+    """What the call is called in metrics."""
+    name = type(call).__name__
+    return CALL_TYPES.get(name) or "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
 def _forget(outcome: "asyncio.Future[Any]") -> None:

@@ -1,5 +1,6 @@
 """CycleState: the scratch of one scheduling cycle; it dies with the cycle."""
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, final
 
 T = TypeVar("T")
@@ -29,12 +30,14 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone: hypotheses live in `Rows`, not in here.
     """
 
-    __slots__ = ("_values", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_values", "observe_plugin", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
         """Equal for pods with equal spec, labels, annotations and namespace; empty where nobody asked for it."""
+        self.observe_plugin: Callable[[float, str, str, str], None] | None = None
+        """Is told (seconds, plugin, extension point, status) of everything that plugins are asked; None where nobody wants to know."""
         self.skip_filter_plugins: frozenset[str] = frozenset()
         """Plugins whose PreFilter said Skip: their Filter does not run."""
         self.skip_score_plugins: frozenset[str] = frozenset()

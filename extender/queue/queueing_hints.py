@@ -6,10 +6,12 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, is
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final, final
 
 from extender.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
 from extender.log import Logger
+from extender.metrics import Histogram
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
@@ -43,6 +45,8 @@ class Change:
     is_wildcard: bool
     is_of_interest: bool
     """Whether any plugin of any profile wants to hear of it."""
+    times: Histogram
+    """Is told how long each hint took."""
 
 
 @final
@@ -60,8 +64,9 @@ class _Listeners:
 class QueueingHints:
     """The registrations of all profiles. State: who listens to which of the events that have come so far."""
 
-    def __init__(self, by_profile: Mapping[str, QueueingHintMap]) -> None:
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap], times: Histogram) -> None:
         self._by_profile = by_profile
+        self._times = times
         self._listeners: dict[ClusterEvent, _Listeners] = {}
         events: dict[str, list[ClusterEvent]] = {}
         for registered in by_profile.values():
@@ -79,7 +84,7 @@ class QueueingHints:
         listeners = self._listeners.get(event)
         if listeners is None:
             listeners = self._listeners[event] = self._listeners_to(event)
-        return Change(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest)
+        return Change(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest, self._times)
 
     def _listeners_to(self, event: ClusterEvent) -> _Listeners:
         hints = {
@@ -108,12 +113,16 @@ def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
     for name, hint in hints:
         if name not in unschedulable and name not in pending:
             continue
+        began = perf_counter()
         try:
             answer = hint(info.pod, change.old, change.new)
+            said = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
         except Exception as exc:
+            said = "Error"
             objects = {key: each for key, each in (("oldObj", change.old), ("newObj", change.new)) if isinstance(each, ApiObject)}
             _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
+        change.times.observe(perf_counter() - began, name, change.label, said)
         if answer is QueueingHint.QUEUE_SKIP:
             continue
         if name in pending:

@@ -23,6 +23,7 @@ from extender.framework.events import (
     match_any,
 )
 from extender.log import Logger
+from extender.metrics import PluginMetrics
 from extender.objects.pod import Pod
 from extender.queue.active_queue import ActiveQueue
 from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
@@ -83,6 +84,7 @@ class SchedulingQueue:
         initial_backoff: float = DEFAULT_POD_INITIAL_BACKOFF,
         max_backoff: float = DEFAULT_POD_MAX_BACKOFF,
         max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
+        metrics: PluginMetrics | None = None,
     ) -> None:
         """Make an empty queue.
 
@@ -91,6 +93,7 @@ class SchedulingQueue:
             now: seconds, from whatever start; of the event loop, where `run` is used.
             pod_lister: pods as the API server has them, for nominations.
             initial_backoff, max_backoff, max_in_unschedulable_pods: seconds.
+            metrics: told how long hints take.
         """
 
         def in_order(info: QueuedPodInfo) -> tuple[Any, ...]:
@@ -101,7 +104,7 @@ class SchedulingQueue:
         self._now = now
         self._pre_enqueue = pre_enqueue
         self._max_in_unschedulable_pods = max_in_unschedulable_pods
-        self._hints = QueueingHints(hints)
+        self._hints = QueueingHints(hints, (metrics or PluginMetrics()).hints)
         self._active = ActiveQueue(in_order)
         self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff)
         self._unschedulable = UnschedulablePods()

@@ -4,9 +4,11 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -18,6 +20,7 @@ from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembe
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.plans import FilterPlan, Filters, ScorePlan, filter_plan, score_plan
 from extender.runtime.scoring import Scores, WeightedScorer, normalized_scores, raw_scores, run_score_plugins
+from extender.runtime.timing import timed, timed_wait
 from extender.runtime.waiting_pods import WAITING_PODS, WaitingPods
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
@@ -86,6 +89,10 @@ class Framework:
         self._memory = Memory()
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
+        # In how many attempts had a say: all PreFilters but these and all Filters but these; all PreScores and Scores but these.
+        self._pre_filtered: Counter[frozenset[str]] = Counter()
+        self._filtered: Counter[frozenset[str]] = Counter()
+        self._scored: Counter[frozenset[str]] = Counter()
         self.plugins = make_plugins(self)
 
     # The Handle.
@@ -158,10 +165,14 @@ class Framework:
         narrowed_by: set[str] = set()
         skipped: set[str] = set()
         refused: fwk.Status | None = None
+        observe = state.observe_plugin
         try:
             for plugin in self.plugins.pre_filter:
                 try:
-                    result = _pre_filtered(plugin, state, pod, self.snapshot)
+                    if observe is None:
+                        result = _pre_filtered(plugin, state, pod, self.snapshot)
+                    else:
+                        result = timed(observe, plugin.name, "PreFilter", _pre_filtered, plugin, state, pod, self.snapshot)
                 except Exception as exc:
                     raise PluginError(plugin.name, f'running PreFilter plugin "{plugin.name}": {exc}') from exc
                 status = result.status
@@ -182,6 +193,7 @@ class Framework:
                         return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         finally:
             state.skip_filter_plugins = frozenset(skipped)
+            self._pre_filtered[state.skip_filter_plugins] += 1
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     def run_filter_plugins(
@@ -245,8 +257,12 @@ class Framework:
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
         """One Filter's verdicts on these rows, checked."""
+        observe = state.observe_plugin
         try:
-            verdicts = _filtered(plugin, state, pod, rows)
+            if observe is None:
+                verdicts = _filtered(plugin, state, pod, rows)
+            else:
+                verdicts = timed(observe, name, "Filter", _filtered, plugin, state, pod, rows)
         except Exception as exc:
             raise PluginError(name, f'running "{name}" filter plugin: {exc}') from exc
         if not verdicts.all_ok:
@@ -266,6 +282,7 @@ class Framework:
         """
         snapshot = self.snapshot
         known = self._memory.recall(state.pod_signature or signature_of(pod), snapshot)
+        self._filtered[state.skip_filter_plugins] += 1
         plan = self._filter_plans.get(state.skip_filter_plugins)
         if plan is None:
             plan = self._filter_plans[state.skip_filter_plugins] = filter_plan(self.plugins.filter, state.skip_filter_plugins)
@@ -315,7 +332,9 @@ class Framework:
         result: fwk.PostFilterResult | None = None
         for plugin in self.plugins.post_filter:
             try:
-                answer = await plugin.post_filter(state, pod, statuses)
+                answer = await timed_wait(
+                    state.observe_plugin, plugin.name, "PostFilter", partial(plugin.post_filter, state, pod, statuses)
+                )
                 _check_kind(answer, fwk.PostFilterResult)
                 status = answer.status
             except fwk.NotFoundError as exc:
@@ -346,9 +365,13 @@ class Framework:
             PluginError: a plugin raised or answered anything but Success and Skip.
         """
         skipped: set[str] = set()
+        observe = state.observe_plugin
         for plugin in self.plugins.pre_score:
             try:
-                status = _pre_scored(plugin, state, pod, rows)
+                if observe is None:
+                    status = _pre_scored(plugin, state, pod, rows)
+                else:
+                    status = timed(observe, plugin.name, "PreScore", _pre_scored, plugin, state, pod, rows)
             except Exception as exc:
                 raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {exc}') from exc
             if status.is_skip:
@@ -356,14 +379,14 @@ class Framework:
             elif not status.is_success:
                 raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {status.message}')
         state.skip_score_plugins = frozenset(skipped)
+        self._scored[state.skip_score_plugins] += 1
 
     def total_scores(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
-        """(R,) the weighted sum for rows that `feasible_rows` gave for this pod, in this cycle.
+        """(R,) the weighted sum for rows that `feasible_rows` gave for this pod, in this cycle; `run_pre_score_plugins` comes before.
 
         Raises:
             PluginError: a plugin failed.
         """
-        self.run_pre_score_plugins(state, pod, rows)
         known, snapshot = state.read(REMEMBERED), self.snapshot
         plan = self._score_plans.get(state.skip_score_plugins)
         if plan is None:
@@ -375,6 +398,26 @@ class Framework:
         for scorer in plan.others:
             total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, rows)) * scorer.weight
         return total
+
+    def evaluations(self) -> Counter[tuple[str, str]]:
+        """(plugin, extension point) -> in how many attempts it had a say.
+
+        A PreFilter that comes after one that refused a pod for good is counted, though it was not asked.
+
+        Upstream: the metric plugin_evaluation_total.
+        """
+        plugins, found = self.plugins, Counter[tuple[str, str]]()
+        for point, names, attempts in (
+            ("PreFilter", [plugin.name for plugin in plugins.pre_filter], self._pre_filtered),
+            ("Filter", [name for name, _ in plugins.filter], self._filtered),
+            ("PreScore", [plugin.name for plugin in plugins.pre_score], self._scored),
+            ("Score", [scorer.name for scorer in plugins.score], self._scored),
+        ):
+            for skipped, times in attempts.items():
+                for name in names:
+                    if name not in skipped:
+                        found[name, point] += times
+        return found
 
     def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:
         """Score the feasible rows; see `scoring.run_score_plugins`."""

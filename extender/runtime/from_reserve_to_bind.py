@@ -15,6 +15,7 @@ from extender import framework as fwk
 from extender.log import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
+from extender.runtime.timing import timed, timed_wait
 from extender.runtime.waiting_pods import MAX_TIMEOUT
 
 ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
@@ -26,7 +27,10 @@ def run_reserve_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod
     """Let plugins keep what the pod needs. After anything but Success, `run_unreserve_plugins` is due."""
     for plugin in plugins.reserve:
         try:
-            status = plugin.reserve(state, pod, node)
+            if state.observe_plugin is None:
+                status = plugin.reserve(state, pod, node)
+            else:
+                status = timed(state.observe_plugin, plugin.name, "Reserve", plugin.reserve, state, pod, node)
         except Exception as exc:
             _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod)
             return fwk.error(f'running Reserve plugin "{plugin.name}": {exc}').by(plugin.name)
@@ -44,7 +48,10 @@ def run_unreserve_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: P
     """Let all plugins give back what they keep, the last first; one that fails does not keep the others from it."""
     for plugin in reversed(plugins.reserve):
         try:
-            plugin.unreserve(state, pod, node)
+            if state.observe_plugin is None:
+                plugin.unreserve(state, pod, node)
+            else:
+                timed(state.observe_plugin, plugin.name, "Unreserve", plugin.unreserve, state, pod, node)
         except Exception as exc:
             _LOG.exception(exc, "Plugin failed to unreserve", plugin=plugin.name, pod=pod)
 
@@ -58,7 +65,10 @@ def run_permit_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod,
     timeouts: dict[str, float] = {}
     for plugin in plugins.permit:
         try:
-            status, seconds = plugin.permit(state, pod, node)
+            if state.observe_plugin is None:
+                status, seconds = plugin.permit(state, pod, node)
+            else:
+                status, seconds = timed(state.observe_plugin, plugin.name, "Permit", plugin.permit, state, pod, node)
         except Exception as exc:
             _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod)
             return fwk.error(f'running Permit plugin "{plugin.name}": {exc}').by(plugin.name), {}
@@ -96,7 +106,10 @@ def run_pre_bind_pre_flights(plugins: PluginsByPoint, state: fwk.CycleState, pod
     may_join = False
     for plugin in plugins.pre_bind:
         try:
-            flight = plugin.pre_bind_pre_flight(state, pod, node)
+            if state.observe_plugin is None:
+                flight = plugin.pre_bind_pre_flight(state, pod, node)
+            else:
+                flight = timed(state.observe_plugin, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, state, pod, node)
         except Exception as exc:
             _LOG.exception(exc, "Plugin failed", plugin=plugin.name, pod=pod, node=node)
             flight = fwk.PreFlight(fwk.error(str(exc)))
@@ -132,7 +145,8 @@ async def run_pre_bind_plugins(plan: PreBindPlan, state: fwk.CycleState, pod: Po
 
 
 async def _pre_bound(plugin: fwk.PreBindPlugin, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
-    status = await _answer(lambda: plugin.pre_bind(state, pod, node), "Plugin failed", plugin, pod, node)
+    ask = partial(timed_wait, state.observe_plugin, plugin.name, "PreBind", partial(plugin.pre_bind, state, pod, node))
+    status = await _answer(ask, "Plugin failed", plugin, pod, node)
     if status.is_success:
         return status
     if status.is_rejected:
@@ -144,7 +158,8 @@ async def _pre_bound(plugin: fwk.PreBindPlugin, state: fwk.CycleState, pod: Pod,
 async def run_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
     """Have the pod bound by the first plugin that does not skip it; Skip if all do, which is no success."""
     for plugin in plugins.bind:
-        status = await _answer(lambda: plugin.bind(state, pod, node), "Plugin Failed", plugin, pod, node)  # noqa: B023 - called at once
+        ask = partial(timed_wait, state.observe_plugin, plugin.name, "Bind", partial(plugin.bind, state, pod, node))
+        status = await _answer(ask, "Plugin Failed", plugin, pod, node)
         if status.is_skip:
             continue
         if status.is_success:
@@ -159,7 +174,8 @@ async def run_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: 
 async def run_post_bind_plugins(plugins: PluginsByPoint, state: fwk.CycleState, pod: Pod, node: str) -> None:
     """Tell plugins that the pod is bound. Nothing can go wrong any more."""
     for plugin in plugins.post_bind:
-        await _answer(partial(_post_bound, plugin, state, pod, node), "Plugin failed", plugin, pod, node)
+        ask = partial(timed_wait, state.observe_plugin, plugin.name, "PostBind", partial(_post_bound, plugin, state, pod, node))
+        await _answer(ask, "Plugin failed", plugin, pod, node)
 
 
 async def _post_bound(plugin: fwk.PostBindPlugin, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:

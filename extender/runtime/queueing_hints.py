@@ -9,8 +9,10 @@ from typing import Final
 from extender import framework as fwk
 from extender.framework.events import QueueingHintFunction, QueueingHintMap, always_queue
 from extender.log import Logger
+from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
+from extender.runtime.timing import timed
 
 EXTENDER: Final = "Extender"
 """Stands for all HTTP extenders where it is told which plugins refused a pod. Upstream: framework.ExtenderName."""
@@ -53,12 +55,18 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
     return hints
 
 
-def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "") -> str:
-    """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does."""
+def gating_plugin(
+    plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None
+) -> str:
+    """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does.
+
+    Arguments:
+        observe: is told how long each plugin took.
+    """
     in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
     for plugin in in_order:
         try:
-            status = plugin.pre_enqueue(pod)
+            status = plugin.pre_enqueue(pod) if observe is None else timed(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
         except Exception as exc:
             _LOG.exception(exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             return plugin.name

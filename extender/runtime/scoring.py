@@ -12,6 +12,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
+from extender.runtime.timing import timed
 from extender.snapshot.axes import Int64s
 
 
@@ -63,8 +64,12 @@ def run_score_plugins(scorers: Sequence[WeightedScorer], state: fwk.CycleState, 
 
 def raw_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
     """(R,) one plugin's scores before normalising, checked."""
+    observe = state.observe_plugin
     try:
-        scores = scorer.plugin.score(state, pod, rows)
+        if observe is None:
+            scores = scorer.plugin.score(state, pod, rows)
+        else:
+            scores = timed(observe, scorer.name, "Score", scorer.plugin.score, state, pod, rows)
         return _checked(scores, len(rows))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
@@ -78,7 +83,13 @@ def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, s
     given = scores.view()
     given.flags.writeable = False
     try:
-        normalized = _checked(scorer.plugin.normalize_score(state, pod, given), len(scores))
+        if state.observe_plugin is None:
+            answer = scorer.plugin.normalize_score(state, pod, given)
+        else:
+            answer = timed(
+                state.observe_plugin, scorer.name, "ScoreExtensionNormalize", scorer.plugin.normalize_score, state, pod, given
+            )
+        normalized = _checked(answer, len(scores))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc
     return in_range(scorer, normalized)

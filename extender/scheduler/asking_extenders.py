@@ -51,8 +51,10 @@ async def schedule_pod_with_extenders(
         raise FitError(len(search.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
     if len(rows) == 1:
         return ScheduleResult(rows.names[0], 1, search.num_in_play)
-    total = search.framework.total_scores(search.state, pod, rows)
-    return search.best_of(rows, total + await scores_of_extenders(extenders, pod, rows))
+    total = algorithm.total_scores(search, rows)
+    with algorithm.metrics.doing("prioritizing_extender"):
+        further = await scores_of_extenders(extenders, pod, rows)
+    return search.best_of(rows, total + further)
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:

@@ -30,7 +30,7 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
     Returns:
         None once the pod is bound, else why it is not. If it was refused, `others_may_have_its_room` is due once it is back in the queue.
     """
-    pod = decided.pod
+    pod, now, points = decided.pod, asyncio.get_running_loop().time, world.metrics.points
     try:
         failure = await _bind(world, framework, decided)
     except Exception as exc:
@@ -46,10 +46,14 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
             evaluatedNodes=decided.evaluated_nodes,
             feasibleNodes=decided.feasible_nodes,
         )
+        began = now()
         await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
+        points.observe(now() - began, "PostBind", "Success", framework.profile_name)
         activate_pods(world, decided.state)
         return None
+    began = now()
     run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
+    points.observe(now() - began, "Unreserve", "Success", framework.profile_name)
     world.cluster.forget(pod.uid)
     if not failure.status.is_rejected:
         world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
@@ -70,7 +74,9 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
     now, points = asyncio.get_running_loop().time, world.metrics.points
 
     # 1 whoever looks at the pod while it waits sees where it is expected to go
+    began = now()
     plan = run_pre_bind_pre_flights(framework.plugins, state, pod, node)
+    points.observe(now() - began, "PreBindPreFlight", str(plan.status.code), framework.profile_name)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)

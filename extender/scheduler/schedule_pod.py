@@ -66,7 +66,8 @@ class SchedulingAlgorithm:
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._next_start_node_index = 0
-        self._points = (metrics or Metrics()).points
+        self.metrics: Final = metrics or Metrics()
+        self._points = self.metrics.points
 
     def schedule_pod(
         self,
@@ -97,10 +98,7 @@ class SchedulingAlgorithm:
         rows = self.feasible_rows(search, percentage_of_nodes_to_score)
         if len(rows) == 1:
             return ScheduleResult(rows.names[0], 1, search.num_in_play)
-        began = perf_counter()
-        total = framework.total_scores(search.state, pod, rows)
-        self._points.observe(perf_counter() - began, "Score", "Success", framework.profile_name)
-        return search.best_of(rows, total)
+        return search.best_of(rows, self.total_scores(search, rows))
 
     # The steps, for those who ask others in between.
 
@@ -134,6 +132,16 @@ class SchedulingAlgorithm:
         own_share = framework.percentage_of_nodes_to_score
         share = percentage_of_nodes_to_score if own_share is None else own_share
         return self._sampled(rows, num_feasible_nodes_to_find(num_nodes if within is None else len(within), share)) if share else rows
+
+    def total_scores(self, search: "Search", rows: Rows) -> Int64s:
+        """(R,) the weighted sum of what Score says of these rows, PreScore having taken a look at them. Errors as `schedule_pod`."""
+        framework, profile = search.framework, search.framework.profile_name
+        began = perf_counter()
+        framework.run_pre_score_plugins(search.state, search.pod, rows)
+        self._points.observe((prepared := perf_counter()) - began, "PreScore", "Success", profile)
+        total = framework.total_scores(search.state, search.pod, rows)
+        self._points.observe(perf_counter() - prepared, "Score", "Success", profile)
+        return total
 
     def _sampled(self, rows: Rows, enough: int) -> Rows:
         """The first feasible nodes in rotation order, as many as are enough."""

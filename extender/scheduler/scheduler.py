@@ -101,7 +101,12 @@ class Scheduler:
     async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided, began: float) -> None:
         # As they are now: an event may bring the pod back to the queue while it is being bound.
         attempts, first_waited, was_flushed = info.attempts, info.initial_attempt_timestamp, info.was_flushed_from_unschedulable
-        failure = await binding_cycle(self._world, framework, decided)
+        running = self._world.metrics.running
+        running["binding"] += 1
+        try:
+            failure = await binding_cycle(self._world, framework, decided)
+        finally:
+            running["binding"] -= 1
         if failure is None:
             self._unconfirmed.add(decided.pod)
             metrics, now = self._world.metrics, asyncio.get_running_loop().time()
@@ -153,13 +158,14 @@ class Scheduler:
         def tell(victim: Pod, note: str) -> None:
             framework.record_event(victim, "Normal", "Preempted", "Preempting", note)
 
-        done = False
+        done, began = False, asyncio.get_running_loop().time()
         try:
             known = world.pod_by_key(pod.key)
             if promise is None or known is None or known.spec.node_name:
                 return  # nobody goes for a pod that is gone, or has a node by now
             await world.dispatcher.perform(promise)
-            done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
+            with world.metrics.doing("DefaultPreemption"):
+                done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
         except fwk.CallError as exc:
             _LOG.error(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
         except Exception as exc:
@@ -167,6 +173,7 @@ class Scheduler:
         finally:
             self._preemptions.end(pod.uid)
             world.reporter.victims_told(pod, done=done)
+        world.metrics.preemptions.observe(asyncio.get_running_loop().time() - began, "success" if done else "error")
         known = world.pod_by_key(pod.key)
         if known is None or known.uid != pod.uid:
             return

@@ -29,6 +29,8 @@ async def scheduling_cycle(
     Arguments:
         percentage: see `SchedulingAlgorithm.schedule_pod`.
     """
+    metrics, began = world.metrics, perf_counter()
+
     # 1 the cluster of this cycle; who was promised room counts in it
     nominations = _nominations(world)
     try:
@@ -37,9 +39,9 @@ async def scheduling_cycle(
         return Failure(fwk.error(str(exc)))
     state = framework.begin_cycle(snapshot, nominations)
     state.write(fwk.PODS_TO_ACTIVATE, {})
+    state.observe_plugin = metrics.plugins.sampled()
 
     # 2 a node, or room for the pod once others have gone
-    began = perf_counter()
     try:
         if world.extenders:
             search = algorithm.begin(framework, snapshot, pod, nominations, state=state)
@@ -47,13 +49,17 @@ async def scheduling_cycle(
         else:
             result = algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state, percentage_of_nodes_to_score=percentage)
     except fwk.NoNodesAvailableError as exc:
+        metrics.algorithm.observe(perf_counter() - began)
         return Failure(fwk.unresolvable(str(exc)))
     except FitError as exc:
-        return await _after_post_filter(world, framework, state, pod, exc)
+        failure = await _after_post_filter(world, framework, state, pod, exc)
+        metrics.algorithm.observe(perf_counter() - began)
+        return failure
     except (PluginError, fwk.ExtenderError) as exc:
+        metrics.algorithm.observe(perf_counter() - began)
         _LOG.error(exc, "Error selecting node for pod", pod=pod)
         return Failure(fwk.error(str(exc)))
-    world.metrics.algorithm.observe(perf_counter() - began)
+    metrics.algorithm.observe(perf_counter() - began)
     node = result.suggested_host
     if result.choice is not None:
         world.reporter.chose(pod, result.choice.rows, result.choice.total)
@@ -71,7 +77,7 @@ async def scheduling_cycle(
         return Failure(fwk.error(why))
 
     # 4 what the pod needs is kept for it; whoever must agree does, or lets it wait
-    points, profile, began = world.metrics.points, framework.profile_name, perf_counter()
+    points, profile, began = metrics.points, framework.profile_name, perf_counter()
     status = run_reserve_plugins(framework.plugins, state, assumed, node)
     points.observe((reserved := perf_counter()) - began, "Reserve", str(status.code), profile)
     if status.is_success:
@@ -81,7 +87,9 @@ async def scheduling_cycle(
             waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
             activate_pods(world, state)
             return Decided(assumed, state, waiting, result.evaluated_nodes, result.feasible_nodes)
+    began = perf_counter()
     run_unreserve_plugins(framework.plugins, state, assumed, node)
+    points.observe(perf_counter() - began, "Unreserve", "Success", profile)
     world.cluster.forget(pod.uid)
     return refused_on_one_node(status) if status.is_rejected else Failure(status)
 

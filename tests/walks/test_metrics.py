@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.embedded.resources import PODS
+from extender.embedded.resources import NODES, PODS
 from extender.following import Following
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import black_hole
@@ -30,7 +30,7 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
             assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", **profile) == 1
             assert value(found, "scheduler_pod_scheduling_attempts_count") == 1
             assert value(found, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
-            assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 1
+            assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 2
             assert value(found, "scheduler_pod_scheduled_after_flush_total") == 0
             queues = [value(found, "scheduler_pending_pods", queue=name) for name in ("active", "backoff", "unschedulable", "gated")]
             assert queues == [0, 0, 1, 1]
@@ -38,9 +38,14 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
             assert value(found, "scheduler_unschedulable_pods", plugin="NodeResourcesFit", **profile) == 1
             assert value(found, "scheduler_unschedulable_pods", plugin="SchedulingGates", **profile) == 1
             assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [1, 1, 0]
-            for point, status in (("PreFilter", "Success"), ("Reserve", "Success"), ("Permit", "Success"), ("Bind", "Success")):
+            for point in ("PreEnqueue", "PreFilter", "Filter", "Reserve", "Permit", "Bind", "PostBind"):
                 name = "scheduler_framework_extension_point_duration_seconds_count"
-                assert value(found, name, extension_point=point, status=status, **profile), point
+                assert value(found, name, extension_point=point, status="Success", **profile), point
+            assert value(found, "scheduler_goroutines", operation="binding") == 0
+            written = {"call_type": "pod_binding", "result": "success"}
+            assert value(found, "scheduler_async_api_call_execution_total", **written) == 1
+            assert value(found, "scheduler_async_api_call_execution_duration_seconds_count", **written) == 1
+            assert value(found, "process_cpu_seconds_total")
             handled = "scheduler_event_handling_duration_seconds_count"
             assert [value(found, handled, event=event) for event in ("NodeAdd", "UnschedulablePodAdd")] == [1, 3]
             assert value(found, "scheduler_preemption_attempts_total") == 1
@@ -64,6 +69,46 @@ def test_victims_are_counted() -> None:
             assert value(found, "scheduler_preemption_attempts_total") == 1
             assert value(found, "scheduler_preemption_victims_count") == 1
             assert value(found, "scheduler_preemption_victims_sum") == 2
+            assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") == 1
+            assert value(found, "scheduler_preemption_goroutines_duration_seconds_count", result="success") == 1
+
+    story(tell)
+
+
+def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("a", "100"), node("b", "100")) as (cluster, found):
+            for number in range(20):
+                cluster.create(PODS, "default", pod(f"web-{number}"))
+            await asyncio.sleep(5)
+
+            fit = {"plugin": "NodeResourcesFit"}
+            timed = "scheduler_plugin_execution_duration_seconds_count"
+            for point, of in (("PreFilter", 2), ("PreScore", 2), ("Score", 2)):
+                assert value(found, timed, extension_point=point, status="Success", **fit) == of, point
+            assert value(found, timed, plugin="DefaultBinder", extension_point="Bind", status="Success") == 2
+            assert value(found, timed, plugin="SchedulingGates", extension_point="PreEnqueue", status="Success") == 2
+            assert value(found, timed, plugin="VolumeBinding", extension_point="PreFilter", status="Skip") == 2
+            counted = "scheduler_plugin_evaluation_total"
+            for point in ("PreFilter", "Filter", "PreScore", "Score"):
+                assert value(found, counted, extension_point=point, profile="default-scheduler", **fit) == 20, point
+            assert value(found, counted, extension_point="Filter", profile="default-scheduler", plugin="VolumeBinding") is None
+
+    story(tell)
+
+
+def test_hints_are_timed_by_what_they_say() -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("small", "500m")) as (cluster, found):
+            cluster.create(PODS, "default", pod("web"))
+            await asyncio.sleep(5)
+            for name, cpu in (("small-2", "500m"), ("big", "2")):
+                cluster.create(NODES, "", node(name, cpu))
+            await asyncio.sleep(5)
+
+            asked = {"plugin": "NodeResourcesFit", "event": "NodeAdd"}
+            hints = "scheduler_queueing_hint_execution_duration_seconds_count"
+            assert [value(found, hints, hint=hint, **asked) for hint in ("QueueSkip", "Queue")] == [1, 1]
 
     story(tell)
 

@@ -115,7 +115,10 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         if not outcome.status.is_success:
             continue
         rows = remembering.feasible_rows(state, pod, places_left(snapshot, outcome))
-        totals = remembering.total_scores(state, pod, rows) if len(rows) > 1 else None
+        totals = None
+        if len(rows) > 1:
+            remembering.run_pre_score_plugins(state, pod, rows)
+            totals = remembering.total_scores(state, pod, rows)
 
         state = plain.begin_cycle(snapshot, nominations)
         plain.run_pre_filter_plugins(state, pod)
@@ -168,6 +171,7 @@ def cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[list[str], list
     state = framework.begin_cycle(cache.update_snapshot(), NO_NOMINATIONS)
     framework.run_pre_filter_plugins(state, pod)
     rows = framework.feasible_rows(state, pod, None)
+    framework.run_pre_score_plugins(state, pod, rows)
     return rows.names, framework.total_scores(state, pod, rows).tolist()
 
 

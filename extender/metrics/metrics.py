@@ -6,58 +6,21 @@ decision does not depend on any.
 Upstream: pkg/scheduler/metrics/metrics.go (v1.36.2).
 """
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, final
 
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from extender.metrics.histogram import Histogram, exponential
+from extender.metrics.plugin_metrics import PluginMetrics
 
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
 
 MOST_ATTEMPTS_SHOWN: Final = 15
-
-
-def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bounds of buckets. Upstream: prometheus.ExponentialBuckets."""
-    return tuple(first * factor**number for number in range(count))
-
-
-@final
-class Histogram:
-    """How many observations lie in each bucket, for each combination of labels."""
-
-    def __init__(self, name: str, text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
-        self._name = name
-        self._text = text
-        self._labels = tuple(labels)
-        self._bounds = list(bounds)
-        self._counts: dict[tuple[str, ...], list[int]] = {}
-        self._sums: dict[tuple[str, ...], float] = {}
-
-    def observe(self, value: float, *labels: str) -> None:
-        """One more observation."""
-        counts = self._counts.get(labels)
-        if counts is None:
-            counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
-            self._sums[labels] = 0.0
-        counts[bisect_left(self._bounds, value)] += 1
-        self._sums[labels] += value
-
-    def collect(self) -> Metric:
-        """As Prometheus wants it."""
-        family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
-        if not self._labels and not self._counts:
-            self._counts[()], self._sums[()] = [0] * (len(self._bounds) + 1), 0.0
-        for labels, counts in self._counts.items():
-            cumulative, so_far = [], 0
-            for bound, count in zip((*(f"{bound:.6g}" for bound in self._bounds), "+Inf"), counts, strict=True):
-                so_far += count
-                cumulative.append((bound, so_far))
-            family.add_metric(labels, cumulative, self._sums[labels])
-        return family
 
 
 @final
@@ -70,6 +33,9 @@ class Metrics:
         self.preemption_attempts = 0
         self.scheduled_after_flush = 0
         """Pods that were scheduled after they had waited too long for an event: none should be."""
+        self.running: Counter[str] = Counter()
+        """Operation -> how many tasks do it now."""
+        self.plugins: Final = PluginMetrics()
         self.points: Final = Histogram(
             "scheduler_framework_extension_point_duration_seconds",
             "Seconds that all plugins of an extension point took together.",
@@ -92,6 +58,12 @@ class Metrics:
             "scheduler_permit_wait_duration_seconds", "Seconds that pods were held at Permit.", ("result",), exponential(0.001, 2, 15)
         )
         self.victims: Final = Histogram("scheduler_preemption_victims", "Victims that a preemption has chosen.", (), exponential(1, 2, 7))
+        self.preemptions: Final = Histogram(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Seconds from the choice of victims until all of them were told to go, or that could not be done.",
+            ("result",),
+            exponential(0.01, 2, 20),
+        )
         self._durations = Histogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "Seconds from the pop of a pod to the end of the attempt, its binding included.",
@@ -125,6 +97,15 @@ class Metrics:
         if seconds is not None:
             self._sli.observe(seconds, str(attempts) if attempts < MOST_ATTEMPTS_SHOWN else f"{MOST_ATTEMPTS_SHOWN}+")
 
+    @contextmanager
+    def doing(self, operation: str) -> Iterator[None]:
+        """Somebody is busy with this for as long as the block runs."""
+        self.running[operation] += 1
+        try:
+            yield
+        finally:
+            self.running[operation] -= 1
+
     def collect(self) -> Iterator[Metric]:
         """All of them, as Prometheus wants them."""
         by_result = CounterMetricFamily(
@@ -152,5 +133,19 @@ class Metrics:
             self.victims,
             self._sli,
             self._attempts_of_pods,
+            self.preemptions,
         ):
             yield histogram.collect()
+        ended = CounterMetricFamily(
+            "scheduler_preemption_goroutines_execution", "Preemptions that were carried out, or failed to be.", labels=("result",)
+        )
+        for (result,), count in self.preemptions.counts().items():
+            ended.add_metric((result,), count)
+        yield ended
+        running = GaugeMetricFamily(
+            "scheduler_goroutines", "Tasks that are under way, by what they do; upstream has goroutines for it.", labels=("operation",)
+        )
+        for operation, number in self.running.items():
+            running.add_metric((operation,), number)
+        yield running
+        yield from self.plugins.collect()
