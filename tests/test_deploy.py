@@ -31,6 +31,14 @@ def test_the_role_allows_what_is_followed_and_written() -> None:
     assert allowed == followed | WRITTEN
 
 
+def test_the_api_server_may_be_asked_who_callers_are() -> None:
+    bindings = [obj for obj in yaml.safe_load_all(MANIFEST.read_text()) if obj["kind"] == "ClusterRoleBinding"]
+    account = OBJECTS["ServiceAccount"]["metadata"]
+
+    assert {binding["roleRef"]["name"] for binding in bindings} == {OBJECTS["ClusterRole"]["metadata"]["name"], "system:auth-delegator"}
+    assert all(binding["subjects"] == [{"kind": "ServiceAccount", **account}] for binding in bindings)
+
+
 def test_the_parts_find_each_other() -> None:
     pod = OBJECTS["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
