@@ -25,8 +25,8 @@ def is_odd(pod: fwk.Pod, point: str) -> bool:
 
 
 def perhaps_raise(pod: fwk.Pod, point: str) -> None:
-    """For the pods that are labelled so."""
-    if is_odd(pod, point):
+    """For the pods that are labelled so, and for all of them while it is broken there."""
+    if is_odd(pod, point) or point in BROKEN:
         raise OddError(f"at {point}")
 
 
@@ -75,7 +75,7 @@ class Odd(
 
     def permit(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> tuple[fwk.Status, float]:
         perhaps_raise(pod, "permit")
-        return fwk.SUCCESS, 0.0
+        return (fwk.Status(fwk.Code.WAIT), 5.0) if HOLDS in BROKEN else (fwk.SUCCESS, 0.0)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
         return fwk.PreFlight(fwk.SUCCESS)
@@ -94,6 +94,9 @@ class Odd(
         perhaps_raise(pod, "postBind")
 
 
+HOLDS = "holds"
+BROKEN: set[str] = set()
+"""Extension points at which it raises for everybody; and `HOLDS`, while Permit lets nobody go on before five seconds are over."""
 UNRESERVED: list[str] = []
 """Names of pods whose room was given back."""
 
@@ -113,5 +116,6 @@ profiles:
 def with_odd_plugin() -> dict[str, Any]:
     """What a world needs to have it."""
     UNRESERVED.clear()
+    BROKEN.clear()
     configuration: Configuration = load(ENABLED)
     return {"configuration": configuration, "plugins": Registry(IN_TREE, [EntryPoint("Odd", f"{__name__}:Odd", "extender.plugins")])}

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from extender.apiserver import kinds
 from extender.apiserver.kinds import Kind
 from extender.cache import Cache
@@ -35,7 +37,18 @@ def wrong_at_rest(world: World) -> list[str]:
         *(f"V6: {what}" for what in lost_pods(world)),
         *(f"V7: {what}" for what in cache_errors(world)),
         *(f"V8: {what}" for what in leftovers(world)),
+        *(f"V11: {what}" for what in changed_objects(world)),
         *(f"V13: {what}" for what in neglected_pods(world)),
+    ]
+
+
+def wrong_at_any_time(world: World) -> list[str]:
+    """V1, V2 and V3, and V6 as far as the scheduler can know: whatever happens, and in the middle of it."""
+    return [
+        *(["the scheduler has ended"] if world.life.task.done() else []),
+        *world.life.failed,
+        *world.witness.complaints,
+        *(f"V6: {what}" for what in misplaced_pods(world)),
     ]
 
 
@@ -73,6 +86,18 @@ def lost_pods(world: World) -> Iterator[str]:
         known = pending.get(info.pod.uid)
         if known is not None and info.pod.metadata.resource_version != known["metadata"]["resourceVersion"]:
             yield f"pod {info.key} waits as it was before"
+
+
+def misplaced_pods(world: World) -> Iterator[str]:
+    """As `lost_pods`, measured by what the informers have told, and so at any time."""
+    cluster, places = world.life.alone.world.cluster, places_of(world.life.alone)
+    for uid, pod in cluster.pending.items():
+        found = places.pop(uid, [])
+        if len(found) != 1 and pod.scheduler_name == OURS and not pod.is_terminating and uid not in cluster.unreadable:
+            yield f"pod {pod.name} is in {found or 'no place'}"
+    for uid, found in places.items():
+        if found != ["under way"]:
+            yield f"{uid} is in {found} and is not known to wait"
 
 
 def pending_pods(world: World) -> list[Object]:
@@ -168,6 +193,16 @@ def leftovers(world: World) -> Iterator[str]:
     said = {uid: node for uid, node in said.items() if node}
     if promised != said:
         yield f"promised is {promised}, and pods say {said}"
+
+
+# V11: what informers hold is nobody's to change.
+
+
+def changed_objects(world: World) -> Iterator[str]:
+    """Objects that are not what they were when they came."""
+    for key, (obj, before) in world.life.known.items():
+        if msgspec.json.encode(obj) != before:
+            yield f"{'/'.join(key)} was {before!r} and is {msgspec.json.encode(obj)!r}"
 
 
 # V13: whoever can run, runs.

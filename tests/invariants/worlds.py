@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, final
 
+import httpx
+import msgspec
+
 from extender import framework as fwk
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import Target
@@ -27,7 +30,7 @@ from extender.embedded.store import Store
 from extender.embedded.transport import EmbeddedTransport
 from extender.objects.meta import ApiObject
 from extender.runtime.registry import Registry as Plugins
-from extender.standalone import standalone
+from extender.standalone import Standalone, standalone
 from extender.testing import virtual_time
 from extender.testing.faults import FaultyTransport
 from tests.invariants.witness import Witness
@@ -61,9 +64,16 @@ class Bugs:
         self,
         taking: Callable[[Take], Take] = lambda take: take,
         writing: Callable[[fwk.Dispatcher], fwk.Dispatcher] = lambda dispatcher: dispatcher,
+        listening: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = lambda server: server,
+        losing: Callable[[Standalone], object] = lambda alone: None,
     ) -> None:
+        """Arguments:
+        losing: takes something from a scheduler that has just been put together.
+        """
         self.taking = taking
         self.writing = writing
+        self.listening = listening
+        self.losing = losing
 
 
 NO_BUGS = Bugs()
@@ -78,12 +88,15 @@ class Life:
     ) -> None:
         chance = random.Random(seed)
         self.transport = FaultyTransport(witness, rng=random.Random(seed))
-        self.client = Client(Target("http://embedded"), transport=self.transport, rng=chance)
+        self.client = Client(Target("http://embedded"), transport=bugs.listening(self.transport), rng=chance)
         self.dispatcher = Dispatcher(self.client, rng=chance, now=clock, instance="test")
         self.informers = Informers(self.client, rng=chance, relist_period=relist)
         self.failed: list[str] = []
         """Changes that could not be taken in."""
+        self.known: dict[tuple[str, str, str], tuple[ApiObject, bytes]] = {}
+        """(table, namespace, name) -> an object as the informers hold it, and what it was when it came."""
         self.alone = standalone(configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins)
+        bugs.losing(self.alone)
         take = bugs.taking(self.alone.handlers.changed)
         for kind in KINDS:
             self.informers.add(kind, partial(self._tell, take, _TABLE_OF[kind.type]))
@@ -109,10 +122,22 @@ class Life:
 
     def _tell(self, take: Take, table: str, changes: Sequence[Change[Any]]) -> None:
         for change in changes:
+            self._note(table, change)
             try:
                 take(table, change.old, change.new)
             except Exception as exc:  # as `following`: one object must not keep the others from being known
                 self.failed.append(f"{table}: {exc!r}")
+
+
+    def _note(self, table: str, change: Change[Any]) -> None:
+        obj = change.old if change.new is None else change.new
+        assert obj is not None
+        meta = obj.metadata
+        key = table, meta.namespace, meta.name
+        if change.new is None:
+            self.known.pop(key, None)
+        else:
+            self.known[key] = change.new, msgspec.json.encode(change.new)
 
 
 @final
