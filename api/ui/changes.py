@@ -1,0 +1,65 @@
+"""Nodes before and after: who goes, who comes, as two vessels side by side."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import msgspec
+from markupsafe import Markup
+
+from api.ui.priorities import Priorities
+from api.ui.vessel import Mark, Resource, vessel
+from extender.answers.cluster_map import NodeOnMap, PodOnNode
+
+WIDTH, HEIGHT = 190, 210
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What happens on one node."""
+
+    node: NodeOnMap
+    leaves: frozenset[str] = frozenset()
+    """UIDs."""
+    arrives: tuple[PodOnNode, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BeforeAndAfter:
+    """The two pictures of one node."""
+
+    name: str
+    zone: str
+    before: Markup
+    after: Markup
+    num_leaves: int
+    num_arrives: int
+
+
+def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -> BeforeAndAfter:
+    """The node now, with those who have to go struck out, and afterwards, with those who come marked."""
+    node = change.node
+    now: dict[str, Mark] = dict.fromkeys(change.leaves, "leaves")
+    stays = [pod for pod in node.pods if pod.pod.uid not in change.leaves]
+    then = _with_pods(node, sorted([*stays, *change.arrives], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory)))
+    come: dict[str, Mark] = {pod.pod.uid: "arrives" for pod in change.arrives}
+    return BeforeAndAfter(
+        node.name,
+        node.zone,
+        vessel(node, by, priorities, width=WIDTH, height=HEIGHT, marks=now, label=f"{node.name} before"),
+        vessel(then, by, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
+        len(change.leaves),
+        len(change.arrives),
+    )
+
+
+def changed_priorities(changes: Iterable[NodeChange], known: Sequence[int]) -> Priorities:
+    """One scale for all that is shown."""
+    return Priorities.of([*known, *(pod.pod.priority for change in changes for pod in change.arrives)])
+
+
+def _with_pods(node: NodeOnMap, pods: list[PodOnNode]) -> NodeOnMap:
+    cpu, memory = sum(pod.cpu for pod in pods), sum(pod.memory for pod in pods)
+    return msgspec.structs.replace(node, pods=tuple(pods), num_pods=len(pods), requested_cpu=cpu, requested_memory=memory)

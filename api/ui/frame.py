@@ -1,0 +1,135 @@
+"""What every page shows around its matter: how full the cluster is, and who waits."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, final
+from urllib.parse import quote
+
+from api.ui.priorities import Priorities
+from api.ui.wording import ago, plural, pod_words, priority_words, share
+from extender.answers.cluster_map import ClusterMap
+from extender.answers.types import Attempt, PodName, Queue, QueuePlace
+
+MAX_PENDING: Final = 150
+"""Rows of the list; the rest is counted, and found by name."""
+
+_CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
+_QUEUES: Final[Mapping[str, tuple[str, str]]] = {
+    "active": ("▶", "is next"),
+    "inFlight": ("●", "is being tried"),
+    "backoff": ("◔", "pauses before the next try"),
+    "unschedulable": ("○", "waits for something to change"),
+    "gated": ("⏸", "is held back"),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """One pod that waits."""
+
+    name: str
+    namespace: str
+    href: str
+    css: str
+    priority: str
+    sign: str
+    place: str
+    reason: str
+    since: str
+    attempts: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the header; `percent` has a bar, too."""
+
+    words: str
+    value: str
+    percent: int | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page shows."""
+
+    figures: tuple[Figure, ...]
+    pending: tuple[PendingRow, ...]
+    num_pending: int
+    num_left_out: int
+    find: str
+    deciding: bool
+    priorities: Priorities
+
+
+def frame(shown: ClusterMap, queue: Queue, attempts: Sequence[Attempt], now: datetime, find: str = "") -> Frame:
+    """The frame of a page.
+
+    Arguments:
+        attempts: the last ones, newest first; they say what was found out about pods that wait.
+        find: a part of the names of the pods to list.
+    """
+    priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
+    said = {attempt.pod.uid: attempt.message for attempt in reversed(attempts) if attempt.message and attempt.pod.uid}
+    found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
+    rows = tuple(_row(place, said.get(place.pod.uid, ""), priorities, now) for place in found[:MAX_PENDING])
+    num_pending = max(len(queue.items), sum(queue.counts.values()))
+    return Frame(_figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities)
+
+
+def pod_href(pod: PodName) -> str:
+    """Where a pod's page is; empty for one that is hidden."""
+    return "" if pod.hidden else f"/ui/pods/{quote(pod.namespace, safe='')}/{quote(pod.name, safe='')}"
+
+
+def short_reason(message: str) -> str:
+    """What of kube-scheduler's message holds on most nodes."""
+    _, found, rest = message.partition(" nodes are available: ")
+    if not found:
+        return message
+    clauses = sorted(_CLAUSES.findall(re.split(r"\. |\.$", rest)[0]), key=lambda clause: -int(clause[0]))
+    if not clauses:
+        return message
+    count, reason = clauses[0]
+    return f"{count} {reason}" + (f", and {plural(len(clauses) - 1, 'other reason')}" if len(clauses) > 1 else "")
+
+
+def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
+    cpu = share(sum(node.requested_cpu for node in shown.nodes), sum(node.cpu for node in shown.nodes))
+    memory = share(sum(node.requested_memory for node in shown.nodes), sum(node.memory for node in shown.nodes))
+    return (
+        Figure("node" if len(shown.nodes) == 1 else "nodes", f"{len(shown.nodes):,}"),
+        Figure("pod" if shown.num_pods == 1 else "pods", f"{shown.num_pods:,}"),
+        Figure("pending", f"{num_pending:,}"),
+        Figure("cpu", f"{cpu} %", min(cpu, 100)),
+        Figure("memory", f"{memory} %", min(memory, 100)),
+    )
+
+
+def _row(place: QueuePlace, said: str, priorities: Priorities, now: datetime) -> PendingRow:
+    sign, words = _QUEUES[place.queue]
+    return PendingRow(
+        name=place.pod.name or pod_words(place.pod),
+        namespace=place.pod.namespace,
+        href=pod_href(place.pod),
+        css=priorities.css(place.pod.priority),
+        priority=priority_words(place.pod.priority),
+        sign=sign,
+        place=f"{words} ({place.position})" if place.position is not None else words,
+        reason=_reason(place, said, words),
+        since=ago(place.since, now),
+        attempts=place.attempts,
+    )
+
+
+def _reason(place: QueuePlace, said: str, words: str) -> str:
+    if place.gated_by:
+        return f"held back by {place.gated_by}"
+    message = place.message or said
+    if message:
+        return short_reason(message)
+    return f"refused by {', '.join(place.refused_by)}" if place.refused_by else words

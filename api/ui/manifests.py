@@ -1,0 +1,46 @@
+"""What somebody pasted into the page: Kubernetes objects as YAML or JSON, one or several."""
+
+import re
+from typing import Any, Final
+
+from extender.config.json_text import plain
+from extender.config.yaml_text import YamlError, read_yaml
+
+MAX_TEXT: Final = 2**20
+"""Characters."""
+
+_BETWEEN: Final = re.compile(r"^---(?:\s.*)?$", re.MULTILINE)
+
+
+class ManifestError(ValueError):
+    """The text holds no Kubernetes objects. The message is one line for the person who pasted it."""
+
+
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """The objects, those of Lists one by one.
+
+    Raises:
+        ManifestError: the text is too long, no YAML, or says something that is no object.
+    """
+    if len(text) > MAX_TEXT:
+        raise ManifestError(f"the text is too long: {MAX_TEXT:,} characters are read")
+    documents = _BETWEEN.split(text)
+    found: list[dict[str, Any]] = []
+    for number, document in enumerate(documents, start=1):
+        try:
+            value = plain(read_yaml(document).value)
+        except YamlError as exc:
+            where = f"document {number}: " if len(documents) > 1 else ""
+            raise ManifestError(f"{where}{exc}") from exc
+        if value is not None:
+            found += _objects(value)
+    return found
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise ManifestError("every document has to be a Kubernetes object with apiVersion and kind")
+    items = value.get("items")
+    if value["kind"].endswith("List") and isinstance(items, list):
+        return [obj for item in items for obj in _objects(item)]
+    return [value]

@@ -1,0 +1,80 @@
+"""Node x plugin: nodes that all plugins answer alike are one row, so that thousands of nodes are a few rows."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.answers.types import NodePicture, PluginVerdict
+
+MAX_ROWS: Final = 60
+MAX_NAMES: Final = 200
+"""Nodes of a row that are named."""
+
+_SIGNS: Final = {"Unschedulable": ("✕", "no"), "UnschedulableAndUnresolvable": ("■", "never"), "": ("·", "yes")}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PictureCell:
+    """What one plugin says about the nodes of a row."""
+
+    sign: str
+    css: str
+    tip: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PictureRow:
+    """Nodes that all plugins answer alike."""
+
+    count: int
+    percent: float
+    """Of the most frequent row."""
+    names: tuple[str, ...]
+    """The first of them."""
+    refusals: int
+    cells: tuple[PictureCell, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The rows, most nodes first."""
+
+    plugins: tuple[str, ...]
+    """Those that refuse at least one node."""
+    silent: tuple[str, ...]
+    rows: tuple[PictureRow, ...]
+    others: int
+    """Nodes of the rows that are left out."""
+
+
+def picture(answer: NodePicture) -> Picture:
+    """The rows of the picture: those of most nodes first, then those with fewest refusals."""
+    nodes: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name, cells in zip(answer.nodes, answer.cells, strict=True):
+        nodes[cells].append(name)
+    refusing = [place for place in range(len(answer.plugins)) if any(cells[place] >= 0 for cells in nodes)]
+    ordered = sorted(nodes.items(), key=lambda row: (-len(row[1]), sum(cell >= 0 for cell in row[0]), row[1]))
+    most = len(ordered[0][1]) if ordered else 1
+    rows = tuple(
+        PictureRow(
+            count=len(names),
+            percent=100 * len(names) / most,
+            names=tuple(names[:MAX_NAMES]),
+            refusals=sum(cells[place] >= 0 for place in refusing),
+            cells=tuple(_cell(answer.plugins[place], None if cells[place] < 0 else answer.verdicts[cells[place]]) for place in refusing),
+        )
+        for cells, names in ordered[:MAX_ROWS]
+    )
+    silent = tuple(name for place, name in enumerate(answer.plugins) if place not in refusing)
+    return Picture(tuple(answer.plugins[place] for place in refusing), silent, rows, sum(len(names) for _, names in ordered[MAX_ROWS:]))
+
+
+def _cell(plugin: str, verdict: PluginVerdict | None) -> PictureCell:
+    sign, css = _SIGNS.get(verdict.code if verdict is not None else "", ("!", "error"))
+    if verdict is None:
+        return PictureCell(sign, css, f"{plugin}: passes")
+    helps = {"no": "evicting pods may help", "never": "evicting pods does not help"}.get(css, verdict.code)
+    return PictureCell(sign, css, "\n".join([plugin, *verdict.reasons, helps]))

@@ -1,0 +1,153 @@
+"""From answers to HTML: one function a page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from api.ui import wording
+from api.ui.assets import assets
+from api.ui.changes import BeforeAndAfter, NodeChange, before_and_after, changed_priorities
+from api.ui.contest import change_on, contest
+from api.ui.frame import Frame, pod_href, short_reason
+from api.ui.funnel import funnel
+from api.ui.node_grid import zone_grids
+from api.ui.node_plugin_picture import picture
+from api.ui.priorities import Priorities
+from api.ui.score_bars import score_bars
+from api.ui.timeline import timeline
+from api.ui.vessel import Resource, pod_tip, quantity, room, vessel
+from api.ui.what_if_view import MAX_NODES, moves, node_changes
+from extender.answers.cluster_map import ClusterMap, NodeOnMap
+from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatIf
+
+MAX_LISTED: Final = 500
+"""Nodes of the table; the rest is found by name."""
+
+_SIZES: Final = ((16, 184, 190), (48, 128, 150), (10**9, 92, 110))
+"""Up to so many nodes: width and height of each."""
+
+
+@cache
+def _environment() -> Environment:
+    found = Environment(loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    words: Mapping[str, Callable[..., object]] = {
+        "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural, "pod_words": wording.pod_words,
+        "priority_words": wording.priority_words, "ago": wording.ago, "pod_href": pod_href, "pod_tip": pod_tip, "quantity": quantity,
+        "short_reason": short_reason, "room": room, "asset": assets().path,
+    }  # fmt: skip
+    found.globals.update(words)
+    return found
+
+
+def cluster_page(frame: Frame, shown: ClusterMap, by: Resource) -> str:
+    """The map: vessels while there are few nodes, a grid when there are many."""
+    if not shown.has_pods:
+        return _render("cluster.html", frame=frame, shown=shown, by=by, grids=zone_grids(shown.nodes, by), zones=())
+    zones: dict[str, list[tuple[NodeOnMap, str]]] = {}
+    width, height = next((wide, tall) for most, wide, tall in _SIZES if len(shown.nodes) <= most)
+    largest = max((room(node, by)[1] for node in shown.nodes), default=0)
+    for node in shown.nodes:
+        tall = height * max(0.3, room(node, by)[1] / largest) if largest else height
+        zones.setdefault(node.zone, []).append((node, vessel(node, by, frame.priorities, width=width, height=round(tall))))
+    return _render("cluster.html", frame=frame, shown=shown, by=by, grids=(), zones=tuple(zones.items()))
+
+
+def nodes_page(frame: Frame, shown: ClusterMap, find: str) -> str:
+    """The same as a table."""
+    found = [node for node in shown.nodes if find.lower() in node.name.lower() or find.lower() in node.zone.lower()]
+    return _render("nodes.html", frame=frame, nodes=found[:MAX_LISTED], num_found=len(found), find_node=find)
+
+
+def node_page(frame: Frame, node: NodeOnMap) -> str:
+    """One node with its pods."""
+    priorities = _scale(frame, [pod.pod.priority for pod in node.pods])
+    pictures = [(by, vessel(node, by, priorities, width=320, height=260)) for by in _RESOURCES]
+    return _render("node.html", frame=frame, node=node, pictures=pictures, priorities=priorities)
+
+
+def pod_page(frame: Frame, answer: Explanation, chosen: NodeOnMap | None, now: datetime) -> str:
+    """Why a pod is where it is, or nowhere.
+
+    Arguments:
+        chosen: the node on which it would preempt, if there is one.
+    """
+    drawn: list[BeforeAndAfter] = []
+    if chosen is not None and answer.preemption is not None:
+        cpu, memory = wording.requested(answer.requests)
+        change = change_on(chosen, answer.preemption, answer.pod, cpu, memory)
+        drawn = _drawn([change], frame, _ruling(cpu, memory, chosen))
+    return _render(
+        "pod.html",
+        frame=frame,
+        answer=answer,
+        now=now,
+        funnel=funnel(answer.waterfall, answer.total_nodes) if answer.waterfall else None,
+        picture=picture(answer.picture) if answer.picture is not None and answer.picture.nodes else None,
+        scores=score_bars(answer.scores),
+        contest=contest(answer.preemption) if answer.preemption is not None else None,
+        drawn=drawn,
+        priorities=_scale(frame, [answer.pod.priority]),
+    )
+
+
+def history_page(frame: Frame, attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime) -> str:
+    """What was decided."""
+    contests = [(record, contest(record)) for record in preemptions]
+    picture = timeline(attempts, preemptions, now)
+    return _render("history.html", frame=frame, attempts=attempts, contests=contests, picture=picture, now=now, priorities=frame.priorities)
+
+
+def what_if_page(frame: Frame) -> str:
+    """The form."""
+    return _render("what_if.html", frame=frame)
+
+
+def what_if_part(answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMap], changed: Sequence[str], by: Resource) -> str:
+    """What became of a question: to be put below the form.
+
+    Arguments:
+        nodes: those of the changed nodes that are to be drawn, with their pods.
+        changed: the names of all that change.
+    """
+    changes = node_changes(answer, nodes)
+    priorities = changed_priorities(changes, shown.priorities)
+    drawn = [before_and_after(change, by, priorities) for change in changes[:MAX_NODES]]
+    return _render(
+        "what_if_result.html",
+        answer=answer,
+        drawn=drawn,
+        num_changed=len(changed),
+        grids=zone_grids(shown.nodes, by, changed),
+        moves=moves(answer.evictions),
+        priorities=priorities,
+        by=by,
+    )
+
+
+def problem_page(title: str, text: str, *, asks_for_token: bool = False) -> str:
+    """Something that cannot be shown, and what to do about it."""
+    return _render("problem.html", title=title, text=text, asks_for_token=asks_for_token)
+
+
+_RESOURCES: Final[tuple[Resource, ...]] = ("cpu", "memory")
+
+
+def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[BeforeAndAfter]:
+    priorities = _scale(frame, [pod.pod.priority for change in changes for pod in change.arrives])
+    return [before_and_after(change, by, priorities) for change in changes]
+
+
+def _scale(frame: Frame, further: Sequence[int]) -> Priorities:
+    return Priorities.of([*frame.priorities.starts, *further])
+
+
+def _ruling(cpu: int, memory: int, node: NodeOnMap) -> Resource:
+    """The resource of which the pod takes the larger share."""
+    return "memory" if node.cpu and node.memory and memory / node.memory > cpu / node.cpu else "cpu"
+
+
+def _render(template: str, **values: object) -> str:
+    return _environment().get_template(template).render(values)

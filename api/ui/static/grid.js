@@ -1,0 +1,105 @@
+// A grid of thousands of nodes is a few paths; which node a point or the cursor is on follows from where it is.
+import { hideTip, showTip } from "./tip.js";
+
+const WIDTH = 1000;
+let asked = null;
+
+// What the nodes are called is fetched when somebody first wants to know.
+function nodes() {
+  asked ??= fetch("/v1/cluster")
+    .then((answer) => (answer.ok ? answer.json() : { nodes: [] }))
+    .then((map) => map.nodes)
+    .catch(() => []);
+  return asked;
+}
+
+function percent(part, whole) {
+  return whole > 0 ? Math.floor((100 * part) / whole) : part > 0 ? 100 : 0;
+}
+
+function words(node) {
+  const lines = [node.name, `${percent(node.requestedCpu, node.cpu)} % of ${node.cpu / 1000} cpu`];
+  lines.push(`${percent(node.requestedMemory, node.memory)} % of ${(node.memory / 2 ** 30).toFixed(1)} GiB`, `${node.numPods} pods`);
+  if (node.cordoned) lines.push("cordoned");
+  return lines.join("\n");
+}
+
+function watch(holder) {
+  const [first, count, pitch, columns] = ["first", "count", "pitch", "columns"].map((name) => Number(holder.dataset[name]));
+  const cursor = holder.querySelector(".cursor");
+  const picture = holder.querySelector("svg");
+  let place = 0;
+
+  const scale = () => picture.getBoundingClientRect().width / WIDTH;
+  const at = (event) => {
+    const box = picture.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left) / scale() / pitch);
+    const row = Math.floor((event.clientY - box.top) / scale() / pitch);
+    const found = row * columns + column;
+    return column >= 0 && column < columns && found >= 0 && found < count ? found : null;
+  };
+  const put = () => {
+    const side = pitch * scale();
+    cursor.hidden = false;
+    cursor.style.width = cursor.style.height = `${side}px`;
+    cursor.style.left = `${(place % columns) * side - 1}px`;
+    cursor.style.top = `${Math.floor(place / columns) * side - 1}px`;
+  };
+  const open = async () => {
+    const node = (await nodes())[first + place];
+    if (node) location.href = `/ui/nodes/${encodeURIComponent(node.name)}`;
+  };
+  const say = async (x, y, aloud) => {
+    const wanted = place;
+    const node = (await nodes())[first + wanted];
+    if (!node || wanted !== place || cursor.hidden) return;
+    showTip(words(node), x, y);
+    const spoken = document.getElementById("spoken");
+    if (aloud && spoken) spoken.textContent = words(node);
+  };
+
+  holder.addEventListener("pointermove", (event) => {
+    const found = at(event);
+    if (found === null) {
+      cursor.hidden = true;
+      hideTip();
+      return;
+    }
+    place = found;
+    put();
+    say(event.clientX, event.clientY, false);
+  });
+  holder.addEventListener("pointerleave", () => {
+    cursor.hidden = document.activeElement !== holder;
+    hideTip();
+  });
+  holder.addEventListener("click", (event) => {
+    const found = at(event);
+    if (found === null) return;
+    place = found;
+    open();
+  });
+  holder.addEventListener("focus", () => holder.matches(":focus-visible") && put());
+  holder.addEventListener("blur", () => {
+    cursor.hidden = true;
+    hideTip();
+  });
+  holder.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -count, End: count }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      place = Math.max(0, Math.min(count - 1, place + step));
+      put();
+      const box = cursor.getBoundingClientRect();
+      say(box.right, box.bottom, true);
+    } else if (event.key === "Enter") open();
+  });
+}
+
+export function watchGrids() {
+  asked = null;
+  for (const holder of document.querySelectorAll("[data-grid]:not([data-watched])")) {
+    holder.dataset.watched = "";
+    watch(holder);
+  }
+}

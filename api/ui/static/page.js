@@ -1,0 +1,148 @@
+// What the page does beyond showing: it follows the cluster, says what is pointed at, and asks what-ifs. Every view works without it.
+import { watchGrids } from "./grid.js";
+import { watchTips } from "./tip.js";
+import { watchForms } from "./forms.js";
+
+const PARTS = ["figures", "pending", "view"];
+const LEAST_PAUSE = 1000;
+
+function markCurrent() {
+  for (const link of document.querySelectorAll("a.row")) {
+    if (new URL(link.href).pathname === location.pathname) link.setAttribute("aria-current", "page");
+  }
+}
+
+// The theme: system, light, dark, and round again.
+function watchTheme() {
+  const button = document.getElementById("theme");
+  if (!button) return;
+  const show = () => {
+    const chosen = document.documentElement.dataset.theme;
+    button.textContent = { light: "☀", dark: "☾" }[chosen] ?? "◐";
+    button.setAttribute("aria-label", `Colours: ${chosen ?? "as the system has them"}`);
+  };
+  button.addEventListener("click", () => {
+    const next = { light: "dark", dark: undefined }[document.documentElement.dataset.theme ?? ""];
+    const chosen = document.documentElement.dataset.theme === undefined ? "light" : next;
+    if (chosen) document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme;
+    try {
+      if (chosen) localStorage.setItem("reprieve-theme", chosen);
+      else localStorage.removeItem("reprieve-theme");
+    } catch {
+      // It holds for this view, then.
+    }
+    show();
+  });
+  show();
+}
+
+// News: the server says that something has changed; the view is fetched again as it would be shown now, and what differs is exchanged.
+let isFetching = false;
+let isStale = false;
+
+function isBusy() {
+  const active = document.activeElement;
+  return document.hidden || (active instanceof HTMLElement && active.matches("#view input, #view textarea, #view select"));
+}
+
+async function refresh() {
+  if (isFetching || isBusy()) {
+    isStale = true;
+    return;
+  }
+  isFetching = true;
+  isStale = false;
+  const began = performance.now();
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.ok) exchange(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    else isStale = true;
+  } catch {
+    isStale = true;
+  }
+  // A large cluster takes longer to draw, so that it is drawn less often.
+  setTimeout(() => {
+    isFetching = false;
+    if (isStale) refresh();
+  }, Math.max(LEAST_PAUSE, 4 * (performance.now() - began)));
+}
+
+function exchange(fresh) {
+  for (const id of PARTS) {
+    const old = document.getElementById(id);
+    const part = fresh.getElementById(id);
+    if (!old || !part || document.querySelector(`#${id} [data-keep]`)) continue;
+    const open = new Map([...old.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
+    for (const each of part.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
+    if (old.innerHTML === part.innerHTML) continue;
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    if (focused instanceof HTMLInputElement) continue;
+    const again = focused && focused !== old ? selectorOf(focused) : null;
+    const scrolled = old.scrollTop;
+    old.replaceChildren(...part.childNodes);
+    old.scrollTop = scrolled;
+    if (again) old.querySelector(again)?.focus({ preventScroll: true });
+  }
+  markCurrent();
+  watchGrids();
+}
+
+function selectorOf(element) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  const href = element.getAttribute("href");
+  return href ? `a[href="${CSS.escape(href)}"]` : element.dataset.first ? `[data-first="${element.dataset.first}"]` : null;
+}
+
+function watchNews() {
+  const live = document.getElementById("live");
+  if (!live) return;
+  const say = (on, words) => {
+    live.classList.toggle("on", on);
+    live.lastElementChild.textContent = words;
+  };
+  const news = new EventSource("/v1/stream");
+  let last;
+  news.addEventListener("open", () => say(true, "live"));
+  news.addEventListener("error", () => say(false, "not live"));
+  news.addEventListener("version", (event) => {
+    if (last !== undefined && last !== event.data) refresh();
+    last = event.data;
+  });
+  document.addEventListener("visibilitychange", () => isStale && !document.hidden && refresh());
+  window.addEventListener("pagehide", () => news.close());
+  window.addEventListener("pageshow", (event) => event.persisted && location.reload());
+}
+
+function watchKeys() {
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !event.ctrlKey && !event.metaKey && !(event.target instanceof Element && event.target.matches("input, textarea, select"))) {
+      event.preventDefault();
+      document.getElementById("find")?.focus();
+    }
+    const nodes = event.target instanceof Element ? event.target.closest(".nodes, ol.pending") : null;
+    if (nodes && ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"].includes(event.key)) {
+      const links = [...nodes.querySelectorAll("a.node, a.row")];
+      const next = links[links.indexOf(document.activeElement) + (event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : -1)];
+      if (next) {
+        event.preventDefault();
+        next.focus();
+      }
+    }
+  });
+}
+
+function openLinked() {
+  const linked = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  if (linked instanceof HTMLDetailsElement) linked.open = true;
+}
+
+markCurrent();
+watchTheme();
+watchTips();
+watchGrids();
+watchForms();
+watchKeys();
+watchNews();
+openLinked();
+window.addEventListener("hashchange", openLinked);

@@ -1,0 +1,36 @@
+// What is pointed at, or has the focus, says more of itself: its data-tip, beside it.
+const GAP = 12;
+
+export function showTip(text, x, y) {
+  const tip = document.getElementById("tip");
+  if (!tip) return;
+  tip.textContent = text;
+  tip.hidden = false;
+  const left = Math.min(x + GAP, innerWidth - tip.offsetWidth - GAP);
+  const top = y + GAP + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - GAP : y + GAP;
+  tip.style.left = `${Math.max(GAP, left)}px`;
+  tip.style.top = `${Math.max(GAP, top)}px`;
+}
+
+export function hideTip() {
+  const tip = document.getElementById("tip");
+  if (tip) tip.hidden = true;
+}
+
+export function watchTips() {
+  const owner = (event) => (event.target instanceof Element ? event.target.closest("[data-tip]") : null);
+  document.addEventListener("pointermove", (event) => {
+    const found = owner(event);
+    if (found?.dataset.tip) showTip(found.dataset.tip, event.clientX, event.clientY);
+    else if (!(event.target instanceof Element && event.target.closest("[data-grid]"))) hideTip();
+  });
+  document.addEventListener("focusin", (event) => {
+    const found = owner(event);
+    if (!found?.dataset.tip || !found.matches(":focus-visible")) return;
+    const box = found.getBoundingClientRect();
+    showTip(found.dataset.tip, box.left, box.bottom);
+  });
+  document.addEventListener("focusout", hideTip);
+  document.addEventListener("scroll", hideTip, { passive: true, capture: true });
+  document.addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
+}

@@ -1,0 +1,52 @@
+"""News for open pages: a line when something has changed, as server-sent events. No page says what; whoever cares asks again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Final, final
+
+MAX_STREAMS: Final = 24
+"""At one time. Each takes a place among the requests in flight for as long as its page is open."""
+
+SECONDS_BETWEEN: Final = 1.0
+PINGS_EACH: Final = 15
+"""Looks without news, after which a stream shows that it is still there."""
+
+
+@final
+class Streams:
+    """All streams of a service. State: how many there are, and whether they are to end."""
+
+    def __init__(self) -> None:
+        self._closing = asyncio.Event()
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there may be no further one."""
+        return self._count >= MAX_STREAMS
+
+    def close(self) -> None:
+        """End all streams: they never do by themselves, and the server waits for them. Pages connect again."""
+        self._closing.set()
+
+    async def follow(self, version: Callable[[], str]) -> AsyncIterator[bytes]:
+        """Events, the first one at once, then whenever the version is another one; until the end of the service."""
+        self._count += 1
+        try:
+            last, silent = "", 0
+            yield b"retry: 2000\n\n"
+            while not self._closing.is_set():
+                now = version()
+                if now != last:
+                    last, silent = now, 0
+                    yield f"event: version\ndata: {now}\n\n".encode()
+                elif silent >= PINGS_EACH:
+                    silent = 0
+                    yield b": still here\n\n"
+                silent += 1
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(SECONDS_BETWEEN):
+                        await self._closing.wait()
+        finally:
+            self._count -= 1

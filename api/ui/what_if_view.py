@@ -1,0 +1,75 @@
+"""A what-if as people look at it: which nodes change and how, what becomes of every pod, who pushes whom."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from api.ui.changes import NodeChange
+from api.ui.wording import requested
+from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.types import Eviction, PodName, WhatIf
+
+MAX_NODES: Final = 12
+"""Before and after are drawn of so many nodes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Move:
+    """From one node to another: an arrow on the map."""
+
+    start: str
+    end: str
+    words: str
+
+
+def changed_nodes(answer: WhatIf) -> list[str]:
+    """The names of nodes that lose or get pods; those that lose most come first."""
+    losses: dict[str, int] = defaultdict(int)
+    for placement in answer.placements:
+        if placement.node:
+            losses[placement.node] += 0
+    for eviction in answer.evictions:
+        losses[eviction.node] += 1
+        if eviction.lands_on:
+            losses[eviction.lands_on] += 0
+    return sorted(losses, key=lambda name: -losses[name])
+
+
+def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeChange]:
+    """What happens on those of the nodes that are given."""
+    sizes = {pod.pod.uid: pod for node in nodes.values() for pod in node.pods}
+    leaves: dict[str, set[str]] = defaultdict(set)
+    arrives: dict[str, list[PodOnNode]] = defaultdict(list)
+    landed = {_key(placement.pod) for placement in answer.placements if placement.cause == "evicted"}
+    for eviction in answer.evictions:
+        leaves[eviction.node].add(eviction.victim.pod.uid)
+        if eviction.lands_on and _key(eviction.victim.pod) not in landed:
+            arrives[eviction.lands_on].append(_as_new(eviction.victim.pod, sizes))
+    for placement in answer.placements:
+        if placement.node:
+            cpu, memory = requested(placement.requests)
+            known = _as_new(placement.pod, sizes)
+            arrives[placement.node].append(PodOnNode(pod=known.pod, cpu=cpu or known.cpu, memory=memory or known.memory))
+    return [NodeChange(node, frozenset(leaves[name]), tuple(arrives[name])) for name, node in nodes.items()]
+
+
+def moves(evictions: Iterable[Eviction]) -> list[Move]:
+    """Where evicted pods land."""
+    return [
+        Move(eviction.node, eviction.lands_on, f"{eviction.victim.pod.name or 'a pod'} moves from {eviction.node} to {eviction.lands_on}")
+        for eviction in evictions
+        if eviction.lands_on and eviction.lands_on != eviction.node
+    ]
+
+
+def _as_new(pod: PodName, sizes: Mapping[str, PodOnNode]) -> PodOnNode:
+    """The pod as it comes to another place: under a UID that is not the one that leaves."""
+    known = sizes.get(pod.uid)
+    again = PodName(namespace=pod.namespace, name=pod.name, uid=f"new {pod.uid or _key(pod)}", priority=pod.priority, hidden=pod.hidden)
+    return PodOnNode(pod=again, cpu=known.cpu if known else 0, memory=known.memory if known else 0)
+
+
+def _key(pod: PodName) -> str:
+    return f"{pod.namespace}/{pod.name}"

@@ -1,0 +1,87 @@
+"""Numbers, times and names as people read them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from extender.answers.types import PodName, PreemptionRecord
+from extender.objects.quantity import QuantityError, milli_value_of, value_of
+
+HIDDEN: Final = "another namespace's pod"
+SYSTEM: Final = 2_000_000_000
+"""Priorities from here on belong to the cluster itself. Upstream: scheduling/types.go, SystemCriticalPriority."""
+
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def pod_words(pod: PodName) -> str:
+    """namespace/name, or that it is somebody else's."""
+    return HIDDEN if pod.hidden else f"{pod.namespace}/{pod.name}"
+
+
+def cores(milli: int) -> str:
+    """Millicores as cores: 1.5, 0.25, 3,800."""
+    return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".") if milli % 1000 else f"{milli // 1000:,}"
+
+
+def size(count: int) -> str:
+    """Bytes with the unit that leaves up to four digits."""
+    amount, unit = float(count), 0
+    while abs(amount) >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.0f} {_UNITS[unit]}" if amount >= 100 or amount == int(amount) else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def share(part: int, whole: int) -> int:
+    """Percent, rounded down but for what is over: 100 is full; nothing of nothing is 0."""
+    return part * 100 // whole if whole > 0 else 100 * (part > 0)
+
+
+def priority_words(priority: int) -> str:
+    """A priority; those of the cluster itself are too long to tell apart by their digits."""
+    return f"system {priority - SYSTEM:+,}" if priority >= SYSTEM else f"{priority:,}"
+
+
+def moment(text: str | None) -> datetime | None:
+    """The moment that an answer writes; None if there is none."""
+    try:
+        found = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
+
+
+def ago(text: str | None, now: datetime) -> str:
+    """How long ago, in the largest unit or two: 5s, 3m 20s, 2h 5m, 3d 4h; empty without a time."""
+    then = moment(text)
+    return "" if then is None else span(now - then)
+
+
+def span(duration: timedelta) -> str:
+    """A duration in its largest unit or two."""
+    seconds = max(0, int(duration.total_seconds()))
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    if days:
+        return f"{days}d {hours}h" if hours and days < 10 else f"{days}d"
+    if hours:
+        return f"{hours}h {minutes}m" if minutes else f"{hours}h"
+    return f"{minutes}m {seconds % 60}s" if minutes and minutes < 10 and seconds % 60 else f"{minutes}m" if minutes else f"{seconds}s"
+
+
+def plural(count: int, word: str) -> str:
+    """1 node, 2,000 nodes, 3 entries."""
+    several = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{count:,} {word if count == 1 else several}"
+
+
+def requested(requests: dict[str, str]) -> tuple[int, int]:
+    """Millicores and bytes of an answer's requests; 0 where there are none."""
+    try:
+        return milli_value_of(requests.get("cpu", "0")), value_of(requests.get("memory", "0"))
+    except QuantityError:
+        return 0, 0
+
+
+def told(record: PreemptionRecord) -> str:
+    """A preemption in one sentence."""
+    gone = ", ".join(pod_words(victim.pod) for victim in record.victims) or "nobody"
+    return f"{pod_words(record.by)} takes {record.node}; {gone} had to go"
