@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from time import perf_counter
 from typing import Any, final
 
 import msgspec
@@ -26,6 +27,8 @@ from extender.objects.quantity import QuantityError
 from extender.objects.resources import validate_requests
 from extender.overlay import Overlay
 from extender.plugins import IN_TREE
+from extender.records import NO_REPORTER, Guarded, Reporter
+from extender.records.reporter import Asked
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
@@ -47,6 +50,7 @@ class Engine:
         dispatcher: fwk.Dispatcher | None = None,
         take: Callable[[str, ApiObject | None, ApiObject | None], None] | None = None,
         rng: random.Random | None = None,
+        reporter: Reporter = NO_REPORTER,
     ) -> None:
         """Assemble an engine.
 
@@ -55,6 +59,7 @@ class Engine:
             is_ready: whether everything is in there that is known of the cluster.
             dispatcher: performs writes; None without an API server.
             take: takes a change into the cluster, and tells whoever else wants to know; None for `cluster.changed`.
+            reporter: who is told what kube-scheduler asks.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -67,6 +72,7 @@ class Engine:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
+        self._reporter = Guarded(reporter)
 
     @staticmethod
     def open(configuration: Configuration, state: ClusterState) -> "Engine":
@@ -96,29 +102,38 @@ class Engine:
         self._take(table, old, new)
         if self._overlay is not None:
             self._overlay.changed(table, old, new)
+        if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
+            self._reporter.nominated(new)
 
     # The four verbs. Each raises VerbError when the question is understood and cannot be answered.
 
     def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
         """Which of the asked nodes the pod can run on."""
-        with _in_words():
+        with self._answering(pod, len(node_names or nodes or ())) as so_far:
             framework = self._framework_for(pod)
             asked, snapshot, nominated = self._asked(node_names, nodes)
-            return verbs.filter_nodes(framework, snapshot, nominated, pod, asked)
+            result = verbs.filter_nodes(framework, snapshot, nominated, pod, asked)
+        if result.findings is not None:
+            self._reporter.asked_filter(so_far(), result.findings, len(result.kept))
+        return result
 
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
         """A score from 0 to 10 for each asked node, in the order asked."""
-        with _in_words():
+        with self._answering(pod, len(node_names or nodes or ())) as so_far:
             framework = self._framework_for(pod)
             asked, snapshot, nominated = self._asked(node_names, nodes)
-            return verbs.prioritize_nodes(framework, snapshot, nominated, pod, asked)
+            scores = verbs.prioritize_nodes(framework, snapshot, nominated, pod, asked)
+        self._reporter.asked_prioritize(so_far(), asked, scores)
+        return scores
 
     def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
         """The victims that really have to go, for each candidate node on which that helps."""
-        with _in_words():
+        with self._answering(pod, len(candidates)) as so_far:
             framework = self._framework_for(pod)
             nominated = self._nominated(self._cluster)
-            chosen = verbs.choose_victims(framework, self._cluster.cache.update_snapshot(), nominated, pod, candidates)
+            snapshot = self._cluster.cache.update_snapshot()
+            chosen = verbs.choose_victims(framework, snapshot, nominated, pod, candidates)
+        self._reporter.asked_preempt(so_far(), verbs.candidates_of(snapshot, chosen))
         told = _what_changed(candidates, chosen)
         if told:
             framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", told)
@@ -185,6 +200,23 @@ class Engine:
 
     # What the verbs share.
 
+    @contextmanager
+    def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], Asked]]:
+        """What keeps a verb from answering becomes its answer in words. Yields what the reporter is to know of the question."""
+        began = perf_counter()
+
+        def so_far() -> Asked:
+            return Asked(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
+
+        try:
+            try:
+                yield so_far
+            except (PluginError, CacheError, QuantityError) as exc:
+                raise VerbError(str(exc)) from exc
+        except VerbError as exc:
+            self._reporter.asked_in_vain(so_far(), str(exc))
+            raise
+
     def _framework_for(self, pod: Pod) -> Framework:
         validate_requests(pod)
         framework = self._frameworks.get(pod.scheduler_name)
@@ -217,13 +249,10 @@ def _what_changed(candidates: Mapping[str, Victims], chosen: Mapping[str, Victim
     return "; ".join([*told, *([f"Extender spared {spared} of the victims"] if spared else [])])
 
 
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """What keeps a verb from answering becomes its answer in words."""
-    try:
-        yield
-    except (PluginError, CacheError, QuantityError) as exc:
-        raise VerbError(str(exc)) from exc
+def _is_nominated(pod: Pod, like: Pod | None = None) -> bool:
+    """Whether it was promised room on a node; on the same as the other pod, if there is one."""
+    node = pod.status.nominated_node_name
+    return bool(node) and not pod.spec.node_name and (like is None or node == like.status.nominated_node_name)
 
 
 def _nominated(scenario: Mapping[str, Any]) -> list[tuple[Pod, str]]:

@@ -16,6 +16,7 @@ from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
+from extender.records import NO_REPORTER, Guarded, Reporter
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.runtime.registry import Registry
 from extender.scheduler.event_handlers import EventHandlers
@@ -44,6 +45,7 @@ def standalone(
     transports: Transports = no_transport,
     plugins: Registry | None = None,
     fence: Callable[[], str | None] = lambda: None,
+    reporter: Reporter = NO_REPORTER,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
 ) -> Standalone:
     """A scheduler for the profiles of the configuration, which asks the extenders of the configuration. Call it where its loop runs.
@@ -55,6 +57,7 @@ def standalone(
         fence: why nothing may be written at the moment; None if it may. The dispatcher has to know by itself.
         max_in_unschedulable_pods: seconds after which a pod is tried again although nothing has changed that should help.
         plugins: those that profiles may name; None for ours and those of the installed distributions.
+        reporter: who is told what is decided.
 
     Raises:
         ConfigErrors: what is wrong with the configuration, with its extenders or with a plugin, all at once.
@@ -96,7 +99,7 @@ def standalone(
         max_in_unschedulable_pods=max_in_unschedulable_pods,
         metrics=metrics.plugins,
     )
-    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics)
+    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
 
 

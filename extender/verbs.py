@@ -7,16 +7,18 @@ Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.preemption import Candidates
 from extender.preemption.budgets import violating
 from extender.preemption.dry_run import lower_priority_pods, reprieve
 from extender.preemption.importance import by_importance
+from extender.records.reporter import Findings
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import PodChanges, Rows, Snapshot
@@ -42,6 +44,8 @@ class FilterResult:
     """Node -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str] = field(default_factory=dict)
     """Node -> reason; preemption cannot help."""
+    findings: Findings | None = field(default=None, compare=False, repr=False)
+    """The same as arrays, until the next snapshot."""
 
 
 @final
@@ -66,7 +70,8 @@ def filter_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominati
     if not outcome.status.is_success:
         into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
         into.update({name: outcome.status.message for name, is_known in zip(asked, known, strict=True) if is_known})
-        return result
+        nobody = Rows.of(snapshot, np.zeros(0, np.intp))
+        return replace(result, findings=Findings(nobody, fwk.accept(0), outcome.status, outcome.narrowed_by))
     positions = np.flatnonzero(known)
     rows = _rows(snapshot, places[known])
     verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
@@ -89,7 +94,10 @@ def filter_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominati
             resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
             (result.failed if resolvable else result.failed_and_unresolvable)[name] = status.message
     result.kept.extend(positions[kept].tolist())
-    return result
+    in_play = inside & readable
+    if in_play.all():
+        return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
+    return replace(result, findings=Findings(rows.take(in_play), _only(verdicts, in_play), narrowed_by=outcome.narrowed_by))
 
 
 def prioritize_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, asked: Sequence[str]) -> list[int]:
@@ -168,6 +176,27 @@ def choose_victims(
         uids = tuple(snapshot.pod_at(slot).uid for slot in slots[of_node].tolist())
         chosen[snapshot.nodes.objects[int(nodes[at])].name] = Victims(uids, int(violates[of_node].sum()))
     return chosen
+
+
+def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> Candidates:
+    """What `choose_victims` answered, as arrays over the same snapshot."""
+    slots = snapshot.pods.slots
+    counts = [len(victims.uids) for victims in chosen.values()]
+    return Candidates(
+        snapshot,
+        np.array([snapshot.nodes.index[name] for name in chosen], np.intp),
+        np.array([slots[uid] for victims in chosen.values() for uid in victims.uids], np.intp),
+        np.r_[0, np.cumsum(counts)].astype(np.intp),
+        np.array([victims.num_pdb_violations for victims in chosen.values()], np.int64),
+    )
+
+
+def _only(verdicts: fwk.Verdicts, rows: Mask) -> fwk.Verdicts:
+    return fwk.Verdicts(
+        verdicts.codes[rows],
+        tuple((reason, mask[rows]) for reason, mask in verdicts.reasons),
+        tuple((plugin, mask[rows]) for plugin, mask in verdicts.refused_by),
+    )
 
 
 def _usable(snapshot: Snapshot, pod: Pod, name: str, asked: Victims) -> tuple[int, Index] | None:

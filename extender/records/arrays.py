@@ -37,6 +37,8 @@ class KeptVerdicts:
     """(reason, (B,) the nodes that it holds for)."""
     unresolvable: bytes
     """(B,) nodes that were refused so that preemption cannot help."""
+    pending: bytes | None = None
+    """(B,) nodes that were refused until something happens that a plugin waits for; None for none."""
     narrowed_by: tuple[str, ...] = ()
     """PreFilter plugins that left only some nodes in play."""
     pre_filter: tuple[str, str, bool] | None = None
@@ -47,7 +49,7 @@ class KeptVerdicts:
     @property
     def size(self) -> int:
         """Bytes, about, without the names."""
-        masks = [self.unresolvable, self.within or b"", *(mask for _, mask in (*self.refused_by, *self.reasons))]
+        masks = [self.unresolvable, self.pending or b"", self.within or b"", *(mask for _, mask in (*self.refused_by, *self.reasons))]
         texts = [reason for reason, _ in self.reasons] + [reason for reason, _, _ in self.by_extenders]
         return 300 + sum(len(mask) + 90 for mask in masks) + sum(len(text) + TEXT_OVERHEAD for text in texts)
 
@@ -107,17 +109,25 @@ def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
         nodes: of the snapshot that the findings are about.
     """
     rows, verdicts, pre_filter = findings.rows, findings.verdicts, findings.pre_filter
+    node, order = rows.node, None
+    if not rows.is_all and not (node[1:] > node[:-1]).all():  # in the order in which they were asked about, perhaps twice
+        node, order = np.unique(node, return_index=True)
+
+    def bits(mask: Mask) -> bytes:
+        return packed(mask if order is None else mask[order])
+
+    pending = verdicts.codes == fwk.Code.PENDING
+    is_for_good = pre_filter.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return KeptVerdicts(
         nodes=nodes,
-        num_rows=len(rows),
-        within=None if rows.is_all else _places(rows.node, len(nodes.names)),
-        refused_by=tuple((plugin, packed(mask)) for plugin, mask in verdicts.refused_by),
-        reasons=tuple((reason, packed(mask)) for reason, mask in _not_too_many(verdicts.reasons)),
-        unresolvable=packed(verdicts.codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        num_rows=len(node),
+        within=None if rows.is_all else _places(node, len(nodes.names)),
+        refused_by=tuple((plugin, bits(mask)) for plugin, mask in verdicts.refused_by),
+        reasons=tuple((reason, bits(mask)) for reason, mask in _not_too_many(verdicts.reasons)),
+        unresolvable=bits(verdicts.codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        pending=bits(pending) if pending.any() else None,
         narrowed_by=findings.narrowed_by,
-        pre_filter=None
-        if pre_filter.is_success
-        else (pre_filter.plugin, pre_filter.message, pre_filter.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        pre_filter=None if pre_filter.is_success else (pre_filter.plugin, pre_filter.message, is_for_good),
         by_extenders=_by_extenders(findings),
     )
 
