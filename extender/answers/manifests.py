@@ -1,0 +1,336 @@
+"""Manifests: objects as people write them, taken into a cluster as its API server and its controllers would.
+
+What is missing is filled in, what is wrong is refused in the API server's words, workloads make their pods. What an object says of itself
+(its status, its node) counts.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, final
+
+import msgspec
+
+from extender.answers.leaving import selects
+from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
+from extender.cluster import Cluster
+from extender.cluster_state import NAMESPACED, TABLES
+from extender.embedded.controllers.budget_status import desired_healthy
+from extender.embedded.registry import Registry
+from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, REPLICA_SETS, RESOURCES, Resource, of_kind
+from extender.embedded.seed import seed
+from extender.embedded.store import Store
+from extender.objects import decoding
+from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.node import Node
+from extender.objects.pod import Pod, PodSpec
+
+MAX_PODS: Final = 5_000
+"""Pods that can be created at a time."""
+
+BESIDE_THE_POINT: Final = frozenset(
+    (
+        "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "Endpoints", "EndpointSlice", "Event",
+        "HorizontalPodAutoscaler", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration", "NetworkPolicy", "Role",
+        "RoleBinding", "Secret", "ServiceAccount", "ValidatingWebhookConfiguration",
+    )
+)  # fmt: skip
+"""Kinds that come with applications and mean nothing to a scheduler: they are passed over."""
+
+_SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
+_TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
+_MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""When everything is created; nobody is told."""
+_BY_KIND: Final = {resource.kind: resource for resource in (PODS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS)}
+
+
+class ManifestError(ValueError):
+    """Objects that cannot be taken in; the message says which, and why not."""
+
+
+class _Template(ApiObject, frozen=True, rename="camel"):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies empty defaults
+
+
+class _WorkloadSpec(ApiObject, frozen=True, rename="camel"):
+    parallelism: int = 1
+    completions: int | None = None
+    suspend: bool = False
+    template: _Template = msgspec.field(default_factory=_Template)
+    job_template: "_JobTemplate | None" = None
+
+
+class _JobTemplate(ApiObject, frozen=True, rename="camel"):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
+
+
+class _Workload(ApiObject, frozen=True, rename="camel"):
+    """A workload of a kind that our own API does not serve."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: _WorkloadSpec
+
+
+def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]:
+    """Create the objects in the cluster; those that are there already are replaced.
+
+    Returns:
+        The new pods that have no node, in the order in which they are made.
+
+    Raises:
+        ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
+    """
+    wanted = [obj for obj in _unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
+    reading = _Reading(cluster, wanted)
+    try:
+        reading.admit(wanted)
+        reading.make_pods()
+        return reading.put_into(cluster)
+    except decoding.DecodeError as exc:
+        raise ManifestError(str(exc)) from exc
+
+
+def _unrolled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Object]:
+    """Each object by itself, with its kind; the items of a List are its objects."""
+    for obj in objects:
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if not isinstance(kind, str) or not kind:
+            raise ManifestError("an object has no kind")
+        items = obj.get("items")
+        if kind.endswith("List") and isinstance(items, list):
+            within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": api_version}
+            if not all(isinstance(item, Mapping) for item in items):
+                raise ManifestError(f"{kind}: an item is no object")
+            yield from _unrolled({**within, **item} for item in items)
+            continue
+        api_version = api_version or _API_VERSION_OF.get(kind)
+        metadata = obj.get("metadata")
+        if not isinstance(api_version, str) or not isinstance(metadata, Mapping):
+            raise ManifestError(f"{kind}: an object needs an apiVersion and metadata")
+        if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+            metadata = {**metadata, "name": f"{metadata['generateName']}1"}
+        yield {**obj, "apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
+
+
+_API_VERSION_OF: Final = {resource.kind: resource.api_version for resource in reversed(RESOURCES)} | {
+    kind: api_version for api_version, kind in WORKLOADS
+}
+
+
+At = tuple[Resource, str, str]
+"""(resource, namespace, name) of an object of an API server."""
+
+
+@final
+class _Reading:
+    """State: an API server with what was written and what it needs, and the workloads whose pods are still to be made."""
+
+    def __init__(self, cluster: Cluster, wanted: Sequence[Object]) -> None:
+        self._present = Present(cluster)
+        self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
+        self._admitted: list[At] = []
+        self._workloads: list[Object] = []
+        seed(self._registry, [*_priority_classes(cluster, wanted), *_storage_classes(cluster)])
+
+    def admit(self, objects: Sequence[Object]) -> None:
+        """Let the API server have the objects, and find the workloads among them."""
+        served: list[tuple[At, Object]] = []
+        for obj in objects:
+            resource, is_workload = of_kind(obj["apiVersion"], obj["kind"]), (obj["apiVersion"], obj["kind"]) in WORKLOADS
+            if resource is not None and resource.is_stored:
+                if resource.namespaced:
+                    obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
+                served.append((_place_of(resource, obj), obj))
+            elif is_workload:
+                self._workloads.append(_read_workload(obj))
+            else:
+                raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
+        self._store(served)
+        self._workloads += [self._registry.get(*at) for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]
+
+    def make_pods(self) -> None:
+        """Let the workloads make their pods."""
+        nodes = {node.name: node for node in self._present.nodes}
+        nodes |= {at[2]: decoding.convert(Node, self._registry.get(*at)) for at in self._admitted if at[0] is NODES}
+        around = Surroundings(list(nodes.values()), self._present.owned, self._present.has_pod)
+        for workload in self._workloads:
+            made: list[tuple[At, Object]] = []
+            for obj in objects_of(workload, around):
+                resource = _BY_KIND[obj["kind"]]
+                at = _place_of(resource, obj)
+                # A claim of an earlier pod of the name, or a ReplicaSet that was written by itself, is used as it is.
+                if resource is PODS or self._registry.store.get(*at) is None:
+                    made.append((at, obj))
+                if len(made) > MAX_PODS:
+                    raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
+            self._store(made)
+
+    def put_into(self, cluster: Cluster) -> list[Pod]:
+        """Hand everything to the cluster: nodes and what pods refer to first, then the pods."""
+        made: list[Pod] = []
+        for at in sorted(self._admitted, key=lambda at: at[0] is PODS):
+            obj = self._registry.get(*at)
+            kind = _TYPE_OF.get(obj["kind"])
+            if kind is None:
+                continue  # a Deployment, a PriorityClass: what they are good for is done
+            item = decoding.convert(kind, obj)
+            if isinstance(item, Pod):
+                made.append(item)
+            elif isinstance(item, PodDisruptionBudget) and "disruptionsAllowed" not in (obj.get("status") or {}):
+                _put(cluster, _reckoned(cluster, item, obj["spec"]))
+            else:
+                _put(cluster, item)
+        if len(made) > MAX_PODS:
+            raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
+        for pod in made:
+            cluster.changed("pods", self._present.pending(pod), pod)
+        return [pod for pod in made if pod.uid in cluster.pending]
+
+    def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
+        for (resource, namespace, name), _ in objects:
+            if resource is PODS and self._present.runs(namespace, name):
+                raise ManifestError(f'Pod {namespace}/{name}: pods "{name}" already exists')
+            if resource is PODS:
+                self._present.add(namespace, name)
+        report = seed(self._registry, [obj for _, obj in objects])
+        if report.refused:
+            raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {refusal.why}" for refusal in report.refused))
+        self._admitted += [at for at, _ in objects]
+
+
+@final
+class Present:
+    """What is in the cluster already, by name and by owner."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.nodes: Final = list(cluster.nodes.values())
+        self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
+        self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
+        self._added: set[tuple[str, str]] = set()
+        self._owned: defaultdict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+        deployment_of = {
+            (namespace, name): owner.name
+            for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
+            for owner in replica_set.metadata.owner_references
+            if owner.kind == "Deployment"
+        }
+        for pod in (*cluster.cache.pods, *self._pending.values()):
+            for owner in pod.metadata.owner_references:
+                if owner.controller and not pod.is_terminating:
+                    self._owned[owner.kind, pod.namespace, owner.name].append((pod.name, pod.spec.node_name))
+                    deployment = deployment_of.get((pod.namespace, owner.name)) if owner.kind == "ReplicaSet" else None
+                    if deployment is not None:
+                        self._owned["Deployment", pod.namespace, deployment].append((pod.name, pod.spec.node_name))
+
+    def runs(self, namespace: str, name: str) -> bool:
+        """Whether a pod of that name has a node."""
+        return (namespace, name) in self._running
+
+    def has_pod(self, namespace: str, name: str) -> bool:
+        """Whether there is a pod of that name, or is going to be."""
+        return any((namespace, name) in names for names in (self._running, self._pending, self._added))
+
+    def add(self, namespace: str, name: str) -> None:
+        """There is going to be a pod of that name."""
+        self._added.add((namespace, name))
+
+    def pending(self, pod: Pod) -> Pod | None:
+        """The pod that waits under the name of this one."""
+        return self._pending.get((pod.namespace, pod.name))
+
+    def owned(self, kind: str, namespace: str, name: str) -> Sequence[tuple[str, str]]:
+        """See `Surroundings.owned`."""
+        return self._owned.get((kind, namespace, name), ())
+
+
+def _place_of(resource: Resource, obj: Object) -> At:
+    namespace = (obj["metadata"].get("namespace") or "default") if resource.namespaced else ""
+    return resource, str(namespace), str(obj["metadata"].get("name"))
+
+
+def _name(obj: Object) -> str:
+    namespace = obj["metadata"].get("namespace")
+    return f"{namespace}/{obj['metadata'].get('name')}" if namespace else str(obj["metadata"].get("name"))
+
+
+def _read_workload(obj: Object) -> Object:
+    """A DaemonSet, Job or CronJob as far as it makes pods, with members of the right types.
+
+    Raises:
+        ManifestError: it is none.
+    """
+    try:
+        workload = decoding.convert(_Workload, obj)
+        for template in (workload.spec.template, workload.spec.job_template and workload.spec.job_template.spec.template):
+            if template is not None:
+                decoding.convert(PodSpec, template.spec)
+    except decoding.DecodeError as exc:
+        raise ManifestError(f"{obj['kind']} {_name(obj)}: {exc}") from exc
+    meta = workload.metadata
+    if not meta.name:
+        raise ManifestError(f"{obj['kind']}: metadata.name: Required value: name is required")
+    namespace = meta.namespace or "default"
+    named = decoding.replaced(meta, namespace=namespace, uid=meta.uid or f"{workload.kind}/{namespace}/{meta.name}")
+    read: Object = msgspec.to_builtins(decoding.replaced(workload, metadata=named))
+    read.setdefault("spec", {})
+    return read
+
+
+def _priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
+    """The classes that the objects name and do not bring: those of every cluster, and those that pods of this one have."""
+    named = set(_class_names(wanted)) - {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
+    found: dict[str, tuple[int, str | None]] = {name: (value, None) for name, value in _SYSTEM_CLASSES.items() if name in named}
+    for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
+        if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
+            found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
+    for name, (value, policy) in found.items():
+        written = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        yield written | ({"preemptionPolicy": policy} if policy else {})
+
+
+def _class_names(value: object) -> Iterator[str]:
+    """Every priorityClassName in there, of pods and of templates."""
+    if isinstance(value, Mapping):
+        name = value.get("priorityClassName")
+        if isinstance(name, str):
+            yield name
+        for member in value.values():
+            yield from _class_names(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from _class_names(member)
+
+
+def _storage_classes(cluster: Cluster) -> Iterator[Object]:
+    """Those of the cluster: one of them may be the default."""
+    for storage_class in cluster.cache.objects.storage_classes.values():
+        yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}
+
+
+def _put(cluster: Cluster, item: Any) -> None:
+    """The object is there from now on, in place of the one that was."""
+    table, meta = _FIELD_OF[type(item)], item.metadata
+    if table == "nodes":
+        cluster.changed(table, cluster.nodes.get(meta.name), item)
+        return
+    key = (meta.namespace or "default", meta.name) if table in NAMESPACED else meta.name
+    cluster.changed(table, getattr(cluster.cache.objects, table).get(key), item)
+
+
+def _reckoned(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:
+    """A budget that nobody has looked at yet, with the disruptions that it allows as things are."""
+    namespace = budget.metadata.namespace or "default"
+    healthy = sum(pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods)
+    waiting = sum(pod.namespace == namespace and selects(budget, pod) for pod in cluster.pending.values())
+    try:
+        allowed = max(healthy - desired_healthy(spec, healthy + waiting), 0)
+    except ValueError as exc:
+        raise ManifestError(f"PodDisruptionBudget {namespace}/{budget.metadata.name}: {exc}") from exc
+    return decoding.replaced(budget, status=decoding.replaced(budget.status, disruptions_allowed=allowed))

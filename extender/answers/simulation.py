@@ -1,0 +1,402 @@
+"""Simulation: a cluster played through until nothing more would happen. Pods are placed, push others out, and those look for a place again.
+
+Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same order of the queue. Time does not pass:
+a pod that has to go is gone at once, and one that a controller makes again is there at once. Nothing is written anywhere, and other
+extenders are not asked.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, final
+
+from extender import framework as fwk
+from extender.answers.leaving import belongs_to_node, give_back_claims, is_made_again, made_again, take_from_budgets
+from extender.answers.preemption_answer import preemption_answer, victim
+from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, PreemptionAnswer, Victim
+from extender.answers.waiting import pod_name
+from extender.cluster import Cluster
+from extender.log import Logger
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod
+from extender.preemption import OUTCOME
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.runtime.memory import signature_of
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.scheduler.world import refused_on_one_node
+
+Cause = Literal["created", "pending", "evicted"]
+Why = Literal["preempted", "drained", "node removed"]
+
+STEPS: Final = 10_000
+"""What a simulation may cost: a pod that finds room is one step, one that does not is ten."""
+_STEPS_WITHOUT_ROOM: Final = 10
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(slots=True)
+class _Eviction:
+    """A pod that lost its place; where it goes is filled in when that is known."""
+
+    victim: Victim
+    node: str
+    why: Why
+    by: PodName | None
+    by_uid: str
+    returns: bool
+    depth: int
+    lands_on: str = ""
+    message: str = ""
+
+    def as_answer(self) -> Eviction:
+        return Eviction(
+            victim=self.victim,
+            node=self.node,
+            why=self.why,
+            by=self.by,
+            returns=self.returns,
+            lands_on=self.lands_on,
+            message=self.message,
+            depth=self.depth,
+        )
+
+
+@final
+@dataclass(slots=True)
+class _Course:
+    """What becomes of one pod."""
+
+    pod: Pod
+    cause: Cause
+    turn: int
+    """Of equals in the queue, who comes first."""
+    depth: int = 0
+    """How many evictions led to its being here."""
+    node: str = ""
+    message: str = ""
+    evicts: list[Victim] = field(default_factory=list)
+    preemption: PreemptionAnswer | None = None
+    lost: _Eviction | None = None
+    """Its last eviction."""
+    failed_at: int | None = None
+    """How much had happened when it found no room; None while it waits or has some."""
+    is_final: bool = False
+    """It is not tried again, whatever happens."""
+
+    def as_answer(self) -> Placement:
+        return Placement(
+            pod=pod_name(self.pod),
+            cause=self.cause,
+            node=self.node,
+            message=self.message,
+            evicts=tuple(self.evicts),
+            preemption=self.preemption,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """What was said to a pod, for all that are equal to it."""
+
+    message: str
+    preemption: PreemptionAnswer | None
+
+
+@final
+class Simulation:
+    """State: the cluster, the pods that were submitted and what became of them, who is reserved what, and how much has happened."""
+
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS) -> None:
+        """Nothing has happened yet.
+
+        Arguments:
+            cluster: changed by the simulation, and by nobody else.
+            frameworks: by scheduler name; of nobody else.
+            steps: see STEPS.
+        """
+        self.cluster = cluster
+        self._frameworks = frameworks
+        self._algorithm = SchedulingAlgorithm()
+        self._steps = steps
+        self._courses: dict[str, _Course] = {}
+        self._queue: list[tuple[object, int, str]] = []
+        self._evictions: list[_Eviction] = []
+        self._last_time: dict[tuple[str, str, str], int] = {}
+        """(who, whom, from which node) -> the place in `_evictions` where that happened."""
+        self._loops: list[EvictionLoop] = []
+        self._reserved: dict[str, tuple[Framework, fwk.CycleState, Pod]] = {}
+        self._refused: dict[bytes, tuple[int, _Refusal]] = {}
+        self._happened = 0
+
+    # What is asked.
+
+    def submit(self, pod: Pod, cause: Literal["created", "pending"]) -> None:
+        """A pod without a node, to be placed."""
+        self._enqueue(_Course(pod, cause, len(self._courses)))
+
+    def remove_node(self, name: str) -> None:
+        """The node is no more, nor are its pods; those of controllers come again elsewhere."""
+        pods = self._pods_on(name)
+        self.cluster.drop_node(name)
+        for pod in pods:
+            if pod.is_terminating or belongs_to_node(pod):
+                self._take_away(pod)
+            else:
+                self._evict(pod, "node removed", violates=take_from_budgets(self.cluster, pod))
+        self._happened += 1
+
+    def drain_node(self, name: str) -> None:
+        """The node takes no more pods, and those that do not belong to it leave. A budget that forbids it is named, not obeyed."""
+        node = self.cluster.nodes[name]
+        self.cluster.set_node(replaced(node, spec=replaced(node.spec, unschedulable=True)))
+        for pod in self._pods_on(name):
+            if not (pod.is_terminating or belongs_to_node(pod)):
+                self._evict(pod, "drained", violates=take_from_budgets(self.cluster, pod))
+
+    async def run(self) -> None:
+        """Place everybody, until nothing more changes or all steps are used up."""
+        while self._steps > 0:
+            if self._queue:
+                await self._place(self._courses[heapq.heappop(self._queue)[2]])
+            elif not self._try_again():
+                break
+
+    # What has come of it.
+
+    @property
+    def is_complete(self) -> bool:
+        """False if somebody was still to be placed when the steps were used up."""
+        return not self._queue and not any(map(self._is_worth_another_try, self._courses.values()))
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """What became of every pod: those that were asked about first, then those that had to leave."""
+        courses = sorted(self._courses.values(), key=lambda course: (course.cause == "evicted", course.turn))
+        return tuple(course.as_answer() for course in courses)
+
+    @property
+    def evictions(self) -> tuple[Eviction, ...]:
+        """In the order in which they would happen."""
+        return tuple(eviction.as_answer() for eviction in self._evictions)
+
+    @property
+    def loops(self) -> tuple[EvictionLoop, ...]:
+        """Pods that would push each other out for ever."""
+        return tuple(self._loops)
+
+    # The queue.
+
+    def _enqueue(self, course: _Course) -> None:
+        self._courses[course.pod.uid] = course
+        course.failed_at = None
+        framework = self._frameworks.get(course.pod.scheduler_name)
+        if framework is None:
+            self._fail(course, f'no profile here for schedulerName "{course.pod.scheduler_name}"', is_final=True)
+            return
+        key = framework.plugins.queue_sort.sort_key(course.pod, float(course.turn))
+        heapq.heappush(self._queue, (key, course.turn, course.pod.uid))
+
+    def _try_again(self) -> bool:
+        """Queue those who have heard of something new since they were refused; False if there are none."""
+        again = [course for course in self._courses.values() if self._is_worth_another_try(course)]
+        for course in again:
+            self._enqueue(course)
+        return bool(again)
+
+    def _is_worth_another_try(self, course: _Course) -> bool:
+        return not course.is_final and course.failed_at is not None and course.failed_at < self._happened
+
+    # One pod.
+
+    async def _place(self, course: _Course) -> None:
+        framework = self._frameworks[course.pod.scheduler_name]
+        why_gated = _why_gated(framework, course.pod)
+        if why_gated:
+            self._fail(course, why_gated)
+            return
+        has_room = False
+        while not has_room and course.failed_at is None and self._steps > 0:
+            has_room = await self._attempt(framework, course)
+        if not has_room and course.failed_at is None:
+            self._enqueue(course)  # it has made room, and there are no steps left to take it
+
+    async def _attempt(self, framework: Framework, course: _Course) -> bool:
+        """Whether the pod has a node now. If not, it has failed, or others have made room for it."""
+        pod, signature = course.pod, _signature(course.pod)
+        known = self._refused.get(signature) if signature else None
+        if known is not None and known[0] == self._happened:
+            self._steps -= 1
+            self._fail(course, known[1].message, known[1].preemption)
+            return False
+        nominations = Nominations(self.cluster.nominees(self._frameworks))
+        snapshot = self.cluster.cache.update_snapshot()
+        state = framework.begin_cycle(snapshot, nominations)
+        try:
+            result = self._algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state)
+        except FitError as exc:
+            self._steps -= _STEPS_WITHOUT_ROOM
+            await self._make_room(framework, state, course, exc, signature)
+            return False
+        except (PluginError, fwk.NoNodesAvailableError) as exc:
+            self._steps -= 1
+            self._fail(course, str(exc))
+            return False
+        self._steps -= 1
+        return self._take(framework, state, course, result.suggested_host)
+
+    def _take(self, framework: Framework, state: fwk.CycleState, course: _Course, node: str) -> bool:
+        try:
+            assumed = self.cluster.assume(course.pod.uid, node)
+        except ValueError as exc:
+            self._fail(course, str(exc), is_final=True)
+            return False
+        if assumed is None:
+            raise LookupError(f"pod {course.pod.key} is not pending")
+        status = run_reserve_plugins(framework.plugins, state, assumed, node)
+        if not status.is_success:
+            run_unreserve_plugins(framework.plugins, state, assumed, node)
+            self.cluster.forget(course.pod.uid)
+            self._fail(course, refused_on_one_node(status).status.message if status.is_rejected else status.message)
+            return False
+        self._reserved[course.pod.uid] = framework, state, assumed
+        self._happened += 1
+        course.node = node
+        if course.lost is not None:
+            course.lost.lands_on, course.lost.message = node, ""
+        return True
+
+    async def _make_room(self, framework: Framework, state: fwk.CycleState, course: _Course, refusal: FitError, signature: bytes) -> None:
+        """No node takes the pod as things are. Others go for it, or it has failed."""
+        try:
+            found = await framework.run_post_filter_plugins(state, course.pod, refusal.diagnosis.statuses)
+        except PluginError as exc:
+            found = fwk.PostFilterResult(fwk.error(str(exc)))
+        said = "" if found.status.is_success or not framework.plugins.post_filter else found.status.message
+        diagnosis = refusal.diagnosis
+        told = fwk.Diagnosis(diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=said)
+        message = fwk.fit_error_message(refusal.num_all_nodes, told)
+        outcome = state.find(OUTCOME)
+        preemption = None if outcome is None else preemption_answer(outcome, framework.snapshot, course.pod)
+        victims = found.victims
+        if victims is None or not victims.pods or not found.nominated_node:
+            if signature:
+                self._refused[signature] = self._happened, _Refusal(message, preemption)
+            self._fail(course, message, preemption)
+        elif not self._is_loop(course, victims, message):
+            course.message, course.preemption = message, preemption
+            self._preempt(course, victims, preemption)
+
+    def _preempt(self, course: _Course, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
+        known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
+        for pod in victims.pods:
+            take_from_budgets(self.cluster, pod)
+            gone = known.get(pod.uid) or victim(pod)
+            self._last_time[course.pod.uid, pod.uid, victims.node] = len(self._evictions)
+            course.evicts.append(gone)
+            self._evict(pod, "preempted", gone=gone, by=course)
+        promised = replaced(course.pod, status=replaced(course.pod.status, nominated_node_name=victims.node))
+        self.cluster.changed("pods", course.pod, promised)
+        course.pod = promised
+
+    def _fail(self, course: _Course, message: str, preemption: PreemptionAnswer | None = None, *, is_final: bool = False) -> None:
+        course.message, course.failed_at = message, self._happened
+        course.preemption = preemption or course.preemption
+        course.is_final = course.is_final or is_final
+        if course.lost is not None:
+            course.lost.message = message
+
+    # Pods that leave.
+
+    def _pods_on(self, node: str) -> list[Pod]:
+        return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
+
+    def _evict(
+        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: _Course | None = None, violates: tuple[str, ...] = ()
+    ) -> None:
+        node, returns = pod.spec.node_name, is_made_again(pod)
+        eviction = _Eviction(
+            victim=gone or victim(pod, violates),
+            node=node,
+            why=why,
+            by=None if by is None else pod_name(by.pod),
+            by_uid="" if by is None else by.pod.uid,
+            returns=returns,
+            depth=1 if by is None else by.depth + 1,
+        )
+        self._evictions.append(eviction)
+        self._take_away(pod)
+        self._happened += 1
+        course = self._courses.get(pod.uid)
+        if course is None and returns:
+            course = _Course(pod, "evicted", len(self._courses))
+        if course is None:
+            return
+        course.node, course.lost, course.depth = "", eviction, eviction.depth
+        if returns:
+            course.pod = made_again(pod)
+            self.cluster.changed("pods", None, course.pod)
+            self._enqueue(course)
+        else:
+            course.message, course.is_final = "it is evicted, and nobody makes it again", True
+
+    def _take_away(self, pod: Pod) -> None:
+        self.cluster.changed("pods", pod, None)
+        give_back_claims(self.cluster, pod)
+        kept = self._reserved.pop(pod.uid, None)
+        if kept is not None:
+            framework, state, assumed = kept
+            run_unreserve_plugins(framework.plugins, state, assumed, assumed.spec.node_name)
+
+    # Loops.
+
+    def _is_loop(self, course: _Course, victims: fwk.NodeVictims, message: str) -> bool:
+        """Whether these victims went for this pod before, from the same node, and nobody else has to do with it since.
+
+        It would go on for ever. The pod gives up then.
+        """
+        times = [self._last_time.get((course.pod.uid, pod.uid, victims.node)) for pod in victims.pods]
+        known = [at for at in times if at is not None]
+        turn = self._evictions[min(known) :] if known else []
+        if not turn or {eviction.by_uid for eviction in turn} - {eviction.victim.pod.uid for eviction in turn} - {course.pod.uid}:
+            return False
+        names = {course.pod.uid: pod_name(course.pod)}
+        steps = []
+        for eviction in turn:
+            names[eviction.victim.pod.uid] = eviction.victim.pod
+            if eviction.by is not None:
+                names.setdefault(eviction.by_uid, eviction.by)
+                steps.append(f"{_key(eviction.by)} evicts {_key(eviction.victim.pod)} from {eviction.node}")
+        steps.append(f"{_key(pod_name(course.pod))} would evict {_key(pod_name(victims.pods[0]))} from {victims.node} again")
+        self._loops.append(EvictionLoop(pods=tuple(names.values()), text=f"{', then '.join(steps)}, and so on for ever"))
+        self._fail(course, message, is_final=True)
+        return True
+
+
+def _why_gated(framework: Framework, pod: Pod) -> str:
+    """Why the pod would not be tried at all; empty if it would."""
+    for plugin in framework.plugins.pre_enqueue:
+        try:
+            status = plugin.pre_enqueue(pod)
+        except Exception as exc:
+            _LOG.error(exc, "PreEnqueue plugin failed", plugin=plugin.name, pod=pod.key)
+            return str(exc)
+        if not status.is_success:
+            return status.message
+    return ""
+
+
+def _key(name: PodName) -> str:
+    return f"{name.namespace}/{name.name}"
+
+
+def _signature(pod: Pod) -> bytes:
+    """Equal for pods that are told the same; empty for those that have something of their own."""
+    if pod.spec.resource_claims or pod.status.nominated_node_name or any(volume.ephemeral is not None for volume in pod.spec.volumes):
+        return b""
+    return signature_of(pod)

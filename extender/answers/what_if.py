@@ -1,0 +1,90 @@
+"""What if: these objects were created, those nodes went away, the configuration were another one.
+
+The answer is worked out by the scheduler's own algorithm on a cluster that nobody else has, and may be worked out in a thread.
+"""
+
+import asyncio
+import dataclasses
+import random
+from typing import Final, final
+
+import msgspec
+
+from extender.answers.manifests import ManifestError, take_in
+from extender.answers.simulation import STEPS, Simulation
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.what_if_summary import summary
+from extender.cluster import Cluster
+from extender.config.configuration import Configuration
+from extender.config.loading import load
+from extender.evaluation import trying_every_node
+from extender.plugins import IN_TREE
+from extender.runtime.framework import Framework
+from extender.runtime.registry import Registry
+
+MAX_NODES: Final = 1_000
+"""Nodes that can be drained or removed at a time."""
+
+
+@final
+class WhatIfError(Exception):
+    """The question cannot be answered; the message says why."""
+
+
+def what_if(cluster: Cluster, configuration: Configuration, request: WhatIfRequest, *, steps: int = STEPS) -> WhatIf:
+    """What would become of every pod concerned. Equal questions about equal clusters have equal answers.
+
+    Arguments:
+        cluster: is changed: hand over a fork.
+        configuration: of the scheduler that decides, unless the request brings another one.
+        steps: what the simulation may cost.
+
+    Raises:
+        WhatIfError: an object cannot be created, or a node that should go is not there.
+        ConfigErrors: the configuration is wrong.
+    """
+    if request.configuration is not None:
+        configuration = load(msgspec.json.encode(request.configuration))
+    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster), steps)
+    pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
+    try:
+        created = take_in(cluster, request.create)
+    except ManifestError as exc:
+        raise WhatIfError(str(exc)) from exc
+    going = [*request.remove_nodes, *request.drain_nodes]
+    for name in going:
+        if name not in cluster.nodes:
+            raise WhatIfError(f'node "{name}" not found')
+    if len(going) > MAX_NODES:
+        raise WhatIfError(f"more than {MAX_NODES} nodes cannot go at a time")
+    for pod in pending:
+        if cluster.pending.get(pod.uid) is pod:
+            simulation.submit(pod, "pending")
+    for pod in created:
+        simulation.submit(pod, "created")
+    for name in dict.fromkeys(request.remove_nodes):
+        simulation.remove_node(name)
+    for name in dict.fromkeys(request.drain_nodes):
+        if name in cluster.nodes:
+            simulation.drain_node(name)
+    asyncio.run(simulation.run())
+    placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
+    return WhatIf(
+        summary=summary(placements, evictions, loops),
+        placements=placements,
+        evictions=evictions,
+        loops=loops,
+        unplaced=sum(not placement.node for placement in placements),
+        is_complete=simulation.is_complete,
+    )
+
+
+def simulated_frameworks(configuration: Configuration, cluster: Cluster) -> dict[str, Framework]:
+    """Frameworks of its own for a cluster, which leave nothing to chance, and no node out.
+
+    Raises:
+        ConfigErrors: the configuration is wrong.
+    """
+    thorough = trying_every_node(configuration)
+    profiles = tuple(dataclasses.replace(profile, percentage_of_nodes_to_score=None) for profile in thorough.profiles)
+    return Registry(IN_TREE).make_frameworks(dataclasses.replace(thorough, profiles=profiles), random.Random(0), live=cluster.cache)
