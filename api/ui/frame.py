@@ -21,7 +21,7 @@ _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "inFlight": ("●", "is being tried"),
     "backoff": ("◔", "pauses before the next try"),
     "unschedulable": ("○", "waits for something to change"),
-    "gated": ("⏸", "is held back"),
+    "gated": ("‖", "is held back"),
 }
 
 

@@ -58,7 +58,8 @@ def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str]
 
 
 def _grid(nodes: Sequence[NodeOnMap], first: int, by: Resource, pitch: int, marked: frozenset[str]) -> ZoneGrid:
-    columns = WIDTH // pitch
+    columns = min(WIDTH // pitch, len(nodes))
+    is_wide = columns == WIDTH // pitch
     inner = pitch - (2 if pitch > 14 else 1)
     corners = [(place % columns * pitch, place // columns * pitch) for place in range(len(nodes))]
     filled: dict[int, list[tuple[float, float, float, float]]] = {}
@@ -80,5 +81,6 @@ def _grid(nodes: Sequence[NodeOnMap], first: int, by: Resource, pitch: int, mark
     promised = share(sum(each for each, _ in sums), sum(each for _, each in sums))
     zone = nodes[0].zone
     said = f"{plural(len(nodes), 'node')}{f' of {zone}' if zone else ''}, {promised} % promised"
-    picture = drawing(WIDTH, ceil(len(nodes) / columns) * pitch, *parts, label=said, class_="grid")
+    rows = ceil(len(nodes) / columns)
+    picture = drawing(WIDTH if is_wide else columns * pitch, rows * pitch, *parts, label=said, class_="grid" if is_wide else "grid part")
     return ZoneGrid(zone, picture, first, len(nodes), pitch, columns, promised)

@@ -26,7 +26,7 @@ from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatI
 MAX_LISTED: Final = 500
 """Nodes of the table; the rest is found by name."""
 
-_SIZES: Final = ((16, 184, 190), (48, 128, 150), (10**9, 92, 110))
+_SIZES: Final = ((16, 156, 190), (48, 128, 150), (10**9, 92, 110))
 """Up to so many nodes: width and height of each."""
 
 
@@ -122,6 +122,7 @@ def what_if_part(answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMa
         num_changed=len(changed),
         grids=zone_grids(shown.nodes, by, changed),
         moves=moves(answer.evictions),
+        places={node.name: place for place, node in enumerate(shown.nodes)},
         priorities=priorities,
         by=by,
     )

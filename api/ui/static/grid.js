@@ -1,7 +1,6 @@
 // A grid of thousands of nodes is a few paths; which node a point or the cursor is on follows from where it is.
 import { hideTip, showTip } from "./tip.js";
 
-const WIDTH = 1000;
 let asked = null;
 
 // What the nodes are called is fetched when somebody first wants to know.
@@ -30,7 +29,7 @@ function watch(holder) {
   const picture = holder.querySelector("svg");
   let place = 0;
 
-  const scale = () => picture.getBoundingClientRect().width / WIDTH;
+  const scale = () => picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
   const at = (event) => {
     const box = picture.getBoundingClientRect();
     const column = Math.floor((event.clientX - box.left) / scale() / pitch);
@@ -96,10 +95,50 @@ function watch(holder) {
   });
 }
 
+// Where the middle of a node's cell is, from the corner of the section; null for a node that no grid shows.
+function middle(section, place) {
+  for (const holder of section.querySelectorAll("[data-grid]")) {
+    const [first, count, pitch, columns] = ["first", "count", "pitch", "columns"].map((name) => Number(holder.dataset[name]));
+    if (place < first || place >= first + count) continue;
+    const picture = holder.querySelector("svg");
+    const box = picture.getBoundingClientRect();
+    const corner = section.getBoundingClientRect();
+    const side = (pitch * box.width) / picture.viewBox.baseVal.width;
+    const x = box.left - corner.left + (((place - first) % columns) + 0.5) * side;
+    return [x, box.top - corner.top + (Math.floor((place - first) / columns) + 0.5) * side];
+  }
+  return null;
+}
+
+// Arrows from where evicted pods were to where they land.
+export function drawArrows(section) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "arrows");
+  svg.setAttribute("aria-hidden", "true");
+  for (const move of section.querySelectorAll("[data-from]")) {
+    const start = middle(section, Number(move.dataset.from));
+    const end = middle(section, Number(move.dataset.to));
+    if (!start || !end) continue;
+    const [x1, y1, x2, y2] = [...start, ...end];
+    const bend = [(x1 + x2) / 2 - (y2 - y1) / 5, (y1 + y2) / 2 - Math.abs(x2 - x1) / 5 - 14];
+    const angle = Math.atan2(y2 - bend[1], x2 - bend[0]);
+    const corner = (turn) => `${x2 - 9 * Math.cos(angle + turn)} ${y2 - 9 * Math.sin(angle + turn)}`;
+    for (const [d, name] of [[`M${x1} ${y1}Q${bend} ${x2} ${y2}`, "way"], [`M${x2} ${y2}L${corner(0.4)} ${corner(-0.4)}z`, "head"]]) {
+      const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      path.setAttribute("d", d);
+      path.setAttribute("class", name);
+      svg.append(path);
+    }
+  }
+  section.querySelector(".arrows")?.remove();
+  if (svg.childElementCount) section.append(svg);
+}
+
 export function watchGrids() {
   asked = null;
   for (const holder of document.querySelectorAll("[data-grid]:not([data-watched])")) {
     holder.dataset.watched = "";
     watch(holder);
   }
+  for (const section of document.querySelectorAll(".where")) drawArrows(section);
 }

@@ -146,3 +146,4 @@ watchKeys();
 watchNews();
 openLinked();
 window.addEventListener("hashchange", openLinked);
+window.addEventListener("resize", watchGrids);
