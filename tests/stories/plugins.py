@@ -94,6 +94,50 @@ def binding(says: Callable[[Pod, str, fwk.Handle], Awaitable[fwk.Status]], name:
     return _named(Binding, name)
 
 
+def binding_when(may_go_on: Callable[[Pod], Awaitable[object]], name: str = "PatientBinding") -> type[fwk.Plugin]:
+    """Binds as ever, once it may. It stands in for DefaultBinder."""
+
+    async def says(pod: Pod, node: str, handle: fwk.Handle) -> fwk.Status:
+        await may_go_on(pod)
+        assert handle.dispatcher is not None
+        try:
+            await handle.dispatcher.perform(fwk.BindPod.of(pod, node))
+        except fwk.CallError as exc:
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+
+    return binding(says, name)
+
+
+def lending_one(name: str, is_known: Callable[[str], bool]) -> type[fwk.Plugin]:
+    """Something that there is one of: the pod of that name has it from Reserve to Unreserve, and meanwhile no other pod goes anywhere.
+
+    It would be there for others if that pod went: that is how preemption hopes for it.
+
+    Arguments:
+        is_known: whether the pod of this UID takes room on a node.
+    """
+    lent: list[str] = []
+
+    class Lending(fwk.EachNodeFilterPlugin, fwk.ReservePlugin):
+        def filter(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> fwk.Status:
+            if not lent or lent == [pod.uid]:
+                return fwk.SUCCESS
+            would_be_gone = is_known(lent[0]) and all(each.uid != lent[0] for each in node.pods)
+            return fwk.SUCCESS if would_be_gone else fwk.unschedulable("it is lent")
+
+        def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            if pod.name == name:
+                lent[:] = [pod.uid]
+            return fwk.SUCCESS
+
+        def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+            if lent == [pod.uid]:
+                lent.clear()
+
+    return _named(Lending, "Lending")
+
+
 def post_binding(says: Callable[[Pod, fwk.CycleState], None], name: str = "PostBinding") -> type[fwk.Plugin]:
     class PostBinding(fwk.PostBindPlugin):
         async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:

@@ -119,6 +119,53 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
 
 @pytest.mark.anywhere
 @story
+async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node, fewer have to go."""
+    on = [{"nodeSelector": {"kubernetes.io/hostname": name}} for name in ("n", "m")]
+    async with a_scene(node("n", "4"), node("m", "4")) as scene:
+        await scene.has(*(pod(f"low-{number}", "2", "low", **on[0]) for number in range(2)), pod("other", "3", "low", **on[1]))
+        await scene.has(pod("high", "4", "high", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "high", "n")
+        since = scene.now
+        await scene.changes("high", lambda found: found["spec"].pop("schedulingGates"), within=10)
+
+        promised = [each["status"].get("nominatedNodeName") for each in scene.history(since) if each["metadata"]["name"] == "high"]
+        assert "m" in promised
+        assert scene.node_of("high") == "m"
+        assert scene.pods() == {"low-0", "low-1", "high"}
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_that_fits_nowhere_is_taken_back_and_keeps_nobody_out() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on pod that cannot fit on the node."""
+    async with a_scene(node("n", "4")) as scene:
+        await scene.has(pod("too-big", "5", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "too-big", "n")
+        await scene.changes("too-big", lambda found: found["spec"].pop("schedulingGates"))
+        await scene.has(pod("fits", "3"))
+
+        assert (scene.nominated_node_of("too-big"), scene.node_of("too-big")) == ("", "")
+        assert scene.node_of("fits") == "n"
+
+
+@pytest.mark.anywhere
+@story
+async def test_the_promise_of_a_pod_whose_room_was_taken_is_taken_back() -> None:
+    """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on lower priority pod when a higher priority one is being scheduled."""
+    async with a_scene(node("n", "4")) as scene:
+        await scene.has(pod("low", "4", "low", schedulingGates=[{"name": "wait"}]))
+        _nominate(scene, "low", "n")
+        await scene.has(pod("high", "4", "high"))
+        assert scene.node_of("high") == "n"
+
+        await scene.changes("low", lambda found: found["spec"].pop("schedulingGates"))
+
+        assert (scene.nominated_node_of("low"), scene.node_of("low")) == ("", "")
+
+
+@pytest.mark.anywhere
+@story
 async def test_a_promise_is_cleared_by_the_binding() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, cleared after binding."""
     async with a_scene(node("n"), plugins=[pre_binding(_takes_a_while)]) as scene:

@@ -4,16 +4,15 @@ Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is o
 floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
 """
 
-from typing import Any
 
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, Object
-from extender.objects.pod import Pod
-from tests.stories.plugins import filtering, pre_binding
+from extender.embedded.resources import POD_DISRUPTION_BUDGETS, Object
+from tests.stories.plugins import filtering
 from tests.stories.scenery import node, pod, priority
 from tests.stories.telling import a_scene, story
+from tests.stories.wishes import away_from
 
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -62,32 +61,35 @@ async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
         )
 
 
-def away_from(**labels: str) -> Object:
-    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
-
+@pytest.mark.parametrize("topology", ["rack", "kubernetes.io/hostname"])
 @pytest.mark.anywhere
 @story
-async def test_pods_go_that_anti_affinity_minds() -> None:
-    """TestPreemption, preemption is performed to satisfy anti-affinity."""
-    async with a_scene(node("n")) as scene:
-        await scene.has(pod("first", "100m", "low", labels={"pod": "p0"}), pod("second", "100m", "low", labels={"pod": "p1"}))
-        await scene.has(pod("high", "100m", "high", affinity=away_from(pod="p0")), within=10)
+async def test_pods_go_that_anti_affinity_minds_and_those_whose_anti_affinity_minds(topology: str) -> None:
+    """TestPreemption, preemption is performed to satisfy anti-affinity: of the pod, and of one that would mind it. Another one stays."""
+    async with a_scene(node("n", labels={"rack": "a"})) as scene:
+        await scene.has(
+            pod("minded", "100m", "middle", labels={"pod": "p0"}),
+            pod("minds", "100m", "low", affinity=away_from(topology, pod="preemptor")),
+            pod("stays", "100m", "low", labels={"pod": "p2"}),
+        )
+        await scene.has(pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(topology, pod="p0")), within=10)
 
-        assert scene.pods() == {"second", "high"}
+        assert scene.pods() == {"stays", "high"}
         assert scene.node_of("high") == "n"
 
 
 @pytest.mark.anywhere
 @story
 async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
-    """TestPreemption, preemption is not performed when anti-affinity is not satisfied: one of those it minds is as important."""
+    """TestPreemption, preemption is not performed when anti-affinity is not satisfied: the one that minds is as important."""
     async with a_scene(node("n")) as scene:
-        await scene.has(pod("first", "100m", "low", labels={"pod": "p0"}), pod("second", "100m", "high", labels={"pod": "p0"}))
-        await scene.has(pod("high", "100m", "high", affinity=away_from(pod="p0")), within=10)
+        await scene.has(
+            pod("minded", "100m", "middle", labels={"pod": "p0"}),
+            pod("minds", "100m", "high", affinity=away_from(pod="preemptor")),
+        )
+        await scene.has(pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(pod="p0")), within=10)
 
-        assert scene.pods() == {"first", "second", "high"}
+        assert scene.pods() == {"minded", "minds", "high"}
         assert scene.leaving() == set()
         assert scene.nominated_node_of("high") == ""
 
@@ -206,87 +208,3 @@ async def test_budgets_are_violated_when_there_is_no_other_way_and_then_as_littl
 
         assert scene.node_of("high") in ("one", "three")
         assert scene.node_of("first-2") == scene.node_of("second-1") == "two"
-
-
-# Promises that come to nothing: TestNominatedNode, five cases.
-
-
-async def _promised(scene: Any) -> None:
-    await scene.has(pod("low", "1500m", "low", stays=True))
-    await scene.has(pod("middle", "1500m", "middle"))
-    assert scene.nominated_node_of("middle") == "n"
-
-
-@pytest.mark.anywhere
-@story
-async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
-    """TestNominatedNode, when a pod of higher priority preempts on the node."""
-    async with a_scene(node("n")) as scene:
-        await _promised(scene)
-        await scene.has(pod("high", "1500m", "high"))
-
-        assert scene.nominated_node_of("high") == "n"
-        assert scene.nominated_node_of("middle") == ""
-
-        await scene.lets_go("low", within=10)
-
-        assert scene.node_of("high") == "n"
-        assert scene.node_of("middle") == ""
-
-
-@pytest.mark.anywhere
-@story
-async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
-    """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
-    async with a_scene(node("n")) as scene:
-        await _promised(scene)
-        await scene.loses("n", resource=NODES)
-        await scene.has(node("other"), within=15)
-
-        assert scene.node_of("middle") == "other"
-        assert scene.nominated_node_of("middle") == ""
-
-
-@pytest.mark.anywhere
-@story
-async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
-    """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
-    async with a_scene(node("n")) as scene:
-        await _promised(scene)
-        taint = {"key": "broken", "effect": "NoSchedule"}
-        await scene.changes("n", lambda found: found["spec"].update(taints=[taint]), resource=NODES)
-        await scene.has(node("other"), within=15)
-
-        assert scene.node_of("middle") == "other"
-
-
-@pytest.mark.anywhere
-@story
-async def test_a_promise_is_kept_while_others_come_and_go() -> None:
-    """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
-    async with a_scene(node("n")) as scene:
-        await _promised(scene)
-        await scene.has(pod("small", "600m", "low"))
-        await scene.lets_go("low", within=10)
-
-        assert scene.node_of("middle") == "n"
-        assert scene.node_of("small") == ""
-
-
-@pytest.mark.anywhere
-@story
-async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
-    """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""
-
-    async def fails(pod: Pod) -> fwk.Status:
-        return fwk.error("out of order")
-
-    async with a_scene(node("n"), plugins=[pre_binding(fails, concerns=lambda pod: pod.name == "middle")]) as scene:
-        await scene.has(pod("middle", "1500m", "middle"), within=2.5)
-
-        assert scene.condition("middle") == ("False", "SchedulerError", 'running PreBind plugin "PreBinding": out of order')
-        assert scene.nominated_node_of("middle") == ""
-
-        await scene.has(pod("equal", "1500m", "middle"))
-
-        assert scene.node_of("equal") == "n"

@@ -10,17 +10,11 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import Object
 from extender.objects.pod import Pod
-from tests.stories.plugins import holding, pre_binding, reserving
+from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.scenery import is_deletion, node, pod, refusal
 from tests.stories.telling import a_scene, story
-
-
-def away_from(**labels: str) -> Object:
-    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
-    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-
+from tests.stories.wishes import away_from
 
 # Pods that are decided about and not bound yet are victims, too.
 
@@ -146,23 +140,62 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
         assert scene.node_of("high") == "other"
 
 
-@pytest.mark.parametrize("grace", [0, 30], ids=["deleted at once", "deleted with grace"])
+@story
+async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
+    """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on the node: the first
+    one is not forgotten, and preempts on the other node."""
+    on_m = {"nodeSelector": {"kubernetes.io/hostname": "m"}}
+    async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
+        await scene.has(*(pod(f"low-{number}", "1", "low") for number in range(4)))
+        await scene.has(pod("middle", "4", "middle"), within=2)
+        assert scene.nominated_node_of("middle") == "n"
+        await scene.has(node("m", "4"), *(pod(f"other-{number}", "1", "low", **on_m) for number in range(4)), within=2)
+        await scene.has(pod("high", "2", "high", nodeSelector={"kubernetes.io/hostname": "n"}), within=60)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == "m"
+        assert scene.pods() == {"middle", "high"}
+
+
+@pytest.mark.parametrize("lends", [False, True], ids=["", "and has kept something"])
+@pytest.mark.parametrize("stays", [False, True], ids=["goes at once", "takes its time to go"])
 @pytest.mark.anywhere
 @story
-async def test_a_victim_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(grace: int) -> None:
-    """TestAsyncPreemption, victim blocked in binding, deleted: it is forgotten, and nobody has to go for the room it took."""
-    unreserved: list[str] = []
+async def test_the_room_of_a_victim_whose_binding_does_not_end_is_free_once_it_goes_but_not_what_was_kept_for_it(
+    stays: bool, lends: bool
+) -> None:
+    """TestAsyncPreemption, victim blocked in binding: deleted, or under graceful termination; with and without what it has reserved."""
+    goes_on = asyncio.Event()
+    waits = binding_when(lambda pod: goes_on.wait() if pod.name == "victim" else asyncio.sleep(0))
+    lending = lending_one("victim", lambda uid: scene.alone.world.cluster.cache.pod(uid) is not None)
+    plugins = [waits, lending] if lends else [waits]
+    async with a_scene(node("n", "4"), plugins=plugins, without=("DefaultBinder",)) as scene:
+        await scene.has(pod("victim", "2", "low", stays=stays), within=1)
+        assert scene.is_assumed("victim")
+        await scene.has(pod("high", "4", "high"), within=3)
+
+        assert (scene.node_of("high") == "n") is not lends
+        assert (scene.pods(), scene.leaving()) == (({"victim", "high"}, {"victim"}) if stays else ({"high"}, set()))
+
+        goes_on.set()
+        await scene.passes(15)
+
+        assert scene.node_of("high") == "n"
+        assert not stays or scene.node_of("victim") == ""
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["deleted at once", "deleted with grace"])
+@pytest.mark.anywhere
+@story
+async def test_a_pod_that_is_deleted_while_it_is_prepared_takes_no_room_any_more(stays: bool) -> None:
+    """It is forgotten, and nobody has to go for the room it took."""
 
     async def takes_long(pod: Pod) -> fwk.Status:
         await asyncio.sleep(600)
         return fwk.SUCCESS
 
-    plugins = [
-        pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared"),
-        reserving(lambda pod: fwk.SUCCESS, lambda pod: unreserved.append(pod.name)),
-    ]
-    async with a_scene(node("n"), plugins=plugins) as scene:
-        await scene.has(pod("prepared", "1500m", "low", stays=bool(grace)))
+    async with a_scene(node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]) as scene:
+        await scene.has(pod("prepared", "1500m", "low", stays=stays), within=1)
         assert scene.is_assumed("prepared")
         await scene.loses("prepared", within=1)
 

@@ -1,0 +1,149 @@
+"""Promises that come to nothing. Upstream: preemption/nominatednodename/nominatednodename_test.go, TestNominatedNode (v1.36.2)."""
+
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.embedded.resources import NODES, Object
+from extender.objects.pod import Pod
+from tests.stories.plugins import pre_binding
+from tests.stories.scenery import node, pod
+from tests.stories.telling import a_scene, story
+from tests.stories.wishes import taint
+
+
+async def _fails(_: Pod) -> fwk.Status:
+    return fwk.unschedulable()
+
+
+LOW = pod("low", "1", "low")
+OTHERS = [pod(f"low-{number}", "1", "low") for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "waves", "loses_its_node", "leaves", "plugins"),
+    [
+        pytest.param(
+            [node("n", "5")], [OTHERS, [pod("middle", "4", "middle")], [pod("high", "3", "high")]], False, [], [],
+            id="a more important pod preempts there too",
+        ),
+        pytest.param(
+            [node("n")], [[LOW], [pod("middle", "2", "middle")], [pod("high", "1", "high")]], False, ["low"], [],
+            id="a more important pod goes there without preemption",
+        ),
+        pytest.param(
+            [node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], True, ["low"], [], id="the node goes, and it was the only one"
+        ),
+        pytest.param(
+            [node("m", "1", taints=[taint("taint-node")]), node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], True, ["low"], [],
+            id="the node goes, and the others are hopeless",
+        ),
+        pytest.param(
+            [node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], False, ["low"],
+            [pre_binding(_fails, concerns=lambda pod: pod.name != "low")], id="the node cannot be prepared",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.anywhere
+@story
+async def test_the_promise_of_a_preemption_ends_when(
+    nodes: list[Object], waves: list[list[Object]], loses_its_node: bool, leaves: list[str], plugins: list[type[fwk.Plugin]]
+) -> None:
+    """TestNominatedNode, its five cases: pods that were told to go are on their way for as long as the story wants it."""
+    async with a_scene(*nodes, plugins=plugins, kubelet=False) as scene:
+        for wave in waves[:2]:
+            await scene.has(*wave)
+        assert scene.nominated_node_of("middle") == "n"
+        for wave in waves[2:]:
+            await scene.has(*wave)
+        if loses_its_node:
+            await scene.loses("n", resource=NODES)
+        for name in leaves:
+            await scene.loses(name, at_once=True)
+
+        assert scene.nominated_node_of("middle") == ""
+        assert scene.node_of("middle") == ""
+        if len(waves) > 2:
+            assert scene.node_of("high") == "n" or scene.nominated_node_of("high") == "n"
+
+
+async def _promised(scene: Any) -> None:
+    await scene.has(pod("low", "1500m", "low", stays=True))
+    await scene.has(pod("middle", "1500m", "middle"))
+    assert scene.nominated_node_of("middle") == "n"
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_is_taken_back_for_a_pod_of_higher_priority() -> None:
+    """TestNominatedNode, when a pod of higher priority preempts on the node."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert scene.nominated_node_of("high") == "n"
+        assert scene.nominated_node_of("middle") == ""
+
+        await scene.lets_go("low", within=10)
+
+        assert scene.node_of("high") == "n"
+        assert scene.node_of("middle") == ""
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_of_a_node_that_is_gone_comes_to_nothing() -> None:
+    """TestNominatedNode, when the node is deleted: the pod runs elsewhere."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.loses("n", resource=NODES)
+        await scene.has(node("other"), within=15)
+
+        assert scene.node_of("middle") == "other"
+        assert scene.nominated_node_of("middle") == ""
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_of_a_node_that_is_tainted_comes_to_nothing() -> None:
+    """TestNominatedNode, when the node gets a taint: the pod runs elsewhere."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        taint = {"key": "broken", "effect": "NoSchedule"}
+        await scene.changes("n", lambda found: found["spec"].update(taints=[taint]), resource=NODES)
+        await scene.has(node("other"), within=15)
+
+        assert scene.node_of("middle") == "other"
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_is_kept_while_others_come_and_go() -> None:
+    """TestNominatedNode, the quiet case: pods of lower priority do not get the room, and the pod does."""
+    async with a_scene(node("n")) as scene:
+        await _promised(scene)
+        await scene.has(pod("small", "600m", "low"))
+        await scene.lets_go("low", within=10)
+
+        assert scene.node_of("middle") == "n"
+        assert scene.node_of("small") == ""
+
+
+@pytest.mark.anywhere
+@story
+async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
+    """TestNominatedNode, after a PreBind failure: no promise is left that keeps others out."""
+
+    async def fails(pod: Pod) -> fwk.Status:
+        return fwk.error("out of order")
+
+    async with a_scene(node("n"), plugins=[pre_binding(fails, concerns=lambda pod: pod.name == "middle")]) as scene:
+        await scene.has(pod("middle", "1500m", "middle"), within=2.5)
+
+        assert scene.condition("middle") == ("False", "SchedulerError", 'running PreBind plugin "PreBinding": out of order')
+        assert scene.nominated_node_of("middle") == ""
+
+        await scene.has(pod("equal", "1500m", "middle"))
+
+        assert scene.node_of("equal") == "n"
