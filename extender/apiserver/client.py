@@ -6,17 +6,20 @@ import math
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import lru_cache
 from typing import final
+from urllib.parse import quote, urlencode
 
 import httpx
 import msgspec
 
+from extender.apiserver.bodies import Body
+from extender.apiserver.carrier import Answer, Headers
 from extender.apiserver.connections import Connections
 from extender.apiserver.credentials import Identity, Target
 from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
-from extender.apiserver.failures import TRANSPORT_ERRORS, failure
+from extender.apiserver.failures import CARRIER_ERRORS, failure
 from extender.apiserver.rate_limit import RateLimit
+from extender.apiserver.transport_carrier import TransportCarrier
 from extender.apiserver.watch_lines import WatchLines
 
 JSON = "application/json"
@@ -40,9 +43,6 @@ MAX_WRITE_BYTES = 8 << 20
 """Of the answer to a write: one object. An API server takes 3 MiB; what it adds (managed fields) fits beside."""
 
 _MAX_ERROR_BYTES = 1 << 20
-
-MAX_ENCODED_HEADERS = 16
-"""Sets of request headers that are remembered; a rotated token makes another."""
 
 
 @final
@@ -74,11 +74,10 @@ class Client:
             write_seconds: no attempt at a write takes longer, whatever timeout it is given.
         """
         self._target = target
-        self._connections = Connections(target, transport)
+        self._connections = Connections(target, None if transport is None else TransportCarrier(transport, target.server))
         self._rng = rng or random.Random()
         self._rate_limit = rate_limit
         self._user_agent = user_agent
-        self._encoded_headers: dict[tuple[tuple[str, str], ...], httpx.Headers] = {}
         self._fence = fence
         self._write_seconds = write_seconds
 
@@ -151,7 +150,8 @@ class Client:
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         headers = self._headers(accept, compressed=method == "GET")
         if content:
-            headers["Content-Type"] = content_type
+            headers += (("Content-Type", content_type),)
+        where = path if params is None else _with_query(path, params)
         cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
@@ -161,7 +161,7 @@ class Client:
             if self._rate_limit is not None:
                 await self._rate_limit.wait()
             try:
-                return await self._attempt(method, path, params, headers, content, timeout, cap)
+                return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
             except Unauthorized:
                 if is_second_identity:
                     raise
@@ -186,106 +186,89 @@ class Client:
         Raises:
             ApiError: see there; by the iterator too.
         """
-        opened, response = await self._open_watch(path, params, silence)
+        opened, body = await self._open_watch(path, params, silence)
         async with opened:
-            yield WatchLines(f"GET {path}", response.aiter_bytes(), silence)
+            yield WatchLines(f"GET {path}", body, silence)
 
     async def aclose(self) -> None:
         """Ends all connections. Requests and watches under way fail."""
         await self._connections.aclose()
 
     async def _attempt(
-        self, method: str, path: str, params: Mapping[str, str] | None, headers: dict[str, str], content: bytes, seconds: float, cap: int
+        self, method: str, path: str, where: str, accept: str, headers: Headers, content: bytes, seconds: float, cap: int
     ) -> bytes:
         request = f"{method} {path}"
-        async with self._connections.lend() as (transport, identity):
+        pool, identity = await self._connections.borrow()
+        try:
             # Here, because turns, retries and credentials may have been waited for since somebody thought that this may be written.
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise Fenced(why_not)
-            try:
-                async with asyncio.timeout(seconds):
-                    response = await self._send(transport, identity, method, path, params, headers, content, seconds)
-                    try:
-                        if not response.is_success:
-                            raise await _refusal(request, response)
-                        _check_content_type(request, response, headers["Accept"])
-                        answer = await _read(request, response, cap)
-                    finally:
-                        await response.aclose()
-            except Unauthorized:
-                self._connections.doubt(identity)
-                raise
-            except TimeoutError as error:
-                raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
-            except TRANSPORT_ERRORS as error:
-                raise failure(request, error) from error
+            async with asyncio.timeout(seconds):
+                answer = await pool.carrier.send(method, where, _with_identity(headers, identity), content, _connect_seconds(seconds))
+                try:
+                    if not 200 <= answer.status < 300:
+                        raise await _refusal(request, answer)
+                    _check_content_type(request, answer, accept)
+                    body = await Body(request, answer).read(cap)
+                finally:
+                    await answer.aclose()
+        except Unauthorized:
+            self._connections.doubt(identity)
+            raise
+        except TimeoutError as error:
+            raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
+        except CARRIER_ERRORS as error:
+            raise failure(request, error) from error
+        finally:
+            await self._connections.give_back(pool)
         if method == "GET":
-            _check_kind(request, answer, headers["Accept"])
-        return answer
+            _check_kind(request, body, accept)
+        return body
 
-    async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, httpx.Response]:
-        """An answer whose lines can be read, and what is to be closed after them."""
-        request = f"GET {path}"
+    async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, Body]:
+        """A body whose lines can be read, and what is to be closed after them."""
+        request, where = f"GET {path}", _with_query(path, params)
         headers = self._headers(JSON, compressed=False)
         is_second_identity = False
         while True:
             async with AsyncExitStack() as stack:
-                transport, identity = await stack.enter_async_context(self._connections.lend())
+                pool, identity = await self._connections.borrow()
+                stack.push_async_callback(self._connections.give_back, pool)
                 try:
                     # The head comes as soon as the watch begins; its first event may take its time.
                     async with asyncio.timeout(seconds):
-                        response = await self._send(transport, identity, "GET", path, params, headers, b"", seconds)
-                        stack.push_async_callback(response.aclose)
-                        error = None if response.status_code == 200 else await _refusal(request, response)
+                        answer = await pool.carrier.send("GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds))
+                        stack.push_async_callback(answer.aclose)
+                        error = None if answer.status == 200 else await _refusal(request, answer)
                 except TimeoutError as timeout:
                     raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
-                except TRANSPORT_ERRORS as cut:
+                except CARRIER_ERRORS as cut:
                     raise failure(request, cut) from cut
                 if error is None:
-                    _check_content_type(request, response, JSON)
-                    return stack.pop_all(), response
+                    _check_content_type(request, answer, JSON)
+                    body = Body(request, answer)
+                    return stack.pop_all(), body
                 if isinstance(error, Unauthorized):
                     self._connections.doubt(identity)
             if is_second_identity or not isinstance(error, Unauthorized):
                 raise error
             is_second_identity = True
 
-    async def _send(
-        self,
-        transport: httpx.AsyncBaseTransport,
-        identity: Identity,
-        method: str,
-        path: str,
-        params: Mapping[str, str] | None,
-        headers: dict[str, str],
-        content: bytes,
-        seconds: float,
-    ) -> httpx.Response:
-        """The head of the answer; the body is still to come, without a time limit on it."""
-        if identity.authorization is not None:
-            headers = {**headers, "Authorization": identity.authorization}
-        # Encoded once: the same few come with every request.
-        encoded = self._encoded_headers.get(key := tuple(headers.items()))
-        if encoded is None:
-            encoded = self._encoded_headers[key] = httpx.Headers(headers)
-            if len(self._encoded_headers) > MAX_ENCODED_HEADERS:
-                del self._encoded_headers[next(iter(self._encoded_headers))]
-        # Half the time for the connection: when it runs out nothing was sent, and there is no doubt about it.
-        connect = min(seconds / 2, MAX_CONNECT_SECONDS)
-        extensions: dict[str, object] = {"timeout": {"connect": connect, "pool": connect, "read": None, "write": None}}
-        if self._target.tls.server_name is not None:
-            extensions["sni_hostname"] = self._target.tls.server_name
-        url = _url(self._target.server + path) if params is None else httpx.URL(self._target.server + path, params=params)
-        return await transport.handle_async_request(httpx.Request(method, url, headers=encoded, content=content, extensions=extensions))
-
-    def _headers(self, accept: str, *, compressed: bool) -> dict[str, str]:
-        return {"Accept": accept, "Accept-Encoding": "gzip" if compressed else "identity", "User-Agent": self._user_agent}
+    def _headers(self, accept: str, *, compressed: bool) -> Headers:
+        return (("Accept", accept), ("Accept-Encoding", "gzip" if compressed else "identity"), ("User-Agent", self._user_agent))
 
 
-@lru_cache(maxsize=64)
-def _url(text: str) -> httpx.URL:
-    """Parsed; collections are written to again and again."""
-    return httpx.URL(text)
+def _with_query(path: str, params: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(params, quote_via=quote)}"
+
+
+def _with_identity(headers: Headers, identity: Identity) -> Headers:
+    return headers if identity.authorization is None else (*headers, ("Authorization", identity.authorization))
+
+
+def _connect_seconds(seconds: float) -> float:
+    """Half the time for the connection: when it runs out nothing was sent, and there is no doubt about it."""
+    return min(seconds / 2, MAX_CONNECT_SECONDS)
 
 
 def _wait_before_retry(method: str, error: ApiError) -> float | None:
@@ -302,41 +285,26 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
     return error.retry_after
 
 
-async def _refusal(request: str, response: httpx.Response) -> ApiError:
+async def _refusal(request: str, answer: Answer) -> ApiError:
     """Reads what the server has to say about its refusal."""
     try:
-        body = await _read(request, response, _MAX_ERROR_BYTES)
+        body = await Body(request, answer).read(_MAX_ERROR_BYTES)
     except NotKubernetes:
         body = b""
-    return from_answer(request, response.status_code, body, retry_after=_retry_after(response))
+    return from_answer(request, answer.status, body, retry_after=_retry_after(answer))
 
 
-def _retry_after(response: httpx.Response) -> float | None:
+def _retry_after(answer: Answer) -> float | None:
     """Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
-    text = response.headers.get("Retry-After", "")
+    text = answer.header("retry-after")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-async def _read(request: str, response: httpx.Response, cap: int) -> bytes:
-    """The whole body, decompressed, but never more than `cap` bytes."""
-    chunks = []
-    total = 0
-    stream = response.stream
-    # As it is, where there is nothing to decompress: httpx would look at each chunk twice more.
-    is_plain = "Content-Encoding" not in response.headers and isinstance(stream, httpx.AsyncByteStream)
-    async for chunk in stream if is_plain else response.aiter_bytes():  # type: ignore[union-attr]
-        total += len(chunk)
-        if total > cap:
-            raise NotKubernetes(f"{request}: the answer is longer than {cap} bytes", status=response.status_code)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _check_content_type(request: str, response: httpx.Response, accept: str) -> None:
+def _check_content_type(request: str, answer: Answer, accept: str) -> None:
     """A login page is no list, whatever its status."""
-    found = response.headers.get("Content-Type", "")
+    found = answer.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
-        raise NotKubernetes(f"{request}: answered {response.status_code} with {found[:64]!r} instead of JSON", status=response.status_code)
+        raise NotKubernetes(f"{request}: answered {answer.status} with {found[:64]!r} instead of JSON", status=answer.status)
 
 
 class _Kind(msgspec.Struct):

@@ -1,39 +1,26 @@
 """The connections behind a `Client`: opened with the certificates in force, kept alive, replaced when certificates rotate."""
 
 import asyncio
-import base64
 import logging
-import socket
-import ssl
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import final
 
-import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
-
+from extender.apiserver.carrier import Carrier
 from extender.apiserver.credentials import REREAD_SECONDS, CredentialsError, Identity, Target
-from extender.apiserver.errors import NoAnswer, Unreachable
+from extender.apiserver.dialing import Route
+from extender.apiserver.errors import Unreachable
+from extender.apiserver.http1_carrier import Http1Carrier
 from extender.apiserver.tls import TlsError, TlsMaterial, context
 
 log = logging.getLogger(__name__)
 
-MAX_CONNECTIONS = 200
-"""Each watch holds one (about twenty of them); the rest is for requests."""
-
-KEEP_ALIVE_SECONDS = 60.0
-"""An API server closes idle connections after 90 s: we are earlier, so that no request meets a connection that is just being closed."""
-
 
 @final
 @dataclass(slots=True, eq=False)
-class _Pool:
-    """One transport, and how many are using it."""
+class Pool:
+    """One carrier, and how many are using it."""
 
-    transport: httpx.AsyncBaseTransport
+    carrier: Carrier
     material: TlsMaterial | None
     """None: not ours to replace."""
     users: int = 0
@@ -41,26 +28,25 @@ class _Pool:
 
 @final
 class Connections:
-    """Lends a transport and an identity for each request.
+    """Lends a carrier and an identity for each request.
 
     When certificates change on disk, new connections use the new ones; the old connections end with their last request. A change that can
     not be used (half written, or a key that does not belong to the certificate) is logged, and what was in force stays.
     """
 
-    def __init__(self, target: Target, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
+        """Nothing is opened yet. `carrier`: instead of sockets."""
         self._target = target
-        self._pool = _Pool(transport, None) if transport is not None else None
-        self._retired: list[_Pool] = []
+        self._pool = Pool(carrier, None) if carrier is not None else None
+        self._retired: list[Pool] = []
         self._key_pair = Identity().key_pair
         self._read_at = 0.0
         self._closed = False
 
-    @asynccontextmanager
-    async def lend(self) -> AsyncIterator[tuple[httpx.AsyncBaseTransport, Identity]]:
-        """A transport, not to be closed, and who we are.
+    async def borrow(self) -> tuple[Pool, Identity]:
+        """What carries the next request, to be given back, and who we are.
 
         Raises:
-            NoAnswer: when the client is closed meanwhile.
             Unreachable: when credentials or certificates can not be had, and none are in force.
         """
         if self._closed:
@@ -72,16 +58,12 @@ class Connections:
         except (CredentialsError, TlsError) as error:
             raise Unreachable(str(error)) from error
         pool.users += 1
-        try:
-            await self._close_unused()
-            yield pool.transport, identity
-        except RuntimeError as error:
-            if not self._closed:
-                raise
-            # aiohttp's way of saying that somebody closed the connection under it.
-            raise NoAnswer("the client was closed", timed_out=False) from error
-        finally:
-            pool.users -= 1
+        return pool, identity
+
+    async def give_back(self, pool: Pool) -> None:
+        """The request is over. A carrier that was replaced ends with its last request."""
+        pool.users -= 1
+        if self._retired:
             await self._close_unused()
 
     def doubt(self, refused: Identity) -> None:
@@ -96,14 +78,14 @@ class Connections:
         self._retired.clear()
         self._pool = None
         for pool in pools:
-            await pool.transport.aclose()
+            await pool.carrier.aclose()
 
     async def _close_unused(self) -> None:
         for pool in [retired for retired in self._retired if not retired.users]:
             self._retired.remove(pool)
-            await pool.transport.aclose()
+            await pool.carrier.aclose()
 
-    def _pool_for(self, identity: Identity, now: float) -> _Pool:
+    def _pool_for(self, identity: Identity, now: float) -> Pool:
         pool = self._pool
         if pool is not None:
             if pool.material is None or (now - self._read_at < REREAD_SECONDS and identity.key_pair == self._key_pair):
@@ -112,7 +94,7 @@ class Connections:
             self._key_pair = identity.key_pair
             try:
                 material = self._target.tls.read(identity.key_pair)
-                replacement = _Pool(_open(self._target, context(material)), material) if material != pool.material else pool
+                replacement = Pool(_open(self._target, material), material) if material != pool.material else pool
             except TlsError as error:
                 log.warning("New certificates for %s can not be used, and the old ones stay: %s", self._target.server, error)
                 return pool
@@ -124,40 +106,10 @@ class Connections:
         material = self._target.tls.read(identity.key_pair)
         self._read_at = now
         self._key_pair = identity.key_pair
-        self._pool = _Pool(_open(self._target, context(material)), material)
+        self._pool = Pool(_open(self._target, material), material)
         return self._pool
 
 
-def _open(target: Target, trust: ssl.SSLContext) -> httpx.AsyncBaseTransport:
-    proxy = _proxy(target.proxy) if target.proxy is not None else None
-    session = aiohttp.ClientSession(
-        # A CONNECT brings the proxy's headers with it; a request that the proxy itself reads has to bring them along.
-        headers=proxy.headers if proxy is not None and target.server.startswith("http:") else None,
-        connector=aiohttp.TCPConnector(
-            ssl=trust, limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS, socket_factory=_socket, ttl_dns_cache=10
-        ),
-        cookie_jar=aiohttp.DummyCookieJar(),
-    )
-    return AiohttpTransport(verify=trust, client=session, proxy=proxy)
-
-
-def _proxy(url: str) -> httpx.Proxy:
-    """User and password go into a header: as `auth`, aiohttp warns of them."""
-    parts = httpx.URL(url)
-    if not parts.userinfo:
-        return httpx.Proxy(parts)
-    secret = base64.b64encode(f"{parts.username}:{parts.password}".encode()).decode()
-    return httpx.Proxy(parts.copy_with(username=None, password=None), headers={"Proxy-Authorization": f"Basic {secret}"})
-
-
-def _socket(address: tuple[int, int, int, str, object]) -> socket.socket:
-    """A socket on which a peer that vanished is found out after about a minute, whether we wait (probes) or send (user timeout)."""
-    family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    if sys.platform == "linux":
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
-    return made
+def _open(target: Target, material: TlsMaterial) -> Carrier:
+    route = Route(target.server, context(material), server_name=target.tls.server_name, proxy=target.proxy)
+    return Http1Carrier(route)

@@ -5,8 +5,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import final
 
+from extender.apiserver.bodies import Body
 from extender.apiserver.errors import NoAnswer, NotKubernetes
-from extender.apiserver.failures import TRANSPORT_ERRORS, failure
+from extender.apiserver.failures import CARRIER_ERRORS, failure
 
 MAX_LINE_BYTES = 64 << 20
 """Far more than an object may have; an endless line ends the watch before it fills the memory."""
@@ -23,9 +24,9 @@ class WatchLines(AsyncIterator[bytes]):
         NotKubernetes: when a line does not end.
     """
 
-    def __init__(self, request: str, chunks: AsyncIterator[bytes], silence: float) -> None:
+    def __init__(self, request: str, body: Body, silence: float) -> None:
         self._request = request
-        self._chunks = chunks
+        self._body = body
         self._silence = silence
         self._lines: deque[bytes] = deque()
         self._rest: list[bytes] = []
@@ -45,11 +46,14 @@ class WatchLines(AsyncIterator[bytes]):
     async def _next_chunk(self) -> bytes:
         try:
             async with asyncio.timeout(self._silence):
-                return await anext(self._chunks)
+                chunk = await self._body.read_some()
         except TimeoutError as error:
             raise NoAnswer(f"{self._request}: not a byte for {self._silence:g} s", timed_out=True) from error
-        except TRANSPORT_ERRORS as error:
+        except CARRIER_ERRORS as error:
             raise failure(self._request, error) from error
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
 
     def _split(self, chunk: bytes) -> None:
         first, *others = chunk.split(b"\n")

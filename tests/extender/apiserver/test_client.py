@@ -109,20 +109,6 @@ def test_the_server_may_have_a_path_of_its_own():
     assert str(server.asked[0].url) == "https://rancher.example/k8s/clusters/c-1/api/v1/pods"
 
 
-def test_another_server_name_goes_to_tls_and_not_into_the_url():
-    from extender.apiserver.tls import Tls
-
-    async def get() -> None:
-        await Client(Target("https://10.0.0.1", tls=Tls(server_name="kubernetes.default")), transport=server).get(PODS)
-
-    server = Scripted()
-
-    virtual_time.run(get())
-
-    assert server.asked[0].extensions["sni_hostname"] == "kubernetes.default"
-    assert server.asked[0].url.host == "10.0.0.1"
-
-
 def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more():
     server = Scripted()
 
