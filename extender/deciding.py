@@ -31,11 +31,14 @@ _LOG: Final = Logger(__name__)
 class Deciding:
     """A scheduler's way from its start to its end. State: how far it has come."""
 
-    def __init__(self, informers: Informers, alone: Standalone, dispatcher: Dispatcher, elector: LeaderElector | None) -> None:
+    def __init__(
+        self, informers: Informers, alone: Standalone, dispatcher: Dispatcher, elector: LeaderElector | None, may_follow: asyncio.Event
+    ) -> None:
         """Nothing happens before `run`.
 
         Arguments:
             elector: says when this replica may decide; None if there is no other.
+            may_follow: until it is set, the informers learn nothing; set here once we lead. Upstream: delayCacheUntilActive.
         """
         self.why_over = ""
         """Why it has ended without being told to; empty while all is well."""
@@ -43,6 +46,7 @@ class Deciding:
         self._alone = alone
         self._dispatcher = dispatcher
         self._elector = elector
+        self._may_follow = may_follow
         self._scheduling: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[str] | None = None
         self._finishing = asyncio.Lock()
@@ -51,7 +55,9 @@ class Deciding:
     async def run(self) -> None:
         """Wait for the time to begin, and decide; until `finish`, or until the lease is lost."""
         # The first decision must see every pod that has a node. Who does not know the cluster does not keep others from leading.
-        await self._informers.wait_for_sync()
+        if self._may_follow.is_set():
+            await self._informers.wait_for_sync()
+            _LOG.info(3, "Handlers synced")
         if self._has_finished:
             return
         if self._elector is not None:
@@ -99,7 +105,12 @@ class Deciding:
                 await extender.aclose()
 
     async def _schedule(self) -> None:
-        if self._elector is not None:
+        if not self._may_follow.is_set():
+            _LOG.info(0, "Starting informers and waiting for sync...")
+            self._may_follow.set()
+            await self._informers.wait_for_sync()
+            _LOG.info(0, "Sync completed")
+        elif self._elector is not None:
             # Whoever led before may have bound pods of which we have not heard yet.
             await self._informers.catch_up()
         await self._alone.scheduler.run()

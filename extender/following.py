@@ -19,6 +19,7 @@ from extender.apiserver.store import Change
 from extender.cluster import Cluster
 from extender.cluster_state import TABLES
 from extender.config import Configuration
+from extender.debugger import CacheDebugger
 from extender.deciding import Deciding
 from extender.engine import Engine
 from extender.exposition import Exposition
@@ -55,6 +56,8 @@ class Following:
     """All of them now, in Prometheus' text format."""
     finish: Callable[[], Awaitable[None]]
     """Nothing more is decided; what was decided is done. The cluster is still followed."""
+    debug: Callable[[], None]
+    """Writes down what is believed, and where that is not what the API server says; see `CacheDebugger`."""
     why_over: Callable[[], str]
     """Why nothing more is decided although nobody said so; empty while all is well."""
 
@@ -109,14 +112,24 @@ async def following(
     for kind in KINDS:
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(informers.run(), name="informers"), group.create_task(dispatcher.run(), name="dispatcher")]
+        # Who only begins to follow once it leads needs no memory before.
+        may_follow = asyncio.Event()
+        if elector is None or not decides or not configuration.delay_cache_until_active:
+            may_follow.set()
+        tasks = [
+            group.create_task(_run_once_told(may_follow, informers), name="informers"),
+            group.create_task(dispatcher.run(), name="dispatcher"),
+        ]
+        believed, queue = (cluster, None) if alone is None else (alone.world.cluster, alone.world.queue)
+        profiles = [profile.scheduler_name for profile in configuration.profiles]
+        debug = CacheDebugger(informers, believed, queue, profiles).debug
         metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics).text
         if alone is None:
-            found = Following(engine, informers, metrics, _nothing_to_finish, str)
+            found = Following(engine, informers, metrics, _nothing_to_finish, debug, str)
         else:
-            deciding = Deciding(informers, alone, dispatcher, elector)
+            deciding = Deciding(informers, alone, dispatcher, elector, may_follow)
             running = group.create_task(deciding.run(), name="deciding")
-            found = Following(engine, informers, metrics, partial(deciding.finish, running), lambda: deciding.why_over)
+            found = Following(engine, informers, metrics, partial(deciding.finish, running), debug, lambda: deciding.why_over)
         try:
             yield found
         finally:
@@ -125,6 +138,11 @@ async def following(
                 await dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
                 task.cancel()
+
+
+async def _run_once_told(may_follow: asyncio.Event, informers: Informers) -> None:
+    await may_follow.wait()
+    await informers.run()
 
 
 async def _nothing_to_finish() -> None:

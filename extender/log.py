@@ -7,6 +7,7 @@ Upstream: k8s.io/klog/v2, structured logging (v1.36.2).
 """
 
 import logging
+import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, final, runtime_checkable
@@ -20,6 +21,9 @@ MAX_VERBOSITY: Final = logging.INFO - 1
 
 MAX_TEXT: Final = 4096
 """Characters of a value that are said; people write into objects what they like."""
+
+
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def level_of(verbosity: int) -> int:
@@ -89,11 +93,13 @@ class Logger:
 def as_text(value: object) -> str:
     """A value as klog's text format writes it, on one line but for `Lines`."""
     match value:
-        case Lines(text):
-            return "<\n" + "".join(f"\t{line}\n" for line in text.splitlines()) + " >"
+        case Lines(text) if "\n" in text:
+            return "<\n" + "".join(f"\t{_UNPRINTABLE.sub(_escape, line)}\n" for line in text.removesuffix("\n").split("\n")) + " >"
         case Named():
             meta = value.metadata
             return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
+        case Lines(text):
+            return quoted(text)
         case str() | BaseException():
             return quoted(_short(_shown(value)))
         case _:
@@ -126,6 +132,10 @@ def _shown(value: object) -> str:
     """The text without halves of characters, which no encoder takes. An exception that says nothing is called by its type."""
     text = str(value) or (type(value).__name__ if isinstance(value, BaseException) else "")
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _short(text: str) -> str:

@@ -21,11 +21,11 @@ WRITES = ("create", "update", "patch", "delete")
 class Replica:
     """One of them, with a network and a boot clock of its own."""
 
-    def __init__(self, name: str, own: OwnCluster, faults: Iterable[Fault]) -> None:
+    def __init__(self, name: str, own: OwnCluster, faults: Iterable[Fault], configuration: Configuration | None = None) -> None:
         self.transport = FaultyTransport(EmbeddedTransport(own.api), *faults)
         self.slept = 0.0
         loop = asyncio.get_running_loop()
-        configuration = Configuration.default()
+        self.configuration = configuration = configuration or Configuration.default()
         self.elector = LeaderElector(
             Client(Target("http://embedded"), transport=self.transport),
             configuration.leader_election,
@@ -65,14 +65,14 @@ class Replica:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        async with following(Configuration.default(), self.client, decides=True, elector=self.elector, rng=random.Random(1)) as found:
+        async with following(self.configuration, self.client, decides=True, elector=self.elector, rng=random.Random(1)) as found:
             self.following = found
             yield
 
 
 @asynccontextmanager
 async def replicas(
-    *objects: Object, first: Iterable[Fault] = (), second: Iterable[Fault] = ()
+    *objects: Object, first: Iterable[Fault] = (), second: Iterable[Fault] = (), configuration: Configuration | None = None
 ) -> AsyncIterator[tuple[OwnCluster, Replica, Replica]]:
     """A cluster with two replicas: the first leads.
 
@@ -80,9 +80,9 @@ async def replicas(
         first, second: what goes wrong with their networks.
     """
     async with own_cluster(objects, rng=random.Random(1)) as own:
-        leader = await Replica("first", own, first).start()
+        leader = await Replica("first", own, first, configuration).start()
         await asyncio.sleep(0.5)
-        standby = await Replica("second", own, second).start()
+        standby = await Replica("second", own, second, configuration).start()
         await asyncio.sleep(0.5)
         try:
             yield own, leader, standby
