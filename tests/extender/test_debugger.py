@@ -73,7 +73,8 @@ def test_pods_that_are_promised_room_are_shown_with_their_node(caplog: pytest.Lo
         high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
         slow = pod("low", "2")
         slow["metadata"]["finalizers"] = ["example.com/wait"]
-        async with a_followed_cluster(high, node("a"), slow) as (cluster, found):
+        async with a_followed_cluster(high, node("a")) as (cluster, found):
+            cluster.create(PODS, "default", slow)
             await asyncio.sleep(2)
             cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
             await asyncio.sleep(2)
