@@ -37,14 +37,7 @@ class Room:
         rows = Rows.of(snapshot)
         promised = nominations.changes_for(pod, rows)
         self._rows = rows if promised is None else rows.changed(promised)
-        requests = filter_requests(pod)
-        self._asked = {
-            CPU: requests.milli_cpu,
-            MEMORY: requests.memory,
-            EPHEMERAL_STORAGE: requests.ephemeral_storage,
-            PODS: 1,
-            **requests.scalar,
-        }
+        self._asked = amounts_asked_by(pod)
         self._free: dict[str, Int64s] = {}
 
     def asks(self, resource: str) -> int:
@@ -76,6 +69,17 @@ class Room:
         if resource == PODS:
             return rows.allowed_pods - rows.pod_count
         return rows.allocatable_of(resource) - rows.requested_of(resource)
+
+
+def amounts_asked_by(pod: Pod) -> dict[str, int]:
+    """Resource -> what the pod asks for, itself included: base units, millicores for cpu.
+
+    Raises:
+        QuantityError: a request cannot be read.
+    """
+    requests = filter_requests(pod)
+    native = {CPU: requests.milli_cpu, MEMORY: requests.memory, EPHEMERAL_STORAGE: requests.ephemeral_storage, PODS: 1}
+    return {**native, **requests.scalar}
 
 
 def written(resource: str, amount: int) -> str:

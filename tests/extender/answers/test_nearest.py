@@ -3,7 +3,9 @@
 import asyncio
 
 from extender import framework as fwk
+from extender.answers.lacks import Room
 from extender.answers.nearest import nearest
+from extender.answers.refusals import Refusals
 from extender.answers.types import Lack, NearNode
 from extender.cache import Cache
 from extender.config.plugin_args import NodeResourcesFitArgs
@@ -13,6 +15,7 @@ from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, name_term
@@ -22,9 +25,17 @@ HALF = make_pod("half").req(cpu=1).node("a")
 FITTING = make_framework(TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit)
 
 
+def near(
+    framework: Framework, cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS
+) -> tuple[NearNode, ...]:
+    snapshot = cache.update_snapshot()
+    refusals = Refusals.of(asyncio.run(evaluate(framework, snapshot, pod.obj(), nominations)))
+    assert refusals is not None
+    return nearest(refusals, Room(snapshot, pod.obj(), nominations), limit)
+
+
 def found(cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS) -> tuple[NearNode, ...]:
-    evaluation = asyncio.run(evaluate(FITTING, cache.update_snapshot(), pod.obj(), nominations))
-    return nearest(evaluation, pod.obj(), nominations, limit)
+    return near(FITTING, cache, pod, limit=limit, nominations=nominations)
 
 
 def names(nodes: tuple[NearNode, ...]) -> list[str]:
@@ -37,10 +48,10 @@ def test_the_node_that_is_short_of_least_comes_first() -> None:
     for pod in busy:
         cache.add_pod(pod)
 
-    near = found(cache, make_pod().req(cpu=4), limit=2)
+    nodes = found(cache, make_pod().req(cpu=4), limit=2)
 
     # What a node never had is beyond preemption's help: d comes first, though b is short of less.
-    assert near == (
+    assert nodes == (
         NearNode(
             node="d",
             plugins=("NodeResourcesFit",),
@@ -68,10 +79,10 @@ def test_lacks_of_different_things_are_compared_by_their_share_of_what_is_asked(
     ):
         cache.add_pod(pod.obj())
 
-    near = found(cache, make_pod().req(cpu=2, memory="10Gi"))
+    nodes = found(cache, make_pod().req(cpu=2, memory="10Gi"))
 
-    assert names(near) == ["b", "c", "a"]
-    assert [lack.resource for lack in near[2].lacks] == ["cpu", "memory"]
+    assert names(nodes) == ["b", "c", "a"]
+    assert [lack.resource for lack in nodes[2].lacks] == ["cpu", "memory"]
 
 
 def test_a_node_that_fewer_plugins_refuse_is_nearer() -> None:
@@ -83,20 +94,20 @@ def test_a_node_that_fewer_plugins_refuse_is_nearer() -> None:
     ):
         cache.add_pod(pod.obj())
 
-    near = found(cache, make_pod().req(cpu=2).host_port(80))
+    nodes = found(cache, make_pod().req(cpu=2).host_port(80))
 
-    assert names(near) == ["c", "b", "a"]
-    assert near[2].plugins == ("NodePorts", "NodeResourcesFit")
-    assert near[2].reasons == ("node(s) didn't have free ports for the requested pod ports", "Insufficient cpu")
+    assert names(nodes) == ["c", "b", "a"]
+    assert nodes[2].plugins == ("NodePorts", "NodeResourcesFit")
+    assert nodes[2].reasons == ("node(s) didn't have free ports for the requested pod ports", "Insufficient cpu")
 
 
 def test_nodes_on_which_preemption_cannot_help_come_last() -> None:
     cache = make_cache(make_node("tainted").capacity(cpu=2).taint("gpu"), make_node("full").capacity(cpu=2))
     cache.add_pod(make_pod("p").req(cpu=2).host_port(80).node("full").obj())
 
-    near = found(cache, make_pod().req(cpu=2).host_port(80))
+    nodes = found(cache, make_pod().req(cpu=2).host_port(80))
 
-    assert [(one.node, len(one.plugins)) for one in near] == [("full", 2), ("tainted", 1)]
+    assert [(one.node, len(one.plugins)) for one in nodes] == [("full", 2), ("tainted", 1)]
 
 
 def test_nodes_that_fit_are_not_near_but_there() -> None:
@@ -113,9 +124,9 @@ def test_a_node_whose_room_is_promised_lacks_that_room() -> None:
     first = make_pod("first").req(cpu=1).priority(5).obj()
     nominations = Nominations({"a": ((cache.nominate(first), first),)})
 
-    near = found(cache, make_pod().req(cpu=2), nominations=nominations)
+    nodes = found(cache, make_pod().req(cpu=2), nominations=nominations)
 
-    assert near == (
+    assert nodes == (
         NearNode(
             node="a",
             plugins=("NodeResourcesFit",),
@@ -138,12 +149,11 @@ def test_a_node_that_prefilter_has_left_out_says_so_where_no_filter_does() -> No
     """
     And comes last: no eviction brings it back into the search.
     """
-    snapshot = make_cache(make_node("a").capacity(cpu=2), make_node("b").capacity(cpu=4), pods=[HALF]).update_snapshot()
-    pod = make_pod().req(cpu=2).obj()
+    cache = make_cache(make_node("a").capacity(cpu=2), make_node("b").capacity(cpu=4), pods=[HALF])
 
-    near = nearest(asyncio.run(evaluate(make_framework(OnlyA, NodeResourcesFit), snapshot, pod, NO_NOMINATIONS)), pod, NO_NOMINATIONS)
+    nodes = near(make_framework(OnlyA, NodeResourcesFit), cache, make_pod().req(cpu=2))
 
-    assert [(one.node, one.plugins, one.reasons) for one in near] == [
+    assert [(one.node, one.plugins, one.reasons) for one in nodes] == [
         ("a", ("NodeResourcesFit",), ("Insufficient cpu",)),
         ("b", ("OnlyA",), ("node(s) didn't satisfy plugin(s) [OnlyA]",)),
     ]
@@ -153,15 +163,16 @@ def test_resources_that_the_profile_ignores_are_no_lack() -> None:
     ignoring = make_framework(
         lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=["example.com/gpu"]), handle)
     )
-    snapshot = make_cache(make_node("a").capacity(cpu=1)).update_snapshot()
-    pod: Pod = make_pod().req({"cpu": 2, "example.com/gpu": 1}).obj()
+    cache = make_cache(make_node("a").capacity(cpu=1))
 
-    (near,) = nearest(asyncio.run(evaluate(ignoring, snapshot, pod, NO_NOMINATIONS)), pod, NO_NOMINATIONS)
+    (node,) = near(ignoring, cache, make_pod().req({"cpu": 2, "example.com/gpu": 1}))
 
-    assert [lack.resource for lack in near.lacks] == ["cpu"]
+    assert [lack.resource for lack in node.lacks] == ["cpu"]
 
 
 def test_no_node_is_nearer_than_others_when_prefilter_refuses_the_pod() -> None:
-    cache = make_cache(make_node("a").capacity(cpu=1))
+    snapshot = make_cache(make_node("a").capacity(cpu=1)).update_snapshot()
 
-    assert found(cache, make_pod().node_affinity(name_term("In"))) == ()
+    evaluation = asyncio.run(evaluate(FITTING, snapshot, make_pod().node_affinity(name_term("In")).obj(), NO_NOMINATIONS))
+
+    assert Refusals.of(evaluation) is None

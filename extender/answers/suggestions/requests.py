@@ -1,0 +1,58 @@
+"""Asking for less."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from extender.answers.lacks import amounts_asked_by, written
+from extender.answers.nearest import nearest_places
+from extender.answers.relaxed_pods import asking_at_most
+from extender.answers.suggestions.situation import Situation, Suggestion
+from extender.objects.resource_names import PODS
+
+
+def smaller_requests(situation: Situation) -> Iterator[Suggestion]:
+    """For each resource as much of it as is free somewhere, where nothing else is in the way.
+
+    Where several are short at once on each such node, what is free of them on the nearest.
+    """
+    refusals, room = situation.refusals, situation.room
+    resources = refusals.short_resources if refusals is not None else []
+    if refusals is None or not resources:
+        return
+    only_room = refusals.only_by("NodeResourcesFit")
+    short = np.stack([room.asks(resource) > room.free(resource) for resource in resources])
+    number = short.sum(axis=0)
+    found = [
+        suggestion
+        for resource, is_short in zip(resources, short, strict=True)
+        if (alone := only_room & is_short & (number == 1)).any()
+        and (suggestion := _asking_at_most(situation, {resource: int(room.free(resource)[alone].max())})) is not None
+    ]
+    if not found:
+        places = nearest_places(refusals, room)
+        for place in places[only_room[places] & (number[places] > 1)][:1].tolist():
+            suggestion = what_is_free(situation, place)
+            found = [] if suggestion is None else [suggestion]
+    yield from found
+
+
+def what_is_free(situation: Situation, place: int) -> Suggestion | None:
+    """Of everything that the node at this place is short of, as much as it has."""
+    room = situation.room
+    resources = situation.refusals.short_resources if situation.refusals is not None else []
+    return _asking_at_most(situation, {name: free for name in resources if (free := int(room.free(name)[place])) < room.asks(name)})
+
+
+def _asking_at_most(situation: Situation, limits: Mapping[str, int]) -> Suggestion | None:
+    """None where the pod would have to ask for nothing at all, and where there are too many pods: a small one is a pod, too."""
+    if not limits or PODS in limits or any(limit <= 0 for limit in limits.values()):
+        return None
+    changed = asking_at_most(situation.pod, limits)
+    if changed is None:
+        return None
+    asked = amounts_asked_by(changed)
+    if not all(asked[resource] for resource in limits):
+        return None
+    texts = [f"{written(name, asked[name])} of {name} instead of {written(name, situation.room.asks(name))}" for name in limits]
+    return Suggestion("request", f"ask for {' and '.join(texts)}", changed)

@@ -1,0 +1,63 @@
+"""One sentence about a pod. It names no other pod: not everybody may know of it."""
+
+from extender.answers.types import PreemptionAnswer, WaterfallStep
+from extender.evaluation import Evaluation
+from extender.objects.pod import Pod
+from extender.preemption.eligibility import STILL_TERMINATING
+
+
+def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
+    """What becomes of a pod that waits, and why.
+
+    Arguments:
+        steps: how all nodes became those that are left.
+    """
+    gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
+    if gates:
+        held = f"It is held back by the scheduling gate{'' if len(gates) == 1 else 's'} {_and(gates)}"
+        return f"{held}; were it not, {_chances(evaluation, steps, preemption)}."
+    if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
+        return f"It is nominated to {nominated} and waits for the pods there that it preempted to leave."
+    if nominated and evaluation.nominated_node_fits:
+        return f"It is nominated to {nominated}, where it fits now."
+    if nominated:
+        return f"It is nominated to {nominated}, where it does not fit as things are; {_chances(evaluation, steps, preemption)}."
+    sentence = _chances(evaluation, steps, preemption)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
+    if evaluation.error:
+        return f"nothing can be decided about it: {evaluation.error}"
+    number, fitting = len(evaluation.snapshot.nodes), evaluation.feasible
+    if fitting:
+        best = evaluation.top_nodes or fitting
+        others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
+        return f"it fits on {len(fitting)} of {_nodes(number)}{others}"
+    refusing = [f"{step.plugin} refuses {step.refused}" for step in steps[:1]] + [f"{step.plugin} {step.refused}" for step in steps[1:]]
+    return f"it fits on none of {_nodes(number)}: {_and(refusing)}{_room_made(preemption)}"
+
+
+def _room_made(preemption: PreemptionAnswer | None) -> str:
+    if preemption is None:
+        return ""
+    if preemption.node:
+        violations = preemption.num_pdb_violations
+        though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
+        return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"
+    if not preemption.eligible:
+        return f"; it may not preempt: {preemption.message.removesuffix('.')}"
+    return "; no eviction would make room"
+
+
+def _nodes(number: int) -> str:
+    return f"{number} node{'' if number == 1 else 's'}"
+
+
+def _pods(number: int) -> str:
+    return f"{number} pod{'' if number == 1 else 's'}"
+
+
+def _and(things: list[str]) -> str:
+    *others, last = things
+    return f"{', '.join(others)} and {last}" if others else last
