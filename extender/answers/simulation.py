@@ -19,6 +19,8 @@ from extender.cluster import Cluster
 from extender.log import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import pod_requests
 from extender.preemption import OUTCOME
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
@@ -92,6 +94,7 @@ class _Course:
         return Placement(
             pod=pod_name(self.pod),
             cause=self.cause,
+            requests=_requests(self.pod),
             node=self.node,
             message=self.message,
             evicts=tuple(self.evicts),
@@ -287,7 +290,7 @@ class Simulation:
         if victims is None or not victims.pods or not found.nominated_node:
             if signature:
                 self._refused[signature] = self._happened, _Refusal(message, preemption)
-            self._fail(course, message, preemption)
+            self._fail(course, message, preemption, promise=found.nominated_node)
         elif not self._is_loop(course, victims, message):
             course.message, course.preemption = message, preemption
             self._preempt(course, victims, preemption)
@@ -300,11 +303,31 @@ class Simulation:
             self._last_time[course.pod.uid, pod.uid, victims.node] = len(self._evictions)
             course.evicts.append(gone)
             self._evict(pod, "preempted", gone=gone, by=course)
-        promised = replaced(course.pod, status=replaced(course.pod.status, nominated_node_name=victims.node))
-        self.cluster.changed("pods", course.pod, promised)
-        course.pod = promised
+        self._promise(course, victims.node)
 
-    def _fail(self, course: _Course, message: str, preemption: PreemptionAnswer | None = None, *, is_final: bool = False) -> None:
+    def _promise(self, course: _Course, node: str) -> None:
+        """Room on this node, and on no other, is kept for the pod; on none if it is empty."""
+        if course.pod.status.nominated_node_name != node:
+            promised = replaced(course.pod, status=replaced(course.pod.status, nominated_node_name=node))
+            self.cluster.changed("pods", course.pod, promised)
+            course.pod = promised
+
+    def _fail(
+        self,
+        course: _Course,
+        message: str,
+        preemption: PreemptionAnswer | None = None,
+        *,
+        promise: str | None = "",
+        is_final: bool = False,
+    ) -> None:
+        """The pod stays where it is: nowhere.
+
+        Arguments:
+            promise: the node that it is promised from now on; None to leave that as it is.
+        """
+        if promise is not None:
+            self._promise(course, promise)
         course.message, course.failed_at = message, self._happened
         course.preemption = preemption or course.preemption
         course.is_final = course.is_final or is_final
@@ -393,6 +416,14 @@ def _why_gated(framework: Framework, pod: Pod) -> str:
 
 def _key(name: PodName) -> str:
     return f"{name.namespace}/{name.name}"
+
+
+def _requests(pod: Pod) -> dict[str, str]:
+    """What the pod asks for in all; nothing where that cannot be read."""
+    try:
+        return {name: str(amount) for name, amount in pod_requests(pod, use_status=False).items()}
+    except QuantityError:
+        return {}
 
 
 def _signature(pod: Pod) -> bytes:
