@@ -26,7 +26,7 @@ from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatI
 MAX_LISTED: Final = 500
 """Nodes of the table; the rest is found by name."""
 
-_SIZES: Final = ((16, 156, 190), (48, 128, 150), (10**9, 92, 110))
+_SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """Up to so many nodes: width and height of each."""
 
 
@@ -42,17 +42,20 @@ def _environment() -> Environment:
     return found
 
 
-def cluster_page(frame: Frame, shown: ClusterMap, by: Resource) -> str:
-    """The map: vessels while there are few nodes, a grid when there are many."""
+def cluster_page(
+    frame: Frame, shown: ClusterMap, by: Resource, attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime
+) -> str:
+    """The map: vessels while there are few nodes, a grid when there are many. Below it, what happened lately."""
+    lately = timeline(attempts, preemptions, now) if attempts else None
     if not shown.has_pods:
-        return _render("cluster.html", frame=frame, shown=shown, by=by, grids=zone_grids(shown.nodes, by), zones=())
+        return _render("cluster.html", frame=frame, shown=shown, by=by, grids=zone_grids(shown.nodes, by), zones=(), lately=lately)
     zones: dict[str, list[tuple[NodeOnMap, str]]] = {}
     width, height = next((wide, tall) for most, wide, tall in _SIZES if len(shown.nodes) <= most)
     largest = max((room(node, by)[1] for node in shown.nodes), default=0)
     for node in shown.nodes:
         tall = height * max(0.3, room(node, by)[1] / largest) if largest else height
         zones.setdefault(node.zone, []).append((node, vessel(node, by, frame.priorities, width=width, height=round(tall))))
-    return _render("cluster.html", frame=frame, shown=shown, by=by, grids=(), zones=tuple(zones.items()))
+    return _render("cluster.html", frame=frame, shown=shown, by=by, grids=(), zones=tuple(zones.items()), lately=lately)
 
 
 def nodes_page(frame: Frame, shown: ClusterMap, find: str) -> str:
