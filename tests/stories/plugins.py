@@ -1,6 +1,6 @@
 """Plugins for stories: each says what the story wants it to say, and registers for the events that the story names."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
@@ -32,6 +32,16 @@ def filtering(
             return says(pod, node)
 
     return _named(Filtering, name)
+
+
+def scoring_nodes(scores: Mapping[str, int], name: str = "Scoring") -> type[fwk.Plugin]:
+    """So many points for these nodes, none for others."""
+
+    class Scoring(fwk.EachNodeScorePlugin):
+        def score(self, state: fwk.CycleState, pod: Pod, node: fwk.NodeInfo) -> int:
+            return scores.get(node.name, 0)
+
+    return _named(Scoring, name)
 
 
 def reserving(

@@ -86,6 +86,7 @@ class RemoteApi:
         # Most kinds are created without their status, whatever it says.
         if obj.get("status") and not created.get("status", {}).items() >= obj["status"].items():
             created["status"] = {**created.get("status", {}), **obj["status"]}
+            del created["metadata"]["resourceVersion"]  # whatever others have made of it meanwhile
             return self.update(resource, namespace, obj["metadata"]["name"], created, subresource="status")
         return created
 

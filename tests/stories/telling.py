@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any, Final, ParamSpec, final
 
@@ -15,8 +15,10 @@ from extender.apiserver.kinds import KINDS
 from extender.cluster import Cluster
 from extender.cluster_state import TABLES
 from extender.config import Configuration
+from extender.config.extenders import Extender
 from extender.config.loading import load
 from extender.embedded.resources import EVENTS, PODS, Object, Resource
+from extender.http_extender import Transports, no_transport
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.standalone import Standalone, standalone
@@ -193,6 +195,8 @@ async def a_scene(
     controllers: bool = True,
     by_hand: bool = False,
     profiles: Sequence[str] = ("default-scheduler",),
+    extenders: Sequence[Extender] = (),
+    transports: Transports = no_transport,
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
 
@@ -204,13 +208,15 @@ async def a_scene(
         controllers: whether the cluster has those of a control plane, where it can; a kube-apiserver alone never has.
         by_hand: pods are tried when the story says so.
         profiles: scheduler names; all have the same plugins.
+        extenders: asked by what `transports` has for them.
     """
     further = {plugin.name: plugin for plugin in plugins}
-    configuration = _configuration([*_needed(only), *further], ["*"] if only else without, profiles)
+    configuration = replace(_configuration([*_needed(only), *further], ["*"] if only else without, profiles), extenders=tuple(extenders))
     async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere) as setting:
         dispatcher = Dispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
-        alone = standalone(configuration, Cluster(), dispatcher, random.Random(1), plugins=Registry(IN_TREE, (), further=further))
+        plugins_there = Registry(IN_TREE, (), further=further)
+        alone = standalone(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)
 
         async def schedule() -> None:
             await informers.wait_for_sync()

@@ -1,12 +1,10 @@
 """A scheduler that decides alone asks the extenders of its configuration, in upstream's order, and lives with what they answer."""
 
 import asyncio
-import json
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
-import httpx
 import pytest
 
 from extender.config import Configuration
@@ -18,76 +16,12 @@ from extender.http_extender import Transports
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from tests.walks.clusters import a_followed_cluster, events_of, node, pod, story
+from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 
-Says = Callable[[Any], Any]
-"""From the arguments of a call to its answer: a value, a status code, or something to wait for."""
-
-NO_FAILURES: Final = {"FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
-
-
-class InMemory:
-    """Extenders by name, which is the host of their address; and all that they were asked."""
-
-    def __init__(self, **says: Says) -> None:
-        self.says = says
-        self.asked: list[tuple[str, str, Any]] = []
-        self.open = 0
-
-    def transport(self, extender: Extender) -> httpx.AsyncBaseTransport:
-        self.open += 1
-        return _Counted(self)
-
-    def closed(self) -> None:
-        self.open -= 1
-
-    async def answer(self, request: httpx.Request) -> httpx.Response:
-        arguments = json.loads(request.content)
-        self.asked.append((request.url.host, request.url.path.strip("/"), arguments))
-        answer = self.says[f"{request.url.host}_{request.url.path.strip('/')}"](arguments)
-        if isinstance(answer, Awaitable):
-            answer = await answer
-        return httpx.Response(answer) if isinstance(answer, int) else httpx.Response(200, json=answer)
-
-    def verbs_for(self, name: str) -> list[tuple[str, str]]:
-        """(extender, verb) of the calls about a pod."""
-        return [(host, verb) for host, verb, arguments in self.asked if name in (arguments.get("PodName"), _name(arguments))]
-
-
-class _Counted(httpx.MockTransport):
-    def __init__(self, memory: InMemory) -> None:
-        super().__init__(memory.answer)
-        self._memory = memory
-
-    async def aclose(self) -> None:
-        self._memory.closed()
-
-
-def _name(arguments: Any) -> str:
-    return str(arguments.get("Pod", {}).get("metadata", {}).get("name", ""))
-
-
 def extenders(*configs: Extender) -> Configuration:
     return Configuration(extenders=configs)
-
-
-def an_extender(name: str, **options: Any) -> Extender:
-    return Extender(url_prefix=f"http://{name}/", node_cache_capable=True, **options)
-
-
-def keeping(*names: str, failed: dict[str, str] | None = None, gone: dict[str, str] | None = None) -> Says:
-    """Lets these of the nodes that it is asked about pass."""
-
-    def says(arguments: Any) -> Any:
-        kept = [name for name in arguments["NodeNames"] if name in names]
-        return NO_FAILURES | {"NodeNames": kept, "FailedNodes": failed or {}, "FailedAndUnresolvableNodes": gone or {}}
-
-    return says
-
-
-def scoring(**scores: int) -> Says:
-    return lambda arguments: [{"Host": host, "Score": score} for host, score in scores.items()]
 
 
 def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any], tell: Callable[[Registry], Awaitable[None]]) -> None:

@@ -1,0 +1,205 @@
+"""Extenders that a scheduler asks. Upstream: test/integration/scheduler/extender; pkg/scheduler/extender_test.go (v1.36.2)."""
+
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.config.extenders import Extender, ExtenderManagedResource
+from tests.stories.plugins import filtering, scoring_nodes
+from tests.stories.scenery import node, pod
+from tests.stories.telling import Scene, a_scene, story
+from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
+
+
+@pytest.mark.over_a_socket
+@story
+async def test_extenders_filter_score_and_bind_together() -> None:
+    """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource is not asked."""
+    scenes: list[Scene] = []
+
+    def binds(arguments: Any) -> Any:
+        scenes[0].binds(arguments["PodName"], arguments["Node"])
+        return {"Error": ""}
+
+    memory = InMemory(
+        one_filter=keeping("n1", "n2", "n3"), one_prioritize=scoring(n1=1, n2=10, n3=1),
+        two_filter=keeping("n2", "n3", "n5"), two_prioritize=scoring(n2=1, n3=10, n5=1),
+        three_filter=keeping("n1", "n2", "n3", "n4", "n5"), three_prioritize=scoring(n2=5, n3=1), three_bind=binds,
+        four_filter=lambda _: 500,
+    )  # fmt: skip
+    asked: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize"}
+    extenders = [
+        an_extender("one", weight=3, node_cache_capable=False, **asked),
+        an_extender("two", weight=3, **asked),
+        an_extender("three", weight=10, bind_verb="bind", **asked),
+        an_extender("four", filter_verb="filter", managed_resources=(ExtenderManagedResource("example.com/gpu"),)),
+    ]
+    async with a_scene(*(node(f"n{number}") for number in range(1, 6)), extenders=extenders, transports=memory.transport) as scene:
+        scenes.append(scene)
+        await scene.has(pod("p"))
+
+        assert scene.node_of("p") == "n2"
+        asked_of = [(extender, verb) for extender, verb, _ in memory.asked]
+        assert sorted(asked_of) == [
+            ("one", "filter"), ("one", "prioritize"), ("three", "bind"), ("three", "filter"), ("three", "prioritize"),
+            ("two", "filter"), ("two", "prioritize"),
+        ]  # fmt: skip
+        assert [extender for extender, verb in asked_of if verb == "filter"] == ["one", "two", "three"]
+        shown = {extender: arguments for extender, verb, arguments in memory.asked if verb == "filter"}
+        assert {each["metadata"]["name"] for each in shown["one"]["Nodes"]["items"]} == {"n1", "n2", "n3", "n4", "n5"}
+        assert sorted(shown["two"]["NodeNames"]) == ["n1", "n2", "n3"]
+
+
+FAILS: Says = lambda _: 500  # noqa: E731 - it stands beside others that are made
+ALL = keeping("a", "b")
+FILTERS: dict[str, Any] = {"filter_verb": "filter"}
+SCORES: dict[str, Any] = {"prioritize_verb": "prioritize"}
+GPU = (ExtenderManagedResource("example.com/gpu"),)
+
+PREFERS_B = scoring_nodes({"b": 100})
+NOWHERE = filtering(lambda *_: fwk.unschedulable("not here"))
+
+
+@pytest.mark.parametrize(
+    ("says", "extenders", "plugins", "goes_to"),
+    [
+        pytest.param(
+            {"one_filter": ALL, "two_filter": FAILS}, [an_extender("one", **FILTERS), an_extender("two", **FILTERS)], [], {""},
+            id="one that fails fails the pod",
+        ),
+        pytest.param(
+            {"one_filter": ALL, "two_filter": keeping()}, [an_extender("one", **FILTERS), an_extender("two", **FILTERS)], [], {""},
+            id="one that lets nothing pass",
+        ),
+        pytest.param(
+            {"one_filter": ALL, "two_filter": keeping("a")}, [an_extender("one", **FILTERS), an_extender("two", **FILTERS)], [], {"a"},
+            id="one that lets one node pass",
+        ),
+        pytest.param(
+            {"one_filter": keeping("b"), "two_filter": keeping("a")}, [an_extender("one", **FILTERS), an_extender("two", **FILTERS)], [],
+            {""}, id="two that do not agree",
+        ),
+        pytest.param(
+            {"one_filter": keeping("a"), "one_prioritize": FAILS}, [an_extender("one", weight=1, **FILTERS, **SCORES)], [], {"a"},
+            id="one that cannot score",
+        ),
+        pytest.param(
+            {"one_prioritize": scoring(a=10), "two_prioritize": scoring(b=10)},
+            [an_extender("one", weight=1, **SCORES), an_extender("two", weight=50, **SCORES)], [], {"b"},
+            id="of two that score, the one of greater weight",
+        ),
+        pytest.param(
+            {"one_prioritize": scoring(a=9)}, [an_extender("one", weight=1, **SCORES)], [PREFERS_B], {"b"},
+            id="a plugin that outweighs it",
+        ),
+        pytest.param(
+            {"one_filter": keeping("a"), "two_filter": FAILS, "two_prioritize": FAILS},
+            [an_extender("one", **FILTERS), an_extender("two", weight=9, managed_resources=GPU, **FILTERS, **SCORES)], [], {"a"},
+            id="one that fails is not interested",
+        ),
+        pytest.param(
+            {"one_filter": keeping("a"), "two_filter": FAILS},
+            [an_extender("one", **FILTERS), an_extender("two", ignorable=True, **FILTERS)], [], {"a"},
+            id="one that fails may be ignored",
+        ),
+        pytest.param({"one_filter": ALL}, [an_extender("one", **FILTERS)], [], {"a", "b"}, id="nobody scores, both do"),
+        pytest.param({"one_filter": keeping("b")}, [an_extender("one", **FILTERS)], [], {"b"}, id="nobody scores, one does"),
+    ],
+)  # fmt: skip
+@pytest.mark.anywhere
+@story
+async def test_a_pod_goes_where_its_extenders_want_it(
+    says: dict[str, Says], extenders: list[Extender], plugins: list[type[fwk.Plugin]], goes_to: set[str]
+) -> None:
+    """TestSchedulerWithExtenders, its eleven cases."""
+    memory = InMemory(**says)
+    async with a_scene(node("a"), node("b"), extenders=extenders, transports=memory.transport, plugins=plugins) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        assert scene.node_of("p") in goes_to
+
+
+@pytest.mark.anywhere
+@story
+async def test_nobody_is_asked_to_score_the_only_node() -> None:
+    memory = InMemory(one_filter=keeping("b"), one_prioritize=scoring(b=1))
+    extenders = [an_extender("one", weight=1, **FILTERS, **SCORES)]
+    async with a_scene(node("a"), node("b"), extenders=extenders, transports=memory.transport) as scene:
+        await scene.has(pod("p"))
+
+        assert scene.node_of("p") == "b"
+        assert [verb for _, verb, _ in memory.asked] == ["filter"]
+
+
+@pytest.mark.anywhere
+@story
+async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> None:
+    memory = InMemory(one_filter=ALL)
+    plugins = [NOWHERE]
+    async with a_scene(
+        node("a"), node("b"), extenders=[an_extender("one", **FILTERS)], transports=memory.transport, plugins=plugins
+    ) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        assert (scene.node_of("p"), memory.asked) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "message"),
+    [
+        pytest.param(
+            {"failed": {"a": "one minds"}}, {"failed": {"b": "two minds"}}, "1 one minds, 1 two minds", id="each speaks of its nodes"
+        ),
+        pytest.param({"failed": {"a": "why"}, "gone": {"a": "never"}}, {}, "1 never", id="for good counts"),
+    ],
+)
+@pytest.mark.anywhere
+@story
+async def test_a_pod_is_told_what_extenders_have_against_nodes(one: dict[str, Any], two: dict[str, Any], message: str) -> None:
+    """TestFindNodesThatPassExtenders: nodes that were refused for good cannot be won by preemption."""
+    memory = InMemory(
+        one_filter=keeping(*({"a", "b"} - set(one.get("failed", {}))), **one),
+        two_filter=keeping(*({"a", "b"} - set(two.get("failed", {"b": ""}))), **two),
+    )
+    extenders = [an_extender("one", **FILTERS), an_extender("two", **FILTERS)]
+    async with a_scene(node("a"), node("b"), extenders=extenders, transports=memory.transport) as scene:
+        await scene.has(pod("p"), within=0.5)
+
+        condition = scene.condition("p")
+        assert condition is not None
+        assert condition[:2] == ("False", "Unschedulable")
+        assert message in condition[2]
+
+
+@pytest.mark.parametrize(
+    ("extender", "says", "asked", "is_bound"),
+    [
+        pytest.param(an_extender("one", bind_verb="bind"), "binds", ["bind"], True, id="an extender that binds"),
+        pytest.param(an_extender("one", filter_verb="filter"), "binds", ["filter"], True, id="an extender that does not"),
+        pytest.param(an_extender("one", bind_verb="bind", managed_resources=GPU), "binds", [], True, id="an extender for other pods"),
+        pytest.param(an_extender("one", bind_verb="bind", ignorable=True), "fails", ["bind"], True, id="one that fails and may"),
+        pytest.param(an_extender("one", bind_verb="bind"), "fails", ["bind"], False, id="one that fails and may not"),
+    ],
+)
+@pytest.mark.anywhere
+@story
+async def test_a_pod_is_bound_by_the_extender_that_binds_it_or_else_as_ever(
+    extender: Extender, says: str, asked: list[str], is_bound: bool
+) -> None:
+    """TestSchedulerBinding."""
+    scenes: list[Scene] = []
+
+    def bind(arguments: Any) -> Any:
+        if says == "fails":
+            return {"Error": "not today"}
+        scenes[0].binds(arguments["PodName"], arguments["Node"])
+        return {"Error": ""}
+
+    memory = InMemory(one_bind=bind, one_filter=lambda arguments: NO_FAILURES | {"NodeNames": arguments["NodeNames"]})
+    async with a_scene(node("a"), extenders=[extender], transports=memory.transport) as scene:
+        scenes.append(scene)
+        await scene.has(pod("p"), within=0.5)
+
+        assert [verb for _, verb, _ in memory.asked] == asked
+        assert scene.node_of("p") == ("a" if is_bound else "")

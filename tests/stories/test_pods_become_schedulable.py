@@ -1,0 +1,64 @@
+"""Pods that fit nowhere, until something happens. Upstream: test/integration/scheduler/filters/filters_test.go (v1.36.2)."""
+
+import pytest
+
+from extender.embedded.resources import Object
+from tests.stories.happenings import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
+from tests.stories.scenery import node, pod
+from tests.stories.storage import claim, volume
+from tests.stories.telling import a_scene, story
+from tests.stories.wishes import claims, near, taint
+
+ONCE = "ReadWriteOncePod"
+
+
+def bound(**where: str) -> list[Object]:
+    """A volume that only nodes with these labels reach, and the claim that has it; both are for one pod at a time."""
+    return [
+        {**volume("data", ONCE, near=where or None, storage_class=""), "status": {"phase": "Bound"}},
+        {**claim("data", ONCE, bound_to="data"), "status": {"phase": "Bound"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("there", "waits", "happens"),
+    [
+        pytest.param([], pod("p"), new_node("n"), id="a node comes"),
+        pytest.param([node("n", taints=[taint("test")])], pod("p"), changed_node("n", spec(taints=[])), id="a taint goes"),
+        pytest.param([node("n", pods="1"), pod("other", nodeName="n")], pod("p"), gone("other"), id="another pod goes"),
+        pytest.param(
+            [node("n", labels={"region": "test"})], pod("p", affinity=near("region", friend="true")),
+            new_pod("friend", labels={"friend": "true"}), id="the pod comes that it wants to be near to",
+        ),
+        pytest.param(
+            [node("n", labels={"region": "test"}), pod("other", nodeName="n")], pod("p", affinity=near("region", friend="true")),
+            changed_pod("other", labels(friend="true")), id="a pod becomes the one that it wants to be near to",
+        ),
+        pytest.param(
+            [node("n"), *bound(), pod("other", nodeName="n", **claims("data"))], pod("p", **claims("data")), gone("other"),
+            id="the pod goes that has its claim, which only one may have",
+        ),
+        pytest.param(
+            bound(**{"kubernetes.io/hostname": "n"}), pod("p", **claims("data")), new_node("n"), id="the node comes that reaches its volume"
+        ),
+        pytest.param(
+            [node("n", labels={"foo": "foo"}), *bound(foo="bar")], pod("p", **claims("data")), changed_node("n", labels(foo="bar")),
+            id="the node reaches its volume now",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.anywhere
+@story
+async def test_a_pod_that_fits_nowhere_runs_as_soon_as(there: list[Object], waits: Object, happens: Happens) -> None:
+    """TestUnschedulablePodBecomesSchedulable, its eight cases."""
+    async with a_scene(*there) as scene:
+        await scene.has(waits)
+        condition = scene.condition("p")
+        assert condition is not None
+        assert condition[:2] == ("False", "Unschedulable")
+
+        happens(scene)
+        await scene.passes(15)
+
+        assert scene.node_of("p") == "n"
+        assert sum(scene.alone.world.queue.pending_counts().values()) == 0
