@@ -97,7 +97,15 @@ class SchedulingQueue:
         """
 
         def in_order(info: QueuedPodInfo) -> tuple[Any, ...]:
-            return sort_key(info.pod, info.timestamp)
+            try:
+                key = sort_key(info.pod, info.timestamp)
+                if isinstance(key, tuple):
+                    return 0, key
+                raise TypeError(f"{key!r} is no tuple")
+            except Exception as exc:
+                # A stranger's plugin. Whom it cannot place comes last, so that it keeps nobody else from being tried.
+                _LOG.exception(exc, "Plugin failed", extensionPoint="QueueSort", pod=info.pod)
+                return 1, (info.timestamp,)
 
         self.incoming: Counter[tuple[str, str]] = Counter()
         """(queue, event) -> how many pods it brought there. Upstream: the metric queue_incoming_pods_total."""
@@ -246,6 +254,17 @@ class SchedulingQueue:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         return best_strategy(info, changes)
 
+    def take_back(self, info: QueuedPodInfo) -> None:
+        """A popped pod comes back, or has come back, although something unforeseen has gone wrong: it pauses as one that failed."""
+        self._active.done(info.pod.uid)
+        if self.get(info.key) is None:
+            info.set_rejector_plugins(())
+            self._pause_after_error(info)
+            self._backoff.add(info)
+            self.incoming[BACKOFF, SCHEDULE_ATTEMPT_FAILURE] += 1
+        else:
+            self.retry_after_failure(info.pod)
+
     def activate(self, pods: Iterable[Pod]) -> None:
         """Try these pods next, whatever they wait for. One that is in flight is not to wait when it comes back; others are left alone."""
         for pod in pods:
@@ -264,10 +283,13 @@ class SchedulingQueue:
         if info is None:
             return
         info.set_rejector_plugins(())
+        self._pause_after_error(info)
+        self._requeue(info, QueueingStrategy.QUEUE_AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
+
+    def _pause_after_error(self, info: QueuedPodInfo) -> None:
         info.consecutive_errors_count += 1
         info.timestamp = self._now()
         info.backoff_expiration = None
-        self._requeue(info, QueueingStrategy.QUEUE_AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
 
     # The cluster changes, and time passes.
 

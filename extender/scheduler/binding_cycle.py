@@ -35,8 +35,24 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
         failure = await _bind(world, framework, decided)
     except Exception as exc:
         _LOG.exception(exc, "Error occurred in the binding cycle", pod=pod, node=decided.node)
+        world.waiting_pods.remove(pod.uid)
         failure = Failure(fwk.error(str(exc) or type(exc).__name__))
     if failure is None:
+        await _after_binding(world, framework, decided)
+        return None
+    began = now()
+    run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
+    points.observe(now() - began, "Unreserve", "Success", framework.profile_name)
+    world.cluster.forget(pod.uid)
+    if not failure.status.is_rejected:
+        world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
+    return failure
+
+
+async def _after_binding(world: World, framework: Framework, decided: Decided) -> None:
+    """Whoever wants to know is told. The pod is bound, and nothing that goes wrong here can change that."""
+    pod, now = decided.pod, asyncio.get_running_loop().time
+    try:
         framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {decided.node}")
         _LOG.info(
             2,
@@ -48,16 +64,10 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
         )
         began = now()
         await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
-        points.observe(now() - began, "PostBind", "Success", framework.profile_name)
+        world.metrics.points.observe(now() - began, "PostBind", "Success", framework.profile_name)
         activate_pods(world, decided.state)
-        return None
-    began = now()
-    run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
-    points.observe(now() - began, "Unreserve", "Success", framework.profile_name)
-    world.cluster.forget(pod.uid)
-    if not failure.status.is_rejected:
-        world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
-    return failure
+    except Exception as exc:
+        _LOG.exception(exc, "Error occurred after the pod was bound", pod=pod, node=decided.node)
 
 
 def others_may_have_its_room(world: World, pod: Pod) -> None:

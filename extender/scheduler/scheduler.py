@@ -64,7 +64,27 @@ class Scheduler:
             confirming.cancel()
 
     async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
-        """One attempt. Whatever goes wrong in it is this pod's affair alone."""
+        """One attempt. Whatever goes wrong in it, or in telling of it, is this pod's affair alone, and the pod is not lost."""
+        try:
+            await self._attempt(info, acting)
+        except Exception as exc:
+            self._take_back(info, exc)
+
+    def _take_back(self, info: QueuedPodInfo, exc: Exception) -> None:
+        """What was to be done about an attempt has gone wrong itself."""
+        pod, world = info.pod, self._world
+        _LOG.exception(exc, "Error occurred", pod=pod)
+        world.cluster.forget(pod.uid)
+        self._preemptions.end(pod.uid)
+        known = world.pod_by_key(pod.key)
+        if known is None or known.uid != pod.uid or known.spec.node_name:
+            world.queue.done(pod.uid)
+            return
+        info.pod = known
+        world.queue.add_nominated_pod(known, None)
+        world.queue.take_back(info)
+
+    async def _attempt(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
         pod = info.pod
         _LOG.info(4, "About to try and schedule pod", pod=pod)
         framework = self._frameworks.get(pod.scheduler_name)
@@ -105,14 +125,20 @@ class Scheduler:
         running["binding"] += 1
         try:
             failure = await binding_cycle(self._world, framework, decided)
+            if failure is not None:
+                self._not_bound(framework, info, decided, failure, began)
+                return
+        except Exception as exc:
+            self._take_back(info, exc)
+            return
         finally:
             running["binding"] -= 1
-        if failure is None:
-            self._unconfirmed.add(decided.pod)
-            metrics, now = self._world.metrics, asyncio.get_running_loop().time()
-            metrics.attempted(SCHEDULED, framework.profile_name, now - began)
-            metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
-            return
+        self._unconfirmed.add(decided.pod)
+        metrics, now = self._world.metrics, asyncio.get_running_loop().time()
+        metrics.attempted(SCHEDULED, framework.profile_name, now - began)
+        metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
+
+    def _not_bound(self, framework: Framework, info: QueuedPodInfo, decided: Decided, failure: Failure, began: float) -> None:
         self._world.reporter.not_bound(decided.pod, failure.status)
         self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)
@@ -146,7 +172,18 @@ class Scheduler:
     async def _make_room(
         self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
     ) -> None:
-        """The promise is written first: then no victim goes for nothing, even if we do."""
+        """The pod waits in the queue meanwhile; whatever goes wrong here, it is tried again."""
+        try:
+            done = await self._tell_victims(framework, pod, victims, lower, promise)
+            if done is not None:
+                self._after_preemption(pod, victims, done=done)
+        except Exception as exc:
+            _LOG.exception(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
+
+    async def _tell_victims(
+        self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
+    ) -> bool | None:
+        """Whether all were told to go; None if there was no reason to. The promise is written first: then no victim goes for nothing."""
         world = self._world
 
         def in_memory(uid: str) -> bool:
@@ -162,7 +199,7 @@ class Scheduler:
         try:
             known = world.pod_by_key(pod.key)
             if promise is None or known is None or known.spec.node_name:
-                return  # nobody goes for a pod that is gone, or has a node by now
+                return None  # nobody goes for a pod that is gone, or has a node by now
             await world.dispatcher.perform(promise)
             with world.metrics.doing("DefaultPreemption"):
                 done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
@@ -174,6 +211,10 @@ class Scheduler:
             self._preemptions.end(pod.uid)
             world.reporter.victims_told(pod, done=done)
         world.metrics.preemptions.observe(asyncio.get_running_loop().time() - began, "success" if done else "error")
+        return done
+
+    def _after_preemption(self, pod: Pod, victims: fwk.NodeVictims, *, done: bool) -> None:
+        world = self._world
         known = world.pod_by_key(pod.key)
         if known is None or known.uid != pod.uid:
             return

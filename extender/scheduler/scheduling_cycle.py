@@ -78,15 +78,20 @@ async def scheduling_cycle(
 
     # 4 what the pod needs is kept for it; whoever must agree does, or lets it wait
     points, profile, began = metrics.points, framework.profile_name, perf_counter()
-    status = run_reserve_plugins(framework.plugins, state, assumed, node)
-    points.observe((reserved := perf_counter()) - began, "Reserve", str(status.code), profile)
-    if status.is_success:
-        status, timeouts = run_permit_plugins(framework.plugins, state, assumed, node)
-        points.observe(perf_counter() - reserved, "Permit", str(status.code), profile)
-        if status.is_success or status.code is fwk.Code.WAIT:
-            waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
-            activate_pods(world, state)
-            return Decided(assumed, state, waiting, result.evaluated_nodes, result.feasible_nodes)
+    try:
+        status = run_reserve_plugins(framework.plugins, state, assumed, node)
+        points.observe((reserved := perf_counter()) - began, "Reserve", str(status.code), profile)
+        if status.is_success:
+            status, timeouts = run_permit_plugins(framework.plugins, state, assumed, node)
+            points.observe(perf_counter() - reserved, "Permit", str(status.code), profile)
+            if status.is_success or status.code is fwk.Code.WAIT:
+                waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
+                activate_pods(world, state)
+                return Decided(assumed, state, waiting, result.evaluated_nodes, result.feasible_nodes)
+    except Exception as exc:
+        # An answer that is none. What others have kept for the pod is given back all the same.
+        _LOG.exception(exc, "Error selecting node for pod", pod=pod)
+        status = fwk.error(str(exc) or type(exc).__name__)
     began = perf_counter()
     run_unreserve_plugins(framework.plugins, state, assumed, node)
     points.observe(perf_counter() - began, "Unreserve", "Success", profile)

@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 from extender import framework as fwk
 from extender.cluster import Cluster
 from extender.http_extender import HTTPExtender
+from extender.log import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import NO_REPORTER, Guarded
 from extender.runtime.framework import Framework
 from extender.runtime.waiting_pods import WaitingPod, WaitingPods
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -116,7 +119,11 @@ def activate_pods(world: World, state: fwk.CycleState) -> None:
     """Have the pods tried next that plugins asked for in this cycle; asked once is tried once."""
     pods = state.find(fwk.PODS_TO_ACTIVATE)
     if pods:
-        world.queue.activate(list(pods.values()))
+        try:
+            world.queue.activate(list(pods.values()))
+        except Exception as exc:
+            # What plugins write there is theirs; the pod of this cycle has nothing to do with it.
+            _LOG.exception(exc, "Error activating pods", pods=list(pods))
         pods.clear()
 
 

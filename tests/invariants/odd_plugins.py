@@ -30,6 +30,18 @@ def perhaps_raise(pod: fwk.Pod, point: str) -> None:
         raise OddError(f"at {point}")
 
 
+class OddOrder(fwk.QueueSortPlugin):
+    """First come, first served; but some pods cannot be put into an order, the first time or from the second time on."""
+
+    def sort_key(self, pod: fwk.Pod, timestamp: float) -> tuple[float, ...]:
+        perhaps_raise(pod, "order")
+        if pod.name in TRIED:
+            perhaps_raise(pod, "order-later")
+        if is_odd(pod, "order-nothing"):
+            return None  # type: ignore[return-value]
+        return (timestamp,)
+
+
 class Odd(
     fwk.PreEnqueuePlugin,
     fwk.PreFilterPlugin,
@@ -49,6 +61,7 @@ class Odd(
         return fwk.SUCCESS
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        TRIED.add(pod.name)
         perhaps_raise(pod, "preFilter")
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -75,6 +88,10 @@ class Odd(
 
     def permit(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> tuple[fwk.Status, float]:
         perhaps_raise(pod, "permit")
+        if is_odd(pod, "permit-nothing"):
+            return None, 0.0  # type: ignore[return-value]
+        if is_odd(pod, "activates-nonsense"):
+            state.read(fwk.PODS_TO_ACTIVATE)["nonsense"] = "no pod"  # type: ignore[assignment]
         return (fwk.Status(fwk.Code.WAIT), 5.0) if HOLDS in BROKEN else (fwk.SUCCESS, 0.0)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
@@ -88,7 +105,8 @@ class Odd(
 
     async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         perhaps_raise(pod, "bind")
-        return fwk.SKIP
+        # A reason that is no text: whoever wants to say it raises.
+        return fwk.unschedulable(None) if is_odd(pod, "bind-nonsense") else fwk.SKIP  # type: ignore[arg-type]
 
     async def post_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         perhaps_raise(pod, "postBind")
@@ -97,6 +115,8 @@ class Odd(
 HOLDS = "holds"
 BROKEN: set[str] = set()
 """Extension points at which it raises for everybody; and `HOLDS`, while Permit lets nobody go on before five seconds are over."""
+TRIED: set[str] = set()
+"""Names of pods that were popped."""
 UNRESERVED: list[str] = []
 """Names of pods whose room was given back."""
 
@@ -108,14 +128,19 @@ profiles:
     bind:
       disabled: [{name: DefaultBinder}]
       enabled: [{name: Odd}, {name: DefaultBinder}]
+    queueSort:
+      disabled: [{name: PrioritySort}]
+      enabled: [{name: %s}]
     multiPoint:
       enabled: [{name: Odd, weight: 1}]
 """
 
 
-def with_odd_plugin() -> dict[str, Any]:
+def with_odd_plugin(order: str = "PrioritySort") -> dict[str, Any]:
     """What a world needs to have it."""
     UNRESERVED.clear()
+    TRIED.clear()
     BROKEN.clear()
-    configuration: Configuration = load(ENABLED)
-    return {"configuration": configuration, "plugins": Registry(IN_TREE, [EntryPoint("Odd", f"{__name__}:Odd", "extender.plugins")])}
+    configuration: Configuration = load(ENABLED % order)
+    strangers = [EntryPoint(name, f"{__name__}:{name}", "extender.plugins") for name in ("Odd", "OddOrder")]
+    return {"configuration": configuration, "plugins": Registry(IN_TREE, strangers)}

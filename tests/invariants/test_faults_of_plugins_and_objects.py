@@ -1,18 +1,22 @@
 """Plugins that raise, objects that nobody has reckoned with, storms: one pod's trouble is not another's."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from extender import framework as fwk
 from extender.embedded.resources import NODES, PODS
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
 from extender.testing.faults import Action, Fault, answers
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
 from tests.invariants.oracle import leftovers, lost_pods, settles
+from tests.invariants.planted import writing
 from tests.invariants.worlds import Bugs, Take, a_world, story
 
-AFTER_RESERVE = ("reserve", "permit", "preBind", "bind")
+AFTER_RESERVE = ("reserve", "permit", "permit-nothing", "preBind", "bind")
 
 
 @pytest.mark.parametrize("point", ["preFilter", "filter", "filter-nothing", "preScore", "score", "score-nan", "score-101", *AFTER_RESERVE])
@@ -51,6 +55,110 @@ def test_what_goes_wrong_after_a_binding_does_not_undo_it() -> None:
             await settles(world, but_first=5)
 
             assert world.node_of("odd") == "n"
+
+    story(tell)
+
+
+def test_an_answer_that_nobody_can_say_costs_its_pod_a_pause_and_others_nothing() -> None:
+    """
+    F35, V6, V8: what is to be done about the failure goes wrong itself.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.pod("odd", labels={"odd": "bind-nonsense"})
+            world.pod("even")
+            await asyncio.sleep(60)
+
+            assert (world.node_of("odd"), world.node_of("even")) == ("", "n")
+            assert [*lost_pods(world), *leftovers(world)] == []
+            assert 4 <= world.life.alone.world.queue.scheduling_cycle <= 20
+            assert not world.life.task.done()
+
+    story(tell)
+
+
+def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
+    """
+    Writes of whose request the dispatcher itself chokes, the first three times.
+    """
+
+    times = iter(range(3))
+
+    def choke(call: fwk.ApiCall[Any]) -> fwk.ApiCall[Any]:
+        if which(call) and next(times, None) is not None:
+            raise RuntimeError("choked")
+        return call
+
+    return writing(choke)
+
+
+@pytest.mark.parametrize("how", ["when it is refused", "when it is not bound", "when it is bound", "when it makes room"])
+def test_nobody_but_the_pod_feels_that_its_failure_cannot_be_told(how: str) -> None:
+    """
+    F35, V6, V8: whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes on.
+    """
+    room, priority = (how == "when it makes room"), "high" if how == "when it makes room" else ""
+
+    def is_about_it(call: fwk.ApiCall[Any]) -> bool:
+        return isinstance(call, fwk.RecordEvent) and (call.regarding.name == "odd" or (room and call.reason == "Preempted"))
+
+    async def tell() -> None:
+        async with a_world(bugs=raising(is_about_it)) as world:
+            world.node("n", "2")
+            world.pod("small", "500m", priority="low")
+            await asyncio.sleep(3)
+            if how == "when it is not bound":
+                world.faults.add(Fault(answers.status(403), verb="create", subresource="binding", name="odd", times=3))
+            world.pod("odd", "9" if how == "when it is refused" else "2" if room else "1", priority=priority)
+            await asyncio.sleep(3)
+            assert list(lost_pods(world)) == []
+            world.pod("even", "100m", priority="middle")
+            await asyncio.sleep(60)
+
+            assert not world.life.task.done()
+            assert bool(world.node_of("odd")) == (how != "when it is refused")
+            assert room or world.node_of("even")
+            assert [*lost_pods(world), *leftovers(world)] == []
+            assert world.life.alone.world.queue.scheduling_cycle <= 40
+
+    story(tell)
+
+
+def test_nonsense_among_the_pods_to_activate_keeps_nobody_from_being_bound() -> None:
+    """
+    F35.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin()) as world:
+            world.node("n")
+            world.pod("odd", labels={"odd": "activates-nonsense"})
+            await settles(world, but_first=5)
+
+            assert world.node_of("odd") == "n"
+
+    story(tell)
+
+
+@pytest.mark.parametrize("when", ["order", "order-later", "order-nothing"])
+def test_pods_that_cannot_be_put_into_an_order_are_tried_all_the_same(when: str) -> None:
+    """
+    F35, V6: QueueSort.
+    """
+
+    async def tell() -> None:
+        async with a_world(**with_odd_plugin("OddOrder")) as world:
+            world.pod("odd", "900m", labels={"odd": when})
+            world.pod("odder", "900m", labels={"odd": when})
+            world.pod("even", "900m")
+            await asyncio.sleep(30)
+            assert list(lost_pods(world)) == []
+            world.node("n", "3")
+            await settles(world, but_first=15)
+
+            assert len(world.witness.done("binding")) == 3
 
     story(tell)
 

@@ -6,7 +6,7 @@ import pytest
 
 from extender.framework import ActionType, ClusterEvent, EventResource, QueueingHint
 from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
-from extender.queue import AlreadyQueuedError
+from extender.queue import AlreadyQueuedError, SchedulingQueue
 from extender.testing import make_node, make_pod, virtual_time
 from tests.extender.queue.clocked import NODE_ADD, PVC_ADD, ClockedQueue, always, broken, never, open_gate_named
 
@@ -14,6 +14,41 @@ NODE = make_node("n").obj()
 
 
 # Which pod is next.
+
+
+def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
+    """
+    A stranger's QueueSort that raises for some, or answers nonsense, keeps nobody else from being tried.
+    """
+    nonsense: dict[str, object] = {"odd": None, "even": (1,)}
+    queue = SchedulingQueue(
+        lambda pod, _: nonsense[pod.name],  # type: ignore[arg-type, return-value]
+        {},
+        lambda pod, _: "",
+        now=lambda: 1000.0,
+        pod_lister=lambda key: None,
+    )
+    for name in ("odd", "raises", "even"):
+        queue.add(make_pod(name).obj())
+
+    tried = [info.pod.name for _ in range(3) if (info := queue.pop_nowait()) is not None]
+
+    assert tried == ["even", "odd", "raises"]
+
+
+def test_a_pod_that_is_taken_back_pauses_wherever_it_is() -> None:
+    """
+    What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that.
+    """
+    clocked = ClockedQueue()
+    clocked.add(make_pod("before"))
+    before = clocked.pop()
+    after = clocked.refused(make_pod("after"), "Fit")
+
+    clocked.queue.take_back(before)
+    clocked.queue.take_back(after)
+
+    assert clocked.places() == {"before": "error backoff", "after": "error backoff"}
 
 
 def test_the_most_important_pod_is_tried_first_and_of_equals_the_one_that_waits_longest() -> None:
