@@ -9,7 +9,7 @@ from extender.config.yaml_text import YamlError, read_yaml
 MAX_TEXT: Final = 2**20
 """Characters."""
 
-_BETWEEN: Final = re.compile(r"^---(?:\s.*)?$", re.MULTILINE)
+_BETWEEN: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
 
 
 class ManifestError(ValueError):

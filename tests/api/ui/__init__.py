@@ -1,0 +1,1 @@
+"""The page, drawn from values: no service runs here."""

@@ -1,0 +1,70 @@
+"""Before and after: who goes and who comes, node by node."""
+
+from api.ui.changes import NodeChange, before_and_after
+from api.ui.contest import change_on, contest
+from api.ui.priorities import Priorities
+from api.ui.what_if_view import changed_nodes, moves, node_changes
+from extender.answers.types import Eviction, PreemptionAnswer, Victim, WhatIf
+from tests.api.ui.samples import PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing
+
+
+def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
+    shown = node(standing("stays", 1000), standing("p0", 2000))
+
+    drawn = before_and_after(NodeChange(shown, frozenset({"shop/p0"}), (standing("new", 2500, 9),)), "cpu", Priorities.of([0, 9]))
+
+    assert "✕ p0" in drawn.before
+    assert "shop/p0" not in drawn.after
+    assert "★ new" in drawn.after
+    assert (drawn.num_leaves, drawn.num_arrives) == (1, 1)
+
+
+def test_a_preemption_is_a_contest_that_the_chosen_node_has_won() -> None:
+    for answer in (PREEMPTION, RECORD):
+        found = contest(answer)
+
+        assert [(each.rank, each.node, each.why_not) for each in found.contestants] == [
+            (0, "n0", ""),
+            (1, "n1", "it violates 2 budgets, not 1"),
+        ]
+        assert found.num_unnamed == 3
+
+
+def test_where_no_node_helps_there_is_no_contest() -> None:
+    assert contest(PreemptionAnswer(eligible=False, message="not eligible")).contestants == ()
+
+
+def test_the_victims_leave_the_chosen_node_and_the_pod_comes() -> None:
+    change = change_on(node(standing("p0", 1000)), PREEMPTION, pod_name("new", 9), 3000, 5)
+
+    assert change.leaves == {"shop/p0"}
+    assert [(pod.pod.name, pod.cpu, pod.memory) for pod in change.arrives] == [("new", 3000, 5)]
+
+
+def test_a_what_if_changes_the_nodes_that_lose_or_get_pods() -> None:
+    assert changed_nodes(WHAT_IF) == ["n0", "n3"]
+
+
+def test_evicted_pods_land_with_the_size_that_they_had() -> None:
+    before = {"n0": node(standing("p0", 700), name="n0"), "n3": node(standing("p3", 500), name="n3")}
+
+    first, second = node_changes(WHAT_IF, before)
+
+    assert (first.leaves, [(pod.pod.name, pod.cpu) for pod in first.arrives]) == ({"shop/p0"}, [("new", 2000)])
+    assert (second.leaves, [(pod.pod.name, pod.cpu) for pod in second.arrives]) == ({"shop/p3"}, [("p0", 700)])
+
+
+def test_a_pod_that_stays_on_its_node_after_all_both_leaves_and_comes() -> None:
+    answer = WhatIf(summary="", placements=(), evictions=(Eviction(victim=VICTIMS[0], node="n0", why="drained", lands_on="n0"),))
+
+    (change,) = node_changes(answer, {"n0": node(standing("p0", 700), name="n0")})
+
+    drawn = before_and_after(change, "cpu", Priorities.of([0]))
+    assert "★ p0" in drawn.after
+    assert "✕ p0" in drawn.before
+
+
+def test_moves_are_told_from_where_to_where() -> None:
+    assert [(move.start, move.end) for move in moves(WHAT_IF.evictions)] == [("n0", "n3")]
+    stays = Eviction(victim=Victim(pod=pod_name()), node="n0", why="drained", lands_on="n0")
+    assert moves([stays]) == []

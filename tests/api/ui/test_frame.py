@@ -1,0 +1,88 @@
+"""Around every page: how full the cluster is, and who waits for what."""
+
+import pytest
+
+from api.ui.frame import MAX_PENDING, frame, pod_href, short_reason
+from extender.answers.cluster_map import cluster_map
+from extender.answers.types import Attempt, Queue, QueuePlace
+from tests.api.ui.samples import HIDDEN, NOW, pod_name, seconds_ago, small_cluster, waiting
+
+SHOWN = cluster_map(small_cluster())
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("0/12 nodes are available: 1 node(s) were unschedulable, 11 Insufficient cpu.", "11 Insufficient cpu, and 1 other reason"),
+        ("0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No victims found.", "3 Insufficient cpu"),
+        (
+            "0/9 nodes are available: 4 node(s) had untolerated taint(s) {a, 3 b}, 5 Insufficient memory.",
+            "5 Insufficient memory, and 2 other reasons",
+        ),
+        ("running PreFilter plugin: broken", "running PreFilter plugin: broken"),
+        ("0/0 nodes are available: .", "0/0 nodes are available: ."),
+    ],
+)
+def test_of_a_message_the_reason_on_most_nodes_is_told(message: str, words: str) -> None:
+    assert short_reason(message) == words
+
+
+def test_the_header_counts_nodes_pods_and_what_was_promised() -> None:
+    found = frame(SHOWN, waiting("a", "b"), (), NOW)
+
+    assert [(figure.words, figure.value) for figure in found.figures] == [
+        ("nodes", "4"), ("pods", "6"), ("pending", "2"), ("cpu", "37 %"), ("memory", "0 %"),
+    ]  # fmt: skip
+
+
+def test_a_pod_that_waits_says_why_and_since_when() -> None:
+    (row,) = frame(SHOWN, waiting("a", message="0/4 nodes are available: 4 Insufficient cpu."), (), NOW).pending
+
+    assert (row.name, row.namespace, row.reason, row.since, row.href) == ("a", "shop", "4 Insufficient cpu", "1m 30s", "/ui/pods/shop/a")
+
+
+def test_what_was_found_out_last_is_told_where_the_queue_says_nothing() -> None:
+    attempts = [
+        Attempt(id=number, time=seconds_ago(9), pod=pod_name("a"), profile="p", number=1, outcome="Unschedulable", message=message)
+        for number, message in ((2, "0/4 nodes are available: 4 newer."), (1, "0/4 nodes are available: 4 older."))
+    ]
+
+    (row,) = frame(SHOWN, waiting("a"), attempts, NOW).pending
+
+    assert row.reason == "4 newer"
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        (QueuePlace(pod=pod_name(), queue="gated", gated_by="SchedulingGates"), "held back by SchedulingGates"),
+        (QueuePlace(pod=pod_name(), queue="unschedulable", refused_by=("A", "B")), "refused by A, B"),
+        (QueuePlace(pod=pod_name(), queue="active", position=1), "is next"),
+    ],
+)
+def test_every_place_has_a_reason(place: QueuePlace, reason: str) -> None:
+    (row,) = frame(SHOWN, Queue(items=(place,)), (), NOW).pending
+
+    assert row.reason == reason
+
+
+def test_a_hidden_pod_leads_nowhere() -> None:
+    assert pod_href(HIDDEN) == ""
+    (row,) = frame(SHOWN, Queue(items=(QueuePlace(pod=HIDDEN, queue="active"),)), (), NOW).pending
+    assert (row.name, row.href) == ("another namespace's pod", "")
+
+
+def test_names_are_found_by_a_part_of_them() -> None:
+    found = frame(SHOWN, waiting("web-1", "api-1", "WEB-2"), (), NOW, find="web")
+
+    assert [row.name for row in found.pending] == ["web-1", "WEB-2"]
+
+
+def test_of_many_that_wait_some_are_listed_and_the_rest_is_counted() -> None:
+    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(MAX_PENDING + 30))), (), NOW)
+
+    assert (len(found.pending), found.num_left_out, found.num_pending) == (MAX_PENDING, 30, MAX_PENDING + 30)
+
+
+def test_odd_names_make_a_path_all_the_same() -> None:
+    assert pod_href(pod_name("a b/c?d")) == "/ui/pods/shop/a%20b%2Fc%3Fd"

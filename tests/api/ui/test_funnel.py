@@ -1,0 +1,41 @@
+"""The waterfall goes from all nodes to those that are left, and leaves nobody out."""
+
+import re
+
+from api.ui.funnel import funnel
+from extender.answers.types import WaterfallStep
+from tests.api.ui.samples import EXPLANATION
+
+
+def widths(bar: str, css: str) -> list[float]:
+    return [float(width) for width in re.findall(rf'class="{css}"[^>]* width="([\d.]+)"', bar)]
+
+
+def test_each_row_begins_with_what_the_one_before_has_left() -> None:
+    found = funnel(EXPLANATION.waterfall, 4)
+
+    assert [(row.plugin, row.before, row.refused, row.left) for row in found.rows] == [
+        ("TaintToleration", 4, 1, 3),
+        ("NodeResourcesFit", 3, 3, 0),
+    ]
+
+
+def test_bars_are_as_wide_as_their_numbers() -> None:
+    first, last = funnel(EXPLANATION.waterfall, 4).rows
+
+    assert (widths(first.bar, "stands"), widths(first.bar, "refused")) == ([750], [250])
+    assert (widths(last.bar, "stands"), widths(last.bar, "refused")) == ([0], [750])
+
+
+def test_a_single_node_of_thousands_is_seen() -> None:
+    (row,) = funnel([WaterfallStep(plugin="P", reasons=(), refused=4999, unresolvable=0, left=1)], 5000).rows
+
+    assert widths(row.bar, "stands") == [4]
+
+
+def test_plugins_that_refuse_nobody_are_named_but_not_drawn() -> None:
+    assert funnel(EXPLANATION.waterfall, 4).silent == ("NodeName",)
+
+
+def test_only_the_last_bar_flows_nowhere() -> None:
+    assert [row.bar.count('class="flows"') for row in funnel(EXPLANATION.waterfall, 4).rows] == [2, 1]

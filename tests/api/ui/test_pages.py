@@ -1,0 +1,157 @@
+"""Whole pages: everything of an answer is on them, nothing in them is styled or scripted inline, and no name is markup."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from api.ui import pages
+from api.ui.frame import Frame, frame
+from api.ui.what_if_view import changed_nodes
+from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.types import Attempt, PodName
+from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, waiting
+
+HOSTILE = '"><script>alert(1)</script>'
+CLUSTER = small_cluster()
+SHOWN = cluster_map(CLUSTER)
+AROUND = frame(SHOWN, waiting("pending", "other"), (), NOW)
+ATTEMPTS = (
+    Attempt(id=2, time=seconds_ago(4), pod=pod_name("placed"), profile="p", number=1, outcome="Scheduled", node="n1", feasible=2),
+    Attempt(id=1, time=seconds_ago(9), pod=HIDDEN, profile="p", number=1, outcome="Unschedulable", message="0/4 nodes are available: 4 x."),
+)
+
+
+def found(name: str) -> NodeOnMap:
+    shown = node_on_map(CLUSTER, name)
+    assert shown is not None
+    return shown
+
+
+def what_if_part(shown: ClusterMap = SHOWN) -> str:
+    changed = changed_nodes(WHAT_IF)
+    return pages.what_if_part(WHAT_IF, shown, {name: found(name) for name in changed}, changed, "cpu")
+
+
+def grid(around: Frame = AROUND) -> str:
+    many = tuple(node(name=f"m{number}", zone=f"z{number // 100}") for number in range(300))
+    return pages.cluster_page(around, ClusterMap(generation=1, nodes=many, has_pods=False), "cpu", (), (), NOW)
+
+
+PAGES: Mapping[str, str] = {
+    "cluster": pages.cluster_page(AROUND, SHOWN, "cpu", ATTEMPTS, (RECORD,), NOW),
+    "grid": grid(),
+    "nodes": pages.nodes_page(AROUND, SHOWN, ""),
+    "node": pages.node_page(AROUND, found("n0")),
+    "pod": pages.pod_page(AROUND, EXPLANATION, found("n0"), NOW),
+    "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), NOW),
+    "what if": pages.what_if_page(AROUND),
+    "what if, answered": what_if_part(),
+    "problem": pages.problem_page("Who asks?", "send a token", asks_for_token=True),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_needs_more_than_the_policy_allows(name: str) -> None:
+    """
+    No inline style, script or handler; nothing from elsewhere.
+    """
+    page = PAGES[name]
+
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:", page)
+    assert all(content == "" for content in re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL))
+    assert all(url.startswith(("/", "#", "?")) for url in re.findall(r'(?:href|src|action)="([^"]+)"', page))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_id_is_there_once(name: str) -> None:
+    ids = re.findall(r'\sid="([^"]+)"', PAGES[name])
+
+    assert len(ids) == len(set(ids))
+
+
+def test_the_map_has_a_link_for_every_node_and_a_place_for_every_pod() -> None:
+    page = PAGES["cluster"]
+
+    assert [f'href="/ui/nodes/n{number}"' in page for number in range(4)] == [True] * 4
+    assert {name for name in ("p0", "p1", "p2", "p3", "p4", "p5") if f"shop/{name}\n" in page} == {"p0", "p1", "p2", "p3", "p4", "p5"}
+
+
+def test_the_map_of_many_nodes_says_where_each_zone_begins() -> None:
+    assert re.findall(r'data-first="(\d+)" data-count="(\d+)"', PAGES["grid"]) == [("0", "100"), ("100", "100"), ("200", "100")]
+
+
+def test_a_pods_page_has_the_whole_explanation() -> None:
+    page = PAGES["pod"]
+
+    for said in (
+        EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "400m", "asks 4, 3600m is free",
+        "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p", "and 3 further nodes", "Node/Add", "14m",
+    ):  # fmt: skip
+        assert said in page, said
+    assert "★ pending" in page
+
+
+def test_a_pod_that_no_node_helps_is_told_so() -> None:
+    assert EXPLANATION.preemption is not None
+    words = "not eligible due to preemptionPolicy=Never."
+    nowhere = msgspec.structs.replace(EXPLANATION.preemption, node="", victims=(), candidates=(), message=words)
+
+    page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), None, NOW)
+
+    assert words in page
+
+
+def test_a_pod_of_which_little_is_known_has_a_page_too() -> None:
+    bare = type(EXPLANATION)(pod=pod_name("bare"), state="NotOurs", summary="Another scheduler takes care of it.")
+
+    assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, None, NOW)
+
+
+def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
+    page = PAGES["history"]
+
+    assert 'id="preemption-4"' in page
+    assert "shop/pending" in page
+    assert "shop/p0" in page
+    assert "1 budget</span>" not in page
+    assert "1 budget violated" in page
+    assert "another namespace&#39;s pod" in page
+
+
+def test_a_what_if_shows_nodes_placements_and_where_the_evicted_go() -> None:
+    page = PAGES["what if, answered"]
+
+    for said in ("★ new", "✕ p0", "★ p0", "→ n3", "nobody makes it again", "4 Insufficient cpu", "p0 moves from n0 to n3"):
+        assert said in page, said
+    assert 'class="d2"' in page
+    assert 'data-from="0" data-to="3"' in page
+
+
+def test_a_hidden_pod_is_named_nowhere_and_linked_nowhere() -> None:
+    page = PAGES["history"]
+
+    assert "/ui/pods//" not in page
+    assert PAGES["pod"].count("another namespace&#39;s pod") == 1
+
+
+def test_names_are_text_and_never_markup() -> None:
+    name = PodName(namespace=HOSTILE, name=HOSTILE, uid="x")
+    hostile_node = msgspec.structs.replace(found("n0"), name=HOSTILE, zone=HOSTILE, taints=(HOSTILE,))
+    shown = msgspec.structs.replace(SHOWN, nodes=(hostile_node,))
+    around = frame(shown, waiting(HOSTILE, message=HOSTILE), (), NOW, find=HOSTILE)
+    explanation = msgspec.structs.replace(
+        EXPLANATION, pod=name, message=HOSTILE, summary=HOSTILE, node=HOSTILE, requests={HOSTILE: HOSTILE}
+    )
+
+    for page in (
+        pages.cluster_page(around, shown, "cpu", (), (), NOW),
+        pages.nodes_page(around, shown, HOSTILE),
+        pages.node_page(around, hostile_node),
+        pages.pod_page(around, explanation, hostile_node, NOW),
+        pages.history_page(around, (msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),), (), NOW),
+        pages.problem_page(HOSTILE, HOSTILE),
+    ):
+        assert "<script>alert" not in page
+        assert '"><script' not in page
