@@ -1,0 +1,141 @@
+"""Explanations of recorded situations: what people read is what the real scheduler said, reason by reason and victim by victim."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.answers.explaining import explain
+from extender.answers.types import Explanation, PreemptionAnswer
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState, identified
+from extender.config.loading import default_configuration, load
+from extender.evaluation import trying_every_node
+from extender.objects import decoding
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.runtime.nominations import Nominations
+from extender.runtime.registry import Registry
+from tests.parity.cases import decision_cases
+from tests.parity.test_decisions import COMPONENTS, FAMILIES
+
+CHOSEN_SEED, NUM_CASES = 6, 200
+"""So many of the pods that fit nowhere, by chance that can be had again."""
+
+LEFT_OUT = "node(s) didn't satisfy plugin(s) ["
+
+
+def _pending() -> list[dict[str, Any]]:
+    cases = [case for family in FAMILIES if family not in COMPONENTS for case in decision_cases(family)]
+    # A pod that names its node in the spec is not pending; some recorded ones do.
+    pending = [case for case in cases if case["expected"].get("fitError") and not case["scenario"]["pod"]["spec"].get("nodeName")]
+    return random.Random(CHOSEN_SEED).sample(pending, min(NUM_CASES, len(pending)))
+
+
+def explained(scenario: dict[str, Any]) -> Explanation:
+    """The pod of the scenario, explained in its cluster."""
+    pod = identified(decoding.convert(Pod, scenario["pod"]))
+    written = scenario.get("config")
+    configuration = trying_every_node(default_configuration() if written is None else load(msgspec.json.encode(written)))
+    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0))
+    cluster = Cluster.of(ClusterState.decode(scenario.get("objects", {})))
+    further = [(identified(decoding.convert(Pod, one["pod"])), one["nodeName"]) for one in scenario.get("nominated") or ()]
+    nominations = Nominations(cluster.nominees(frameworks, further))
+    snapshot = cluster.cache.update_snapshot()
+    return asyncio.run(explain(frameworks[pod.scheduler_name], snapshot, pod, nominations, picture=True))
+
+
+CASES = _pending()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+def test_people_read_what_the_real_scheduler_said(case: dict[str, Any]) -> None:
+    """
+    The message word for word; on every node the reasons; the node, the victims and the budgets of every candidate.
+    """
+    expected, found = case["expected"], explained(case["scenario"])
+
+    if "fitErrorWithPostFilter" in expected:
+        assert found.message == expected["fitErrorWithPostFilter"]
+    else:
+        # Without DefaultPreemption, what other PostFilter plugins say was not recorded.
+        assert found.message.startswith(expected["fitError"])
+    assert (found.total_nodes, found.feasible_nodes) == (len(expected["nodeOrder"]), 0)
+    _check_waterfall(found, expected)
+    _check_picture(found, expected)
+    _check_nearest(found, expected)
+    assert all(0 < fix.opens <= found.total_nodes for fix in found.fixes)
+    _check_preemption(found.preemption, expected["preemption"])
+
+
+def _check_waterfall(found: Explanation, expected: dict[str, Any]) -> None:
+    """Every node once, at the plugin that refused it; every reason as often as nodes have it."""
+    refused_by: Counter[str] = Counter(status.get("plugin", "") for status in expected["filter"].values())
+    told: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    narrowed = expected["prefilter"]["nodeNames"] is not None
+    for place, step in enumerate(found.waterfall):
+        told["" if narrowed and not place and step.reasons[0].reason.startswith(LEFT_OUT) else step.plugin] += step.refused
+        reasons.update({each.reason: each.nodes for each in step.reasons})
+    assert +told == +refused_by
+    assert reasons == Counter(reason for status in expected["filter"].values() for reason in status.get("reasons", ()))
+    assert sum(step.unresolvable for step in found.waterfall) == sum(
+        status["code"] == "UnschedulableAndUnresolvable" for status in expected["filter"].values()
+    )
+    assert sum(step.refused for step in found.waterfall) == found.total_nodes
+
+
+def _check_picture(found: Explanation, expected: dict[str, Any]) -> None:
+    drawn = found.picture
+    assert drawn is not None
+    shown: dict[str, dict[str, Any]] = {}
+    for node, row in zip(drawn.nodes, drawn.cells, strict=True):
+        for plugin, cell in zip(drawn.plugins, row, strict=True):
+            if cell >= 0:
+                verdict = drawn.verdicts[cell]
+                status = {"code": verdict.code, **({"reasons": sorted(verdict.reasons)} if verdict.reasons else {})}
+                shown.setdefault(plugin, {})[node] = status
+    assert shown == {plugin: refusals for plugin, refusals in expected["filterByPlugin"].items() if refusals}
+
+
+def _check_nearest(found: Explanation, expected: dict[str, Any]) -> None:
+    """Near nodes are told with all that refuse them, and none comes before one that eviction might open."""
+    hopeless = []
+    for near in found.nearest:
+        alone = {plugin for plugin, refusals in expected["filterByPlugin"].items() if near.node in refusals}
+        assert alone <= set(near.plugins)
+        said = set(expected["filter"][near.node].get("reasons", ()))
+        # Where PreFilter left the node out, the Filters by themselves say more.
+        assert said & set(near.reasons) or any(reason.startswith(LEFT_OUT) for reason in said)
+        codes = {expected["filterByPlugin"][plugin][near.node]["code"] for plugin in alone}
+        codes.add(expected["filter"][near.node]["code"])
+        hopeless.append("UnschedulableAndUnresolvable" in codes)
+    assert hopeless == sorted(hopeless)
+
+
+def _check_preemption(found: PreemptionAnswer | None, expected: dict[str, Any] | None) -> None:
+    if expected is None:
+        assert found is None
+        return
+    if found is None:
+        # Another PostFilter plugin has settled it.
+        assert (expected["candidates"], expected["message"]) == ({}, "")
+        return
+    assert (found.eligible, found.num_candidates) == (expected["eligible"], len(expected["candidates"]))
+    if not expected["eligible"]:
+        assert found.message == expected["message"]
+        return
+    assert (found.node in expected["bestSet"]) if expected["bestSet"] else (found.node == "")
+    for at, candidate in enumerate(found.candidates):
+        recorded = expected["candidates"][candidate.node]
+        assert [f"{victim.pod.namespace}/{victim.pod.name}" for victim in candidate.victims] == recorded["victims"]
+        assert candidate.num_pdb_violations == recorded["numPDBViolations"]
+        assert sum(bool(victim.violates) for victim in candidate.victims) == recorded["numPDBViolations"]
+        assert (candidate.why_not == "") == (at == 0)
+        assert candidate.why_not.startswith("ties with") == (at > 0 and candidate.node in expected["bestSet"])
+    closed: Counter[str] = Counter(reason for status in expected["nodeStatuses"].values() for reason in status.get("reasons", ()))
+    not_helpful = {each.reason: each.nodes for each in found.not_helpful}
+    assert {reason: count for reason, count in closed.items() if not_helpful.get(reason, 0) < count} == {}
