@@ -1,5 +1,7 @@
 """One sentence about a pod. It names no other pod: not everybody may know of it."""
 
+from collections import Counter
+
 from extender.answers.types import PreemptionAnswer, WaterfallStep
 from extender.evaluation import Evaluation
 from extender.objects.pod import Pod
@@ -15,7 +17,7 @@ def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], 
     gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
     if gates:
         held = f"It is held back by the scheduling gate{'' if len(gates) == 1 else 's'} {_and(gates)}"
-        return f"{held}; were it not, {_chances(evaluation, steps, preemption)}."
+        return f"{held}; apart from that, {_chances(evaluation, steps, preemption)}."
     if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
         return f"It is nominated to {nominated} and waits for the pods there that it preempted to leave."
     if nominated and evaluation.nominated_node_fits:
@@ -34,8 +36,12 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
         best = evaluation.top_nodes or fitting
         others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
         return f"it fits on {len(fitting)} of {_nodes(number)}{others}"
-    refusing = [f"{step.plugin} refuses {step.refused}" for step in steps[:1]] + [f"{step.plugin} {step.refused}" for step in steps[1:]]
-    return f"it fits on none of {_nodes(number)}: {_and(refusing)}{_room_made(preemption)}"
+    refused: Counter[str] = Counter()
+    for step in steps:
+        # A plugin that has left nodes out beforehand may refuse others later.
+        refused[step.plugin] += step.refused
+    told = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
+    return f"it fits on none of {_nodes(number)}: {_and(told)}{_room_made(preemption)}"
 
 
 def _room_made(preemption: PreemptionAnswer | None) -> str:

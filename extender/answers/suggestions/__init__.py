@@ -72,4 +72,4 @@ def _given_in(situation: Situation, place: int, plugins: Sequence[str]) -> Sugge
             return None
         situation = replace(situation, pod=given.pod)
         texts.append(given.text)
-    return Suggestion("other", " and ".join(texts), situation.pod)
+    return Suggestion("other", ", ".join(texts[:-1]) + f", and {texts[-1]}", situation.pod)

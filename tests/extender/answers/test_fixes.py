@@ -232,7 +232,7 @@ WEB = make_pod("web-9").label(app="web")
             [node("a").taint("gpu")],
             [on("1", "a").req(cpu=2)],
             WEB.req(cpu=4).node_selector(disk="ssd"),
-            [("other", "tolerate the taint gpu:NoSchedule and drop the node selector and ask for 2 of cpu instead of 4", 1)],
+            [("other", "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4", 1)],
             id="all that is in the way on the nearest node, if nothing less helps",
         ),
         pytest.param(

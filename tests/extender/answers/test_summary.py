@@ -17,7 +17,7 @@ from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Snapshot
-from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term
 
 FRAMEWORK = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit, DefaultPreemption)
 NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit)
@@ -51,6 +51,18 @@ def test_a_pod_that_fits_nowhere() -> None:
     told = sentence(snapshot, make_pod().req(cpu=2).node_selector(disk="ssd"), preempts=False)
 
     assert told == "It fits on none of 5 nodes: NodeUnschedulable refuses 1, NodeAffinity 3 and NodeResourcesFit 1."
+
+
+def test_a_plugin_is_named_once_whenever_it_refused() -> None:
+    """
+    The terms name two nodes, so that PreFilter leaves out the third; one of the two lacks the label.
+    """
+    both = [name_term("In", "a"), name_term("In", "b")]
+    snapshot = make_snapshot(make_node("a").label(disk="ssd"), *nodes("b", "c"))
+
+    told = sentence(snapshot, make_pod().node_affinity(*both).node_selector(disk="ssd"), preempts=False)
+
+    assert told == "It fits on none of 3 nodes: NodeAffinity refuses 2 and NodeResourcesFit 1."
 
 
 @pytest.mark.parametrize(
@@ -87,7 +99,7 @@ def test_a_gated_pod_is_held_back_whatever_its_chances() -> None:
 
     assert (
         sentence(snapshot, make_pod().gate("quota"))
-        == "It is held back by the scheduling gate quota; were it not, it fits on 1 of 1 node, a."
+        == "It is held back by the scheduling gate quota; apart from that, it fits on 1 of 1 node, a."
     )
     assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith("It is held back by the scheduling gates x and y; ")
 
