@@ -1,0 +1,87 @@
+"""How many of a pod fit, one after the other, without evicting anybody: the scheduler's own decisions, until one fails."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import final
+
+from extender import framework as fwk
+from extender.answers.types import Capacity, NodeRoom
+from extender.cluster import Cluster
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod, PodStatus
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import validate_requests
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.scheduler.world import refused_on_one_node
+
+
+def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int) -> Capacity:
+    """Place copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
+
+    Copies are pods that have just been created: on no node, promised nothing, held back by no gate, and without claims that a controller
+    would make for each of them.
+
+    Arguments:
+        cluster: is changed: hand over a fork.
+        frameworks: by scheduler name; of this cluster, and of nobody else.
+        limit: copies placed at most.
+    """
+    framework = frameworks.get(pod.scheduler_name)
+    if framework is None:
+        return _stopped(Counter(), f'no profile here for schedulerName "{pod.scheduler_name}"')
+    try:
+        validate_requests(pod)
+    except QuantityError as exc:
+        return _stopped(Counter(), str(exc))
+    by_node: Counter[str] = Counter()
+    algorithm, nominations = SchedulingAlgorithm(), Nominations(cluster.nominees(frameworks))
+    for number in range(limit):
+        try:
+            node = _placed(cluster, framework, algorithm, nominations, _copy(pod, number))
+        except (FitError, fwk.NoNodesAvailableError, PluginError, _NotKeptError) as exc:
+            return _stopped(by_node, str(exc))
+        by_node[node] += 1
+    return Capacity(fits=limit, by_node=_rooms(by_node), stopped_by="", is_limit=True)
+
+
+@final
+class _NotKeptError(Exception):
+    """A node was chosen, and a plugin would not keep there what the pod needs."""
+
+
+def _copy(pod: Pod, number: int) -> Pod:
+    # Only names differ, so that what is known of one copy need not be asked again for the next.
+    return replaced(
+        pod,
+        metadata=replaced(pod.metadata, name=f"{pod.name}-{number}", uid=f"{pod.uid or pod.key}/copy-{number}", deletion_timestamp=None),
+        spec=replaced(pod.spec, node_name="", scheduling_gates=[]),
+        status=PodStatus(),
+    )
+
+
+def _placed(cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod) -> str:
+    """The node that the pod counts on from now on."""
+    snapshot = cluster.cache.update_snapshot()
+    state = framework.begin_cycle(snapshot, nominations)
+    node = algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state).suggested_host
+    assumed = replaced(pod, spec=replaced(pod.spec, node_name=node))
+    cluster.cache.assume_pod(assumed)
+    status = run_reserve_plugins(framework.plugins, state, assumed, node)
+    if not status.is_success:
+        run_unreserve_plugins(framework.plugins, state, assumed, node)
+        cluster.cache.forget_pod(assumed)
+        raise _NotKeptError(refused_on_one_node(status).status.message if status.is_rejected else status.message)
+    return node
+
+
+def _stopped(by_node: Counter[str], why: str) -> Capacity:
+    return Capacity(fits=by_node.total(), by_node=_rooms(by_node), stopped_by=why)
+
+
+def _rooms(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
+    """The nodes that take most come first."""
+    return tuple(NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0])))

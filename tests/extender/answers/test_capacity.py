@@ -1,0 +1,156 @@
+"""How many of a pod fit, one after the other, without evicting anybody."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from extender.answers.capacity import capacity
+from extender.answers.types import Capacity, NodeRoom
+from extender.answers.what_if import simulated_frameworks
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState
+from extender.config.loading import default_configuration
+from extender.evaluation import evaluate
+from extender.objects.decoding import replaced
+from extender.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, random_cluster
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+
+def cluster_of(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder] = ()) -> Cluster:
+    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=[pod.obj() for pod in pods]))
+
+
+def fitting(cluster: Cluster, pod: Pod, limit: int = 1000) -> Capacity:
+    return capacity(cluster, simulated_frameworks(default_configuration(), cluster), pod, limit)
+
+
+def node(name: str, cpu: int) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu, memory="64Gi").label({HOST: name, ZONE: f"z{name[-1]}"})
+
+
+def rooms(found: Capacity) -> dict[str, int]:
+    return {room.node: room.pods for room in found.by_node}
+
+
+def test_every_node_is_filled_up() -> None:
+    found = fitting(cluster_of([node("a", 4), node("b", 8)], [make_pod("p").req(cpu="2500m").node("b")]), make_pod().req(cpu=1).obj())
+
+    assert found == Capacity(
+        fits=9,
+        by_node=(NodeRoom(node="b", pods=5), NodeRoom(node="a", pods=4)),
+        stopped_by="0/2 nodes are available: 2 Insufficient cpu.",
+    )
+
+
+def test_nobody_is_evicted_for_them() -> None:
+    cluster = cluster_of([node("a", 4)], [make_pod("p").req(cpu=3).node("a")])
+
+    assert fitting(cluster, make_pod().req(cpu=1).priority(1000).obj()).fits == 1
+    assert cluster.cache.pod("default/p") is not None
+
+
+def test_counting_stops_at_the_limit_of_the_question() -> None:
+    cluster = cluster_of([node("a", 4)])
+
+    found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=3)
+
+    assert (found.fits, found.is_limit, found.stopped_by) == (3, True, "")
+
+
+def test_as_many_as_the_limit_may_be_all_there_is_room_for() -> None:
+    """
+    The next one was not asked about.
+    """
+    found = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=4)
+
+    assert (found.fits, found.is_limit) == (4, True)
+
+
+def test_copies_mind_each_other() -> None:
+    """
+    One a node, and nearly as many in each zone: what a copy takes counts for the next.
+    """
+    apart = make_pod().label(app="web").req(cpu=1).pod_anti_affinity(HOST, app="web").obj()
+    spread = make_pod().label(app="web").req(cpu=1).spread(1, ZONE, app="web").obj()
+    nodes = [node("a", 4), node("b", 2), node("c", 1)]
+
+    assert rooms(fitting(cluster_of(nodes), apart)) == {"a": 1, "b": 1, "c": 1}
+    assert rooms(fitting(cluster_of(nodes), spread)) == {"a": 2, "b": 2, "c": 1}
+
+
+def test_a_host_port_is_taken_once_a_node() -> None:
+    assert fitting(cluster_of([node("a", 4), node("b", 4)]), make_pod().host_port(80).obj()).fits == 2
+
+
+def test_room_that_is_promised_to_others_is_not_given_away() -> None:
+    promised = make_pod("first").req(cpu=3).priority(5).nominated_node("a")
+
+    assert fitting(cluster_of([node("a", 4)], [promised]), make_pod().req(cpu=1).obj()).fits == 1
+
+
+def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
+    """
+    Its node, its gates and what it was promised are its own.
+    """
+    running = make_pod("web").req(cpu=1).node("a").phase("Running")
+    gated = make_pod("web").req(cpu=1).gate("quota").nominated_node("b")
+
+    assert rooms(fitting(cluster_of([node("a", 2), node("b", 2)], [running]), running.obj())) == {"a": 1, "b": 2}
+    assert rooms(fitting(cluster_of([node("a", 2), node("b", 2)]), gated.obj())) == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        pytest.param(make_pod().req(cpu=9).obj(), "0/1 nodes are available: 1 Insufficient cpu.", id="too large"),
+        pytest.param(
+            make_pod().claim("data").obj(), '0/1 nodes are available: persistentvolumeclaim "data" not found.', id="a claim is missing"
+        ),
+        pytest.param(make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"', id="not ours"),
+        pytest.param(
+            make_pod().container(Container(name="c", resources=ResourceRequirements(requests={"cpu": "x"}))).obj(),
+            "spec.containers[0].resources.requests[cpu]: quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="not to be read",
+        ),
+    ],
+)
+def test_why_none_fits(pod: Pod, why: str) -> None:
+    assert fitting(cluster_of([node("a", 4)]), pod) == Capacity(fits=0, by_node=(), stopped_by=why)
+
+
+def test_no_nodes_no_room() -> None:
+    assert fitting(cluster_of([]), make_pod().obj()).stopped_by == "no nodes available to schedule pods"
+
+
+def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
+    pod = make_pod().obj()
+    pod = replaced(pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="gpus")]))
+
+    found = fitting(cluster_of([node("a", 4)]), pod)
+
+    assert found.fits == 0
+    assert found.stopped_by.startswith("0/1 nodes are available: ")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_count_is_exact(seed: int) -> None:
+    """
+    Whatever the cluster: after all that fit there is no room for one more, and before the last there was.
+    """
+    random_one = random_cluster(random.Random(seed))
+    cluster = Cluster.of(ClusterState(nodes=random_one.nodes, pods=random_one.pods))
+    frameworks = simulated_frameworks(default_configuration(), cluster)
+    pod = replaced(random_one.pod, metadata=replaced(random_one.pod.metadata, deletion_timestamp=None))
+
+    found = capacity(cluster, frameworks, pod, 50)
+    after = asyncio.run(evaluate(frameworks["default-scheduler"], cluster.cache.update_snapshot(), pod, NO_NOMINATIONS))
+
+    assert found.fits == sum(room.pods for room in found.by_node)
+    assert found.is_limit or (after.feasible == () and after.fit_error == found.stopped_by)
+    assert rooms(found).keys() <= {node.name for node in random_one.nodes}
