@@ -292,7 +292,9 @@ class Simulation:
                 self._refused[signature] = self._happened, _Refusal(message, preemption)
             self._fail(course, message, preemption, promise=found.nominated_node)
         elif not self._is_loop(course, victims, message):
-            course.message, course.preemption = message, preemption
+            if course.preemption is None or not course.preemption.node:
+                # What is said first is what people will see; it may take more than one round until there is room.
+                course.message, course.preemption = message, preemption
             self._preempt(course, victims, preemption)
 
     def _preempt(self, course: _Course, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
@@ -360,7 +362,8 @@ class Simulation:
             course = _Course(pod, "evicted", len(self._courses))
         if course is None:
             return
-        course.node, course.lost, course.depth = "", eviction, eviction.depth
+        course.node, course.message, course.preemption = "", "", None
+        course.lost, course.depth = eviction, eviction.depth
         if returns:
             course.pod = made_again(pod)
             self.cluster.changed("pods", None, course.pod)

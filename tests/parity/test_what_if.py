@@ -1,0 +1,80 @@
+"""What-ifs about recorded situations: where the pod goes, what it is told and whom it pushes out are what the real scheduler said."""
+
+import random
+from typing import Any
+
+import pytest
+
+from extender.answers.types import WhatIfRequest
+from extender.answers.what_if import what_if
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState
+from extender.config.loading import default_configuration
+from tests.parity.test_decisions import CASES as DECISIONS
+
+NUM_CASES = 200
+# Errors of plugins have no words that could be compared, and a pod that names its node is on it.
+ANSWERED = [
+    case
+    for case in DECISIONS
+    if not (case["expected"].get("error") or case["expected"].get("scoreError") or case["scenario"]["pod"]["spec"].get("nodeName"))
+]
+CASES = random.Random(6).sample(ANSWERED, min(NUM_CASES, len(ANSWERED)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None:
+    scenario, expected = case["scenario"], case["expected"]
+    objects = {**scenario.get("objects", {})}
+    objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ())]
+    request = WhatIfRequest(create=[as_served(scenario["pod"])], configuration=scenario.get("config"))
+
+    answer = what_if(Cluster.of(ClusterState.decode(objects)), default_configuration(), request)
+
+    placement = answer.placements[0]
+    said = expected.get("fitErrorWithPostFilter") or expected["fitError"]
+    if placement.message and not placement.message.startswith("0/"):
+        # A pod that PreEnqueue holds back is not tried; the recorded decisions pass that by.
+        assert placement.message in said
+        assert not placement.node
+        return
+    if placement.evicts and not placement.node:
+        # Of several pods that each keep the room, one has gone; what is said then was not recorded.
+        assert [f"{each.pod.namespace}/{each.pod.name}" for each in placement.evicts] in [
+            expected["preemption"]["candidates"][best]["victims"] for best in expected["preemption"]["bestSet"]
+        ]
+        return
+    # What PostFilter plugins say besides is recorded only of profiles that preempt.
+    assert placement.message == said if "fitErrorWithPostFilter" in expected else placement.message.startswith(said)
+    assert bool(placement.message) == bool(said)
+    preemption = expected["preemption"]
+    best = preemption["bestSet"] if preemption is not None else []
+    if placement.preemption is None or not placement.preemption.node:
+        assert best == []
+        assert placement.node in (expected["topNodes"] or [""]) or placement.node == expected.get("nominatedNodeFits")
+        return
+    chosen = preemption["candidates"][placement.preemption.node]
+    assert placement.preemption.node in best
+    assert [f"{each.pod.namespace}/{each.pod.name}" for each in placement.preemption.victims] == chosen["victims"]
+    assert placement.preemption.num_pdb_violations == chosen["numPDBViolations"]
+    # Where two pods hold a volume that only one may have, room takes two rounds.
+    assert placement.node
+    gone = [f"{each.victim.pod.namespace}/{each.victim.pod.name}" for each in answer.evictions if each.depth == 1]
+    assert gone[: len(chosen["victims"])] == chosen["victims"]
+    assert placement.node == placement.preemption.node or len(gone) > len(chosen["victims"])
+
+
+def as_served(pod: dict[str, Any]) -> dict[str, Any]:
+    """
+    The pod as a server would print it: taken as it is, for the situations hold more than a server would let pass.
+    """
+    metadata = {"namespace": "default", "uid": f"asked-{pod['metadata'].get('name')}", **pod["metadata"], "resourceVersion": "1"}
+    return {"apiVersion": "v1", "kind": "Pod", **pod, "metadata": metadata}
+
+
+def promised(entry: dict[str, Any]) -> dict[str, Any]:
+    """
+    A pending pod that says itself which node it was promised.
+    """
+    pod = entry["pod"]
+    return {**pod, "status": {**pod.get("status", {}), "nominatedNodeName": entry["nodeName"]}}
