@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, final
 from urllib.parse import unquote, urlsplit
 
@@ -16,8 +17,13 @@ from extender.apiserver.http1 import Connection
 ATTEMPT_DELAY: Final = 0.25
 """Seconds after which the next address is tried as well. RFC 8305, Connection Attempt Delay."""
 
-Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[object, ...]]
-"""As `getaddrinfo` has it."""
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Address:
+    family: socket.AddressFamily
+    host: str
+    port: int
 
 
 @final
@@ -104,33 +110,29 @@ class _Proxy:
 
 
 async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    loop = asyncio.get_running_loop()
     try:
-        addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        connected = await _first_to_answer(addresses)
-        _, connection = await loop.create_connection(
-            Connection, sock=connected, ssl=tls, server_hostname=server_name if tls is not None else None
-        )
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [_Address(family, str(at[0]), int(at[1])) for family, _, _, _, at in found]
+        return await _first_to_answer(addresses, tls, server_name)
     except OSError as exc:
         raise NotSentError(f"{host}:{port}: {_reason(exc)}") from exc
-    return connection
 
 
-async def _first_to_answer(addresses: Sequence[Address]) -> socket.socket:
-    """A socket connected to one of the addresses. The next is tried when one has failed, or is slow to answer.
+async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    """A connection to one of the addresses. The next is tried when one has failed, or is slow to answer.
 
     Raises:
         OSError: what the first one said, if none answers.
     """
     if len(addresses) == 1:
-        return await _connected(addresses[0])
-    won: list[socket.socket] = []
+        return await _connected(addresses[0], tls, server_name)
+    won: list[Connection] = []
     refusals: list[OSError] = []
     news = asyncio.Event()
 
-    async def attempt(address: Address) -> None:
+    async def attempt(address: _Address) -> None:
         try:
-            won.append(await _connected(address))
+            won.append(await _connected(address, tls, server_name))
         except OSError as exc:
             refusals.append(exc)
         finally:
@@ -151,38 +153,36 @@ async def _first_to_answer(addresses: Sequence[Address]) -> socket.socket:
                 task.cancel()
     except BaseException:
         for made in won:
-            made.close()
+            made.abort()
         raise
     for made in won[1:]:
-        made.close()
+        made.abort()
     if not won:
         raise refusals[0]
     return won[0]
 
 
-async def _connected(address: Address) -> socket.socket:
-    made = _socket(address)
-    try:
-        await asyncio.get_running_loop().sock_connect(made, address[4])
-    except BaseException:
-        made.close()
-        raise
-    return made
+async def _connected(address: _Address, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    transport, connection = await asyncio.get_running_loop().create_connection(
+        Connection,
+        address.host,
+        address.port,
+        family=address.family,
+        ssl=tls,
+        server_hostname=server_name if tls is not None else None,
+    )
+    _notice_when_it_is_dead(transport.get_extra_info("socket"))
+    return connection
 
 
-def _socket(address: Address) -> socket.socket:
-    """A socket on which a peer that vanished is found out after about a minute, whether we wait (probes) or send (user timeout)."""
-    family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setblocking(False)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+def _notice_when_it_is_dead(made: socket.socket) -> None:
+    """A peer that vanished is found out after about a minute, whether we wait (probes) or send (user timeout)."""
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 60_000)
-    return made
 
 
 def _reason(exc: OSError) -> str:

@@ -21,15 +21,19 @@ MAX_ENCODED_HEADERS: Final = 16
 class Http1Carrier(Carrier):
     """State: the connections, idle or in use."""
 
-    def __init__(self, route: Route) -> None:
-        """Nothing is opened yet."""
+    def __init__(self, route: Route, *, max_connections: int = MAX_CONNECTIONS) -> None:
+        """Nothing is opened yet.
+
+        Arguments:
+            max_connections: in use at a time; whoever comes then waits for one.
+        """
         self._route = route
         self._always = head_lines((("Host", route.authority), *route.proxy_headers))
         self._encoded: dict[Headers, bytes] = {}
         self._idle: list[Connection] = []
         """The one that was used last comes last, and is used next."""
         self._in_use: set[Connection] = set()
-        self._permits = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._permits = asyncio.Semaphore(max_connections)
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -41,7 +45,7 @@ class Http1Carrier(Carrier):
                 async with asyncio.timeout(connect_seconds):
                     await self._permits.acquire()
             except TimeoutError as exc:
-                raise NotSentError(f"all {MAX_CONNECTIONS} connections were in use for {connect_seconds:g} s") from exc
+                raise NotSentError(f"all connections were in use for {connect_seconds:g} s") from exc
         else:
             await self._permits.acquire()
         try:

@@ -1,8 +1,18 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.extender.apiserver.sockets import LOOPS, loop_kind
+
+
+@pytest.fixture(params=LOOPS)
+def each_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests on real sockets run on asyncio's own loop and on the one that the service uses: their transports differ."""
+    before = loop_kind.set(request.param)
+    yield
+    loop_kind.reset(before)
 
 
 @pytest.fixture(scope="session")

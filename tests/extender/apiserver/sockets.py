@@ -4,8 +4,11 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, final
+
+import uvloop
 
 T = TypeVar("T")
 
@@ -21,14 +24,14 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         async with asyncio.timeout(90):
             return await main
 
-    with asyncio.Runner(loop_factory=_Loop) as runner:
+    with asyncio.Runner(loop_factory=LOOPS[loop_kind.get()]) as runner:
         return runner.run(bounded())
 
 
 def pass_time(seconds: float) -> None:
     """From now on it is so much later."""
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, _Loop)
+    assert isinstance(loop, _Loop | _UvLoop)
     loop.ahead += seconds
 
 
@@ -37,6 +40,19 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self.ahead
+
+
+class _UvLoop(uvloop.Loop):
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
+LOOPS: dict[str, type[_Loop | _UvLoop]] = {"asyncio": _Loop, "uvloop": _UvLoop}
+
+loop_kind: ContextVar[str] = ContextVar("loop_kind", default="asyncio")
+"""Which of the loops `run` takes; see the fixture `each_loop`."""
 
 
 @final

@@ -165,14 +165,25 @@ def test_a_gzip_bomb_is_given_up_at_the_cap():
     assert "1000000" in error.message
 
 
-def test_what_claims_to_be_gzip_and_is_not_is_no_answer_of_an_api_server():
+@pytest.mark.parametrize(
+    ("encoding", "bytes_sent"),
+    [
+        pytest.param("gzip", b"this is not gzip", id="what claims to be gzip and is not"),
+        pytest.param("gzip", gzip.compress(json.dumps(OK).encode())[:-9], id="half of it"),
+        pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that nobody asked for"),
+    ],
+)
+def test_what_can_not_be_decompressed_is_no_answer_of_an_api_server(encoding: str, bytes_sent: bytes):
     async def broken(_: httpx.Request) -> httpx.Response:
         async def body():
-            yield b"this is not gzip"
+            yield bytes_sent
 
-        return httpx.Response(200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body())
+        return httpx.Response(200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body())
 
-    assert isinstance(failure_of(Scripted(broken), lambda client: client.get(PODS)), errors.NotKubernetes)
+    error = failure_of(Scripted(broken), lambda client: client.get(PODS))
+
+    assert isinstance(error, errors.NotKubernetes)
+    assert "can not be decompressed" in error.message
 
 
 def test_a_compressed_list_is_read():

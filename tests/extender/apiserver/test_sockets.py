@@ -16,6 +16,8 @@ from extender.apiserver.credentials import Target
 from extender.apiserver.paths import path
 from tests.extender.apiserver.sockets import LIST, Asked, Reply, ok, run, serve
 
+pytestmark = pytest.mark.usefixtures("each_loop")
+
 PODS = "/api/v1/pods"
 BINDING = "/api/v1/namespaces/default/pods/web/binding"
 

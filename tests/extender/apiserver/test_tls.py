@@ -16,6 +16,8 @@ from extender.apiserver.tls import KeyPair, Pem, Tls
 from extender.testing.certificates import Authority, CertificateFiles, encrypted
 from tests.extender.apiserver.sockets import Asked, Server, ok, pass_time, run, serve
 
+pytestmark = pytest.mark.usefixtures("each_loop")
+
 PODS = "/api/v1/pods"
 
 
@@ -327,10 +329,12 @@ def test_no_key_shows(authority: Authority):
     assert not [text for text in shown if body in text or "canary" in text]
 
 
-def test_a_server_is_reached_through_a_proxy(authority: Authority, server_files: CertificateFiles):
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, server_files: CertificateFiles):
     """
     The proxy sees where to, and not what.
     """
+    proxy_tls = server_side(server_files) if scheme == "https" else None
     connects: list[str] = []
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -350,8 +354,11 @@ def test_a_server_is_reached_through_a_proxy(authority: Authority, server_files:
             goal.close()
 
     async def get() -> tuple[int, int]:
-        async with serve(ok, server_side(server_files)) as server, await asyncio.start_server(tunnel, "127.0.0.1", 0) as proxy:
-            url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with (
+            serve(ok, server_side(server_files)) as server,
+            await asyncio.start_server(tunnel, "127.0.0.1", 0, ssl=proxy_tls) as proxy,
+        ):
+            url = f"{scheme}://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
             client = Client(Target(server.secure_url, tls=Tls(ca=Pem(file=authority.certificate)), proxy=url))
             await client.get(PODS)
             await client.get(PODS)
