@@ -21,6 +21,21 @@ def gating(
     return _named(Gate, name)
 
 
+def looking_first(
+    says: Callable[[Pod], fwk.Status], name: str = "LookingFirst", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
+) -> type[fwk.Plugin]:
+    """Is asked once an attempt, which cannot be said of a Filter."""
+
+    class LookingFirst(fwk.PreFilterPlugin):
+        def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+            return events
+
+        def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+            return fwk.PreFilterResult(says(pod))
+
+    return _named(LookingFirst, name)
+
+
 def filtering(
     says: Callable[[Pod, fwk.NodeInfo], fwk.Status], name: str = "Filtering", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
 ) -> type[fwk.Plugin]:
@@ -84,11 +99,17 @@ def holding(name: str, seconds: float = 600.0, held_by: str = "Permitting") -> t
 
 
 def pre_binding(
-    says: Callable[[Pod], Awaitable[fwk.Status]], name: str = "PreBinding", *, concerns: Callable[[Pod], bool] = lambda pod: True
+    says: Callable[[Pod], Awaitable[fwk.Status]],
+    name: str = "PreBinding",
+    *,
+    concerns: Callable[[Pod], bool] = lambda pod: True,
+    before: fwk.Status = fwk.SUCCESS,
 ) -> type[fwk.Plugin]:
+    """Arguments: what it says in PreBind, and what before that of the pods that concern it."""
+
     class PreBinding(fwk.PreBindPlugin):
         def pre_bind_pre_flight(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.PreFlight:
-            return fwk.PreFlight(fwk.SUCCESS if concerns(pod) else fwk.SKIP)
+            return fwk.PreFlight(before if concerns(pod) else fwk.SKIP)
 
         async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             return await says(pod)

@@ -52,7 +52,7 @@ def _nominate(scene: Scene, name: str, where: str) -> None:
     scene.api.update(PODS, "default", name, found, subresource="status")
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_a_promise_of_others_is_kept() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node were better."""
@@ -117,7 +117,7 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
         assert scene.waits_in("low") == "unschedulable"
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node, fewer have to go."""

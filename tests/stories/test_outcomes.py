@@ -23,7 +23,7 @@ NO_ROOM = (
 )
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_a_pod_is_bound() -> None:
     async with a_scene(node("n")) as scene:
@@ -210,7 +210,7 @@ async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when:
         assert scene.alone.world.queue.in_flight_pods() == []
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_a_pod_that_others_bind_is_dropped() -> None:
     """TestFailureHandler_PodAlreadyBound, and a pod in the queue that somebody else binds."""
@@ -320,7 +320,7 @@ async def test_a_binding_that_is_refused_leaves_the_room_to_others() -> None:
 # Whose pods are whose.
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_finished_pods_take_no_room() -> None:
     """TestSchedulerInformers."""

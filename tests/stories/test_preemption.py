@@ -17,7 +17,7 @@ from tests.stories.wishes import away_from
 FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_basic_pod_preemption() -> None:
     """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to run."""
@@ -161,7 +161,7 @@ def budget(name: str, minimum: int, **labels: str) -> Object:
     }
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_pods_go_whom_no_budget_protects() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""

@@ -292,7 +292,7 @@ async def test_a_label_opens_no_gate() -> None:
         assert (scene.waits_in("p"), scene.attempts("p")) == ("gated", 0)
 
 
-@pytest.mark.anywhere
+@pytest.mark.over_a_socket
 @story
 async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
     async with a_scene(node("n")) as scene:
