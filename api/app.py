@@ -14,9 +14,10 @@ from api.face import Face
 from api.kubernetes_face import KubernetesFace
 from api.limits import Limits
 from api.refusals import status_body
-from api.routes import docs, extender, health, operation, v1
+from api.routes import cluster, docs, extender, health, operation, page, questions, v1
 from api.settings import Settings
 from api.starting import Opens, opens
+from api.ui.streams import Streams
 from extender import __version__
 
 _ROUTING: Final = {404: "there is nothing at this path", 405: "this path does not take this method"}
@@ -31,7 +32,16 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opens(settings)() as service:
             app.state.service = service
-            app.state.face = Face(service.engine, service.health, service.leadership, service.metrics, service.configuration)
+            app.state.streams = Streams()
+            app.state.face = Face(
+                service.engine,
+                service.health,
+                service.leadership,
+                service.metrics,
+                service.configuration,
+                service.questions,
+                service.access,
+            )
             app.state.kubernetes = service.kubernetes
             # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
             gc.collect()
@@ -55,6 +65,9 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(v1.router)
+    app.include_router(questions.router)
+    app.include_router(cluster.router)
+    app.include_router(page.router)
     app.include_router(health.router)
     app.include_router(operation.router)
     app.include_router(docs.router)

@@ -1,10 +1,12 @@
 """Which cluster we answer for: one that is followed through its API server, or our own in memory."""
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
+from urllib.parse import urlsplit
 
 from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError
 from extender.apiserver.credentials import CredentialsError, Target
@@ -54,10 +56,16 @@ def choose_cluster(
     kubeconfig = settings.kubeconfig
     if kubeconfig is None and not is_own_asked and configuration.client_connection.kubeconfig:
         kubeconfig = Path(configuration.client_connection.kubeconfig)
+    if settings.master is not None and is_own_asked:
+        raise StartUpError("--state and --save are about a cluster of our own, --master is about another: give one of them")
     try:
         if kubeconfig is not None:
             target = find_target(environment, file=kubeconfig, context=settings.context or "")
+            if settings.master is not None:
+                target = dataclasses.replace(target, server=_base_url(settings.master))
             return Followed(target, f"the cluster at {target.server}")
+        if settings.master is not None:
+            return Followed(Target(_base_url(settings.master)), f"the cluster at {_base_url(settings.master)}")
         # A kubeconfig of somebody who only wants to try this out is not to be used, so that KUBECONFIG is not asked.
         if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
             known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
@@ -67,3 +75,11 @@ def choose_cluster(
     if settings.save is not None and settings.save.exists():
         return Own(settings.save, settings.save, settings.kubelet)
     return Own(settings.state or EXAMPLE_CLUSTER, settings.save, settings.kubelet)
+
+
+def _base_url(text: str) -> str:
+    """What --master says, in the form of a kubeconfig's server."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise StartUpError("--master: a URL is needed such as https://10.0.0.1:6443, without user and query")
+    return text.rstrip("/")

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from api import openapi_examples as examples
+from api import question_documents
 from api.refusals import Status
 from api.wire.types import (
     ExtenderArgs,
@@ -34,6 +35,7 @@ _TYPES: Final = (
     ExtenderBindingArgs,
     ExtenderBindingResult,
     Status,
+    *question_documents.TYPES,
 )
 
 _SCENARIO: Final = {

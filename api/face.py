@@ -8,11 +8,13 @@ from typing import Final, Protocol, TypeVar, final
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
+from api.access import Access, OpenAccess
 from api.wire.node_bodies import NodeBodies
 from extender.apiserver.health import Health
 from extender.config import Configuration
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.questions import Questions
 from extender.verbs import FilterResult, Victims
 
 T = TypeVar("T")
@@ -63,6 +65,8 @@ class Face:
         leadership: what is wrong with how this replica leads, empty if nothing is; None if there is no other.
         metrics: all of them now, in Prometheus' text format.
         configuration: the one that is in force; None if that is not known.
+        questions: answers what people ask; None if only the verbs are served.
+        access: whose names a caller is shown.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
@@ -72,6 +76,8 @@ class Face:
     leadership: Callable[[], str] | None = None
     metrics: Callable[[], bytes] = bytes
     configuration: Configuration | None = None
+    questions: Questions | None = None
+    access: Access = field(default_factory=OpenAccess)
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 import socket
+import threading
 from types import FrameType
 from typing import Final, final
 
@@ -10,11 +12,15 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from api.certificate import Certificate
 from api.http_protocol import limited_protocol
 from api.settings import Settings
 from api.starting import Service
+from api.ui.streams import Streams
 
 _SECONDS_TO_FINISH: Final = 5
+_TICKS_BETWEEN_LOOKS: Final = 100
+"""At the certificate's files; ten ticks are a second."""
 
 BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
@@ -33,6 +39,15 @@ class Server(uvicorn.Server):
 
     why_over = ""
     """Why it has ended without being told to; empty otherwise."""
+    certificate: Certificate | None = None
+    """With which HTTPS is spoken; None for HTTP."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve; from then on SIGUSR2 has everything written down. Upstream: the scheduler's cache debugger."""
+        await super().startup(sockets)
+        service = _service(self.config.app)
+        if service is not None and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, service.debug)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
@@ -43,6 +58,8 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end."""
+        if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
+            self.certificate.renew()
         service = _service(self.config.app)
         if service is not None and service.why_over():
             self.why_over = service.why_over()
@@ -58,6 +75,7 @@ class Server(uvicorn.Server):
             return
         if service.kubernetes is not None:
             service.kubernetes.close()
+        _end_streams(self.config.app)
         async with asyncio.TaskGroup() as group:
             group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
@@ -67,22 +85,34 @@ async def _finished(service: Service) -> None:
     await service.finish()
 
 
+def _end_streams(app: object) -> None:
+    streams: Streams | None = getattr(app.state, "streams", None) if isinstance(app, Starlette) else None
+    if streams is not None:
+        streams.close()
+
+
 def _service(app: object) -> Service | None:
     return getattr(app.state, "service", None) if isinstance(app, Starlette) else None
 
 
 def make_server(app: ASGIApp, settings: Settings) -> Server:
-    """A server that is not started yet. Logging is as it was set up before."""
-    return Server(
+    """A server that is not started yet. Logging is as it was set up before.
+
+    Raises:
+        StartUpError: the certificate cannot be used.
+    """
+    server = Server(
         uvicorn.Config(
             app,
             host=settings.host,
-            port=settings.port,
+            port=settings.listening_port,
             loop="uvloop",
             http=limited_protocol(settings),
             ws="none",
             lifespan="on",
             log_config=None,
+            ssl_certfile=settings.tls_cert_file,
+            ssl_keyfile=settings.tls_private_key_file,
             # The access log would hold the raw path of every probe and of every attempt to schedule a pod.
             access_log=False,
             # Nobody stands between kube-scheduler and us whose X-Forwarded-For could be trusted.
@@ -93,3 +123,6 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             backlog=BACKLOG,
         )
     )
+    if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
+        server.certificate = Certificate(server.config, settings.tls_cert_file, settings.tls_private_key_file, settings.tls_min_version)
+    return server

@@ -1,5 +1,6 @@
 """From settings to a service: the files are read, and what is wrong with them is said in one line; then everything is opened."""
 
+import asyncio
 import dataclasses
 import logging
 import os
@@ -10,19 +11,22 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final, TypedDict, final
 from uuid import uuid4
 
+from api.access import Access, OpenAccess, ReviewedAccess
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
+from api.overrides import overridden
 from api.routes.kubernetes import KubernetesApp
 from api.settings import Settings, StartUpError
+from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.health import Health
 from extender.apiserver.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.cluster_state import ClusterState
-from extender.config import ConfigErrors, Configuration, load_file, validate
+from extender.config import ConfigErrors, Configuration, load_file
 from extender.embedded.resources import Object
 from extender.embedded.seed import SeedReport
 from extender.embedded.state_file import StateFileError, form_of, load
@@ -30,12 +34,17 @@ from extender.engine import Engine
 from extender.following import Following, following
 from extender.http_extender import check_extenders
 from extender.own_cluster import own_cluster
+from extender.questions import Questions
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 async def _nothing_to_finish() -> None:
     """Nobody decides."""
+
+
+def _nothing_to_write_down() -> None:
+    """Nothing is believed."""
 
 
 @final
@@ -56,8 +65,14 @@ class Service:
     """All of them now, in Prometheus' text format."""
     configuration: Configuration | None = None
     """The one that is in force; None if that is not known."""
+    debug: Callable[[], None] = _nothing_to_write_down
+    """Writes into the log what is believed of the cluster."""
     why_over: Callable[[], str] = str
     """Why the service has nothing left to do; empty while all is well."""
+    questions: Questions | None = None
+    """Answers what people ask."""
+    access: Access = OpenAccess()  # noqa: RUF009 - it holds nothing
+    """Whose names callers are shown."""
 
 
 Opens = Callable[[], AbstractAsyncContextManager[Service]]
@@ -87,7 +102,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     Raises:
         StartUpError: one of the files cannot be used.
     """
-    configuration = _elected(read_configuration(settings.config), settings.leader_elect)
+    configuration = overridden(read_configuration(settings.config), settings)
     try:
         Engine.open(configuration, ClusterState())
     except ConfigErrors as exc:
@@ -117,12 +132,28 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 
 @asynccontextmanager
 async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
+    async with _access(cluster, settings) as access, _deciding_or_not(configuration, cluster, settings) as service:
+        yield dataclasses.replace(service, access=access)
+
+
+@asynccontextmanager
+async def _access(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
+    """Who may see what. The client is its own: it asks whether or not we may write."""
+    if settings.access == "open":
+        yield OpenAccess()
+        return
+    async with aclosing(Client(cluster.target, user_agent="reprieve access")) as asking:
+        yield ReviewedAccess(AccessReview(asking, asyncio.get_running_loop().time))
+
+
+@asynccontextmanager
+async def _deciding_or_not(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
     connection = configuration.client_connection
     limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
     if settings.schedule is not True or not configuration.leader_election.leader_elect:
         async with (
             aclosing(Client(cluster.target, rate_limit=limit)) as client,
-            following(configuration, client, decides=settings.schedule is True) as found,
+            following(configuration, client, decides=settings.schedule is True, **_limits(settings)) as found,
         ):
             yield _service(configuration, found)
         return
@@ -131,7 +162,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         elector = LeaderElector(own_client, configuration.leader_election, identity, rng=random.Random())
         async with (
             aclosing(Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)) as client,
-            following(configuration, client, decides=True, elector=elector) as found,
+            following(configuration, client, decides=True, elector=elector, **_limits(settings)) as found,
         ):
             yield _service(configuration, found, leadership=elector.check)
 
@@ -144,9 +175,21 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
     async with own_cluster(first, kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
         _tell(own.report)
         decides = settings.schedule is not False
-        async with aclosing(own.client()) as client, following(configuration, client, decides=decides) as found:
+        async with aclosing(own.client()) as client, following(configuration, client, decides=decides, **_limits(settings)) as found:
             await found.informers.wait_for_sync()
             yield _service(configuration, found, KubernetesApp(own.api))
+
+
+def _limits(settings: Settings) -> "_Limits":
+    return {
+        "max_in_unschedulable_pods": settings.pod_max_in_unschedulable_pods_duration.seconds,
+        "disabled_metrics": [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()],
+    }
+
+
+class _Limits(TypedDict):
+    max_in_unschedulable_pods: float
+    disabled_metrics: Sequence[str]
 
 
 def _service(
@@ -155,23 +198,18 @@ def _service(
     kubernetes: KubernetesApp | None = None,
     leadership: Callable[[], str] | None = None,
 ) -> Service:
-    return Service(found.engine, found.health, kubernetes, leadership, found.finish, found.metrics, configuration, found.why_over)
-
-
-def _elected(configuration: Configuration, leader_elect: bool | None) -> Configuration:
-    """The configuration with what the flag says of the election.
-
-    Raises:
-        StartUpError: what the configuration says of it was not looked at as long as there was none, and is wrong.
-    """
-    if leader_elect is None:
-        return configuration
-    election = dataclasses.replace(configuration.leader_election, leader_elect=leader_elect)
-    changed = dataclasses.replace(configuration, leader_election=election)
-    errors = validate(changed)
-    if errors:
-        raise StartUpError(_on_one_line(ConfigErrors(errors)))
-    return changed
+    return Service(
+        engine=found.engine,
+        health=found.health,
+        kubernetes=kubernetes,
+        leadership=leadership,
+        finish=found.finish,
+        metrics=found.metrics,
+        configuration=configuration,
+        debug=found.debug,
+        why_over=found.why_over,
+        questions=found.questions,
+    )
 
 
 def opens(settings: Settings) -> Opens:

@@ -31,6 +31,8 @@ class Cluster:
     def __init__(self, cache: Cache | None = None) -> None:
         self.cache = cache or Cache()
         self.nodes: dict[str, Node] = {}
+        self.changes = 0
+        """How many changes were taken in, assumptions among them: another number says that something may be otherwise."""
         self.pending: dict[str, Pod] = {}
         """UID -> pod that the API server knows no node of, in order of arrival. Those that are assumed are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
@@ -69,6 +71,7 @@ class Cluster:
         Arguments:
             table: the name of the object's list in `ClusterState`.
         """
+        self.changes += 1
         if isinstance(old or new, Node):
             self._node_changed(old, new)  # type: ignore[arg-type]
         elif isinstance(old or new, Pod):
@@ -141,6 +144,7 @@ class Cluster:
             return None
         assumed = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
         self.cache.assume_pod(assumed)
+        self.changes += 1
         self._denominate(uid)
         return assumed
 
@@ -149,6 +153,7 @@ class Cluster:
         known = self.cache.pod(uid)
         if known is not None and self.cache.is_assumed(known):
             self.cache.forget_pod(known)
+            self.changes += 1
             pod = self.pending.get(uid)
             if pod is not None:
                 self._pend(pod)

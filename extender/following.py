@@ -25,7 +25,9 @@ from extender.engine import Engine
 from extender.exposition import Exposition
 from extender.http_extender import Transports, no_transport
 from extender.log import Logger
+from extender.questions import Questions
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+from extender.records import Records
 from extender.standalone import standalone
 
 _LOG: Final = Logger(__name__)
@@ -60,6 +62,8 @@ class Following:
     """Writes down what is believed, and where that is not what the API server says; see `CacheDebugger`."""
     why_over: Callable[[], str]
     """Why nothing more is decided although nobody said so; empty while all is well."""
+    questions: Questions
+    """What people ask."""
 
     def health(self) -> Sequence[Health]:
         """How each resource is doing."""
@@ -77,6 +81,7 @@ async def following(
     transports: Transports = no_transport,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
     disabled_metrics: Collection[str] = (),
+    records: Records | None = None,
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
 
@@ -86,6 +91,7 @@ async def following(
         transports: what carries the calls to the configuration's extenders then.
         max_in_unschedulable_pods: see `standalone`.
         disabled_metrics: see `Exposition`.
+        records: what was decided is kept there; None to begin with nothing.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -94,12 +100,19 @@ async def following(
     fence = _open if elector is None else elector.fence
     dispatcher = Dispatcher(client, rng=chance, instance=socket.gethostname(), fence=fence)
     informers = Informers(client, rng=chance)
-    cluster = Cluster()
+    cluster, records = Cluster(), records or Records()
     alone = None
     if decides:
         waits = max_in_unschedulable_pods
         alone = standalone(
-            configuration, cluster, dispatcher, chance, transports=transports, fence=fence, max_in_unschedulable_pods=waits
+            configuration,
+            cluster,
+            dispatcher,
+            chance,
+            transports=transports,
+            fence=fence,
+            reporter=records,
+            max_in_unschedulable_pods=waits,
         )
     engine = Engine(
         configuration,
@@ -108,7 +121,9 @@ async def following(
         dispatcher=dispatcher,
         take=alone.handlers.changed if alone is not None else None,
         rng=chance,
+        reporter=records,
     )
+    questions = Questions(configuration, cluster, queue=None if alone is None else alone.world.queue, records=records)
     for kind in KINDS:
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:
@@ -125,11 +140,11 @@ async def following(
         debug = CacheDebugger(informers, believed, queue, profiles).debug
         metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics).text
         if alone is None:
-            found = Following(engine, informers, metrics, _nothing_to_finish, debug, str)
+            found = Following(engine, informers, metrics, _nothing_to_finish, debug, str, questions)
         else:
             deciding = Deciding(informers, alone, dispatcher, elector, may_follow)
             running = group.create_task(deciding.run(), name="deciding")
-            found = Following(engine, informers, metrics, partial(deciding.finish, running), debug, lambda: deciding.why_over)
+            found = Following(engine, informers, metrics, partial(deciding.finish, running), debug, lambda: deciding.why_over, questions)
         try:
             yield found
         finally:

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from api.cli import doctor, evaluate, print_config, serve
+from api.cli import doctor, evaluate, print_config, serve, what_if, who_preempted, why
+from api.cli.go_flags import as_options
 from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
@@ -23,6 +24,10 @@ app: Final = typer.Typer(
 )
 app.command("serve")(serve.serve)
 app.command("evaluate")(evaluate.evaluate)
+app.command("why")(why.why)
+app.command("whatif")(what_if.what_if)
+app.command("victims")(what_if.victims)
+app.command("who-preempted")(who_preempted.who_preempted)
 app.command("doctor")(doctor.doctor)
 app.command("print-config")(print_config.print_config)
 
@@ -42,8 +47,9 @@ def reprieve(
 
 def main() -> None:
     """Run the command line; what keeps it from starting, or from going on, is said in one line, with exit code 1."""
+    arguments = sys.argv[1:]
     try:
-        app()
+        app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)
     except (StartUpError, ServiceOverError) as exc:
         print(f"reprieve: {exc}", file=sys.stderr)
         sys.exit(1)

@@ -2,16 +2,24 @@
 
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+import yaml
 
 from api.app import create_app
+from api.cli.go_flags import passed_over
 from api.cluster_source import Own
 from api.log import configure
+from api.overrides import overridden
 from api.server import BACKLOG, ServiceOverError, make_server
-from api.settings import StartUpError, read_settings
-from api.starting import prepare
+from api.settings import Settings, StartUpError, read_settings
+from api.starting import prepare, read_configuration
+from extender.config import ConfigErrors, Configuration, written
+from extender.log import Logger
+
+_AS_UPSTREAM: Final = "As kube-scheduler's"
+_LOG: Final = Logger(__name__)
 
 
 def serve(
@@ -38,39 +46,104 @@ def serve(
     kubelet: Annotated[bool | None, typer.Option(help="In our own cluster, bound pods run and deleted pods end.")] = None,
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")] = None,
     prefix: Annotated[str | None, typer.Option(help="Path before the verbs, as in urlPrefix (/extender).")] = None,
+    # As kube-scheduler's, where they mean the same.
+    bind_address: Annotated[str | None, typer.Option(help="The same as --host.", rich_help_panel=_AS_UPSTREAM)] = None,
+    secure_port: Annotated[
+        int | None, typer.Option(help="Port for HTTPS, instead of --port; 0 for none.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    tls_cert_file: Annotated[
+        Path | None, typer.Option(help="Speak HTTPS with this certificate (PEM, its chain behind it).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    tls_private_key_file: Annotated[Path | None, typer.Option(help="Key of the certificate.", rich_help_panel=_AS_UPSTREAM)] = None,
+    tls_min_version: Annotated[str | None, typer.Option(help="VersionTLS12 or VersionTLS13.", rich_help_panel=_AS_UPSTREAM)] = None,
+    master: Annotated[
+        str | None, typer.Option(help="URL of the API server, instead of the kubeconfig's.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    leader_elect_lease_duration: Annotated[
+        str | None, typer.Option(help="How long others wait for a leader that is silent (15s).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    leader_elect_renew_deadline: Annotated[
+        str | None, typer.Option(help="How long a leader tries to renew before it gives up (10s).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    leader_elect_retry_period: Annotated[
+        str | None, typer.Option(help="Pause between two tries (2s).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    leader_elect_resource_lock: Annotated[str | None, typer.Option(help="Only leases are known.", rich_help_panel=_AS_UPSTREAM)] = None,
+    leader_elect_resource_name: Annotated[
+        str | None, typer.Option(help="Name of the lease (kube-scheduler).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the lease (kube-system).", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    kube_api_qps: Annotated[
+        float | None, typer.Option(help="Requests a second to the API server (50); unused with --config.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    kube_api_burst: Annotated[
+        int | None, typer.Option(help="Requests at once (100); unused with --config.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    pod_max_in_unschedulable_pods_duration: Annotated[
+        str | None,
+        typer.Option(help="Try refused pods again after this, though nothing changed (5m).", rich_help_panel=_AS_UPSTREAM),
+    ] = None,
+    feature_gates: Annotated[
+        str | None, typer.Option(help="Ask for gates, A=true,B=false; those that cannot be had are refused.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    profiling: Annotated[
+        bool | None, typer.Option(help="Let /debug/flags/v change how much is logged; unused with --config.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    v: Annotated[int | None, typer.Option("--v", "-v", help="How much is logged (0).", rich_help_panel=_AS_UPSTREAM)] = None,
+    vmodule: Annotated[
+        str | None, typer.Option(help="How much single files log: scheduler=5,queue*=3.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    logging_format: Annotated[str | None, typer.Option(help="text or json (text).", rich_help_panel=_AS_UPSTREAM)] = None,
+    disabled_metrics: Annotated[
+        str | None, typer.Option(help="Metrics that are not shown, with commas between.", rich_help_panel=_AS_UPSTREAM)
+    ] = None,
+    write_config_to: Annotated[
+        Path | None,
+        typer.Option(help="Write the configuration in force to this file, and end.", rich_help_panel=_AS_UPSTREAM),
+    ] = None,
+    foreign_flag: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Answer kube-scheduler's calls over HTTP, for a cluster that is followed or for one of our own.
 
     Every option can be given in the environment too: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG, REPRIEVE_STATE,
-    REPRIEVE_CONFIG and so on.
+    REPRIEVE_CONFIG and so on. Flags of kube-scheduler that mean nothing here are passed over or refused; docs/flags.md says which.
     """
-    settings = read_settings(
-        host=host,
-        port=port,
-        kubeconfig=kubeconfig,
-        context=context,
-        state=state,
-        save=save,
-        kubernetes_port=kubernetes_port,
-        schedule=schedule,
-        leader_elect=leader_elect,
-        kubelet=kubelet,
-        config=config,
-        prefix=prefix,
-    )
-    configure()
+    given = {name: value for name, value in locals().items() if name in Settings.model_fields}
+    settings = read_settings(**given | {"host": host if host is not None else bind_address})
+    without_meaning = passed_over(foreign_flag or (), settings.host)
+    configure(settings.logging_format, settings.v, settings.verbosity_by_file)
+    for name, why in without_meaning.items():
+        _LOG.info(0, "A flag has no effect", flag=f"--{name}", reason=why)
+    if write_config_to is not None:
+        _write(overridden(read_configuration(settings.config), settings), write_config_to)
+        return
     # Read before anything listens, so that what is wrong with the files is said in one line.
     cluster, opens = prepare(settings)
     server = make_server(create_app(settings, lambda _: opens), settings)
-    listening = [_listen(settings.host, settings.port, "--port")]
-    address = f"http://{settings.host}:{listening[0].getsockname()[1]}{settings.prefix}"
+    scheme = "http" if server.certificate is None else "https"
+    listening = [_listen(settings.host, settings.listening_port, "--port")]
+    address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}{settings.prefix}"
     typer.echo(f"reprieve answers for {cluster.words} on {address}", err=True)
     if isinstance(cluster, Own):
         listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
-        typer.echo(f"kubectl --server http://{settings.host}:{listening[1].getsockname()[1]} reaches it", err=True)
+        typer.echo(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it", err=True)
     server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)
+
+
+def _write(configuration: Configuration, path: Path) -> None:
+    """Upstream: cmd/kube-scheduler/app/options/configfile.go, LogOrWriteConfig."""
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            yaml.safe_dump(written(configuration), file, sort_keys=False, default_flow_style=False, width=140)
+    except ConfigErrors as exc:
+        raise StartUpError(" ".join(str(exc).split())) from exc
+    except OSError as exc:
+        raise StartUpError(f"--write-config-to {path}: {(exc.strerror or str(exc)).lower()}") from exc
+    _LOG.info(0, "Wrote configuration", file=str(path))
 
 
 def _listen(host: str, port: int, flag: str) -> socket.socket:

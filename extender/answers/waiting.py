@@ -113,6 +113,13 @@ def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, 
 def _labels(event: fwk.ClusterEvent) -> list[str]:
     if event.is_wildcard:
         return ["*"]
-    named = str(event.action)
-    actions = [named] if named else [str(action) for action in fwk.ActionType if action in event.action]
+    named, action = str(event.action), event.action
+    actions = [named] if named else [str(each) for each in _whole(action)]
     return [f"{event.resource.value}/{action}" for action in actions]
+
+
+def _whole(action: fwk.ActionType) -> list[fwk.ActionType]:
+    """What the action is made of; all kinds of updates together are one."""
+    if fwk.ActionType.UPDATE in action:
+        return [*_whole(action & ~fwk.ActionType.UPDATE), fwk.ActionType.UPDATE]
+    return [each for each in fwk.ActionType if each in action]

@@ -1,0 +1,61 @@
+"""The certificate with which HTTPS is spoken, read again when its files change."""
+
+import logging
+import ssl
+from pathlib import Path
+from typing import Final, Literal, final
+
+from uvicorn.config import Config
+
+from api.log import escaped
+from api.settings import StartUpError
+
+_LOGGER: Final = logging.getLogger(__name__)
+_VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
+
+
+@final
+class Certificate:
+    """A certificate and its key, in two files. State: when they were last changed."""
+
+    def __init__(
+        self, config: Config, certificate: Path, key: Path, min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12"
+    ) -> None:
+        """Have the server speak HTTPS.
+
+        Raises:
+            StartUpError: the files cannot be read, or do not belong together.
+        """
+        self._files = certificate, key
+        self._changed = self._times()
+        try:
+            config.load()
+        except (OSError, ssl.SSLError) as exc:
+            raise StartUpError(f"--tls-cert-file {certificate}, --tls-private-key-file {key}: {_in_words(exc)}") from exc
+        if config.ssl is None:
+            raise RuntimeError("the server was made without a certificate")
+        config.ssl.minimum_version = _VERSIONS[min_version]
+        self._context = config.ssl
+
+    def renew(self) -> None:
+        """Use what the files hold now for connections that begin from now on; what cannot be used is told, and the old one stays."""
+        times = self._times()
+        if times == self._changed:
+            return
+        self._changed = times
+        try:
+            # Tried elsewhere first: a certificate without its key would replace the old one, and fit no handshake.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
+            self._context.load_cert_chain(*self._files)
+        except (OSError, ssl.SSLError) as exc:
+            _LOGGER.warning("The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc))
+        else:
+            _LOGGER.info("The certificate in %s has changed", self._files[0])
+
+    def _times(self) -> tuple[int, ...]:
+        """When each file was changed; 0 for one that is not there."""
+        return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in self._files)
+
+
+def _in_words(exc: OSError) -> str:
+    return escaped((exc.strerror or str(exc)).lower() if not isinstance(exc, ssl.SSLError) else exc.reason or str(exc))

@@ -1,0 +1,156 @@
+"""`reprieve whatif` and `reprieve victims`: what would happen if?"""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
+from api.cli.manifests import read_manifests
+from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
+from api.settings import StartUpError
+from extender.answers.types import Eviction, Placement, WhatIf, WhatIfRequest
+from extender.config.json_text import plain
+from extender.config.yaml_text import YamlError, read_yaml
+
+Manifests = Annotated[
+    list[str] | None, typer.Option("--filename", "-f", help="Objects to create: pods, workloads, nodes, ...; - reads standard input.")
+]
+
+
+def what_if(
+    filename: Manifests = None,
+    drain: Annotated[list[str] | None, typer.Option(help="A node to drain; may be given again.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
+    with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
+    pending: Annotated[bool, typer.Option(help="Place the pods that are pending now, too.")] = False,
+    server: Server = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dump: Dump = None,
+    config: Config = None,
+    token: Token = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say what would happen if objects were created, nodes drained or removed, or the configuration another. Nothing is changed.
+
+    The pods are placed by the scheduler itself, on a copy of the cluster, preemption and all; who is evicted is followed to where he
+    lands.
+    """
+    request = WhatIfRequest(
+        create=[obj for file in filename or () for obj in read_manifests(file)],
+        drain_nodes=[*(drain or ())],
+        remove_nodes=[*(remove or ())],
+        configuration=_read_configuration(with_config) if with_config is not None else None,
+        include_pending=pending,
+    )
+    if request == WhatIfRequest():
+        raise StartUpError("what if what? give -f FILE, --drain NODE, --remove NODE, --with-config FILE or --pending")
+    show(asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), request)), output, _in_words)
+
+
+def victims(
+    filename: Annotated[str, typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    server: Server = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dump: Dump = None,
+    config: Config = None,
+    token: Token = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say who would be evicted if this pod were created: from which node, against which budgets, and why not from another node."""
+    request = WhatIfRequest(create=read_manifests(filename))
+    show(asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), request)), output, _victims_in_words)
+
+
+async def _asked(source: Source, request: WhatIfRequest) -> WhatIf:
+    async with source.open() as asked:
+        return await asked.what_if(request)
+
+
+def _read_configuration(file: Path) -> dict[str, object]:
+    try:
+        value = plain(read_yaml(file.read_text()).value)
+    except (OSError, UnicodeDecodeError, YamlError) as exc:
+        raise StartUpError(f"{file}: {' '.join(str(exc).split())}") from exc
+    if not isinstance(value, dict):
+        raise StartUpError(f"{file}: not a KubeSchedulerConfiguration")
+    return value
+
+
+def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
+    console.print(Text(answer.summary, style="bold"))
+    if answer.placements:
+        console.print(heading("Pods"))
+        placed = table("pod", "priority", "node", "evicts", "message")
+        for placement in answer.placements:
+            evicts = first_of([name_of(victim.pod) for victim in placement.evicts], 100 if wide else 3)
+            node = placement.node or Text("pending", style="red")
+            placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, placement.message)
+        console.print(placed)
+    if answer.evictions:
+        console.print(heading("Evicted"))
+        _evictions(console, answer.evictions)
+    _loops(console, answer)
+
+
+def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
+    for placement in answer.placements:
+        if placement.cause == "created":
+            _victims_of(console, placement, wide=wide)
+    cascades = [eviction for eviction in answer.evictions if eviction.lands_on or eviction.message or eviction.depth > 1]
+    if cascades:
+        console.print(heading("And then"))
+        _evictions(console, cascades)
+    _loops(console, answer)
+
+
+def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
+    pod, preemption = placement.pod, placement.preemption
+    if not placement.evicts:
+        outcome = f"fits on {placement.node}: nobody is evicted" if placement.node else "would stay pending"
+        console.print(Text(f"{name_of(pod)} {outcome}", style="bold"))
+        if not placement.node:
+            console.print(placement.message)
+            if preemption is not None and preemption.message:
+                console.print(Text(preemption.message, style="dim"))
+        return
+    console.print(
+        Text(
+            f"{name_of(pod)} (priority {pod.priority}) would evict {plural(len(placement.evicts), 'pod')} on {placement.node}", style="bold"
+        )
+    )
+    console.print(victims_table(placement.evicts, wide=wide))
+    if preemption is None:
+        return
+    if preemption.num_pdb_violations:
+        console.print(f"against {plural(preemption.num_pdb_violations, 'PodDisruptionBudget violation')}")
+    losers = [candidate for candidate in preemption.candidates if candidate.node != preemption.node]
+    if losers:
+        console.print(heading(f"Not from {plural(preemption.num_candidates - 1, 'other node')}"))
+        others = table("node", "victims", "violations", "why not", *(("who",) if wide else ()))
+        for candidate in losers if wide else losers[:8]:
+            who = (", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ()
+            others.add_row(candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who)
+        console.print(others)
+
+
+def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...]) -> None:
+    lines = table("pod", "from", "because", "lands on", "message")
+    for eviction in evictions:
+        because = f"{eviction.why} by {name_of(eviction.by)}" if eviction.by is not None else eviction.why
+        lands = eviction.lands_on or ("pending" if eviction.returns else "nobody makes it again")
+        name = "  " * (eviction.depth - 1) + name_of(eviction.victim.pod)
+        lines.add_row(name, eviction.node, because, lands, eviction.message)
+    console.print(lines)
+
+
+def _loops(console: Console, answer: WhatIf) -> None:
+    for loop in answer.loops:
+        console.print(Text(f"\nLoop: {loop.text}", style="bold red"))
+    if not answer.is_complete:
+        console.print(Text("\nThere is more to follow than is followed here.", style="yellow"))

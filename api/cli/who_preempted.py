@@ -1,0 +1,65 @@
+"""`reprieve who-preempted`: for whom did this pod have to go?"""
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.asking import Server, Source, Token
+from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
+from api.cli.why import split
+from api.settings import StartUpError
+from extender.answers.types import PreemptionRecord, Preemptions
+
+MAX_SHOWN = 20
+
+
+def who_preempted(
+    pod: Annotated[str, typer.Argument(help="namespace/name, or the name of a pod in the namespace default.", metavar="NAMESPACE/POD")],
+    server: Server = None,
+    token: Token = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say for whom a pod was evicted, and when, and why not others; long after the events of that are gone.
+
+    A Reprieve that runs is asked, for it alone remembers. You see the names of pods in namespaces whose pods you may list.
+    """
+    namespace, name = split(pod)
+    found = asyncio.run(_asked(Source(server=server, token=token), f"{namespace}/{name}"))
+    key = (namespace, name)
+    of_victim = [made for made in found.items if any((victim.pod.namespace, victim.pod.name) == key for victim in made.victims)]
+    if not of_victim:
+        raise StartUpError(f"no preemption of {namespace}/{name} is known")
+    show(Preemptions(items=tuple(of_victim)), output, _in_words)
+
+
+async def _asked(source: Source, pod: str) -> Preemptions:
+    async with source.open() as asked:
+        return await asked.preemptions_of(pod, MAX_SHOWN)
+
+
+def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:
+    for place, made in enumerate(answer.items):
+        if place:
+            console.print()
+        _one(console, made, wide=wide)
+
+
+def _one(console: Console, made: PreemptionRecord, *, wide: bool) -> None:
+    by = made.by
+    uid = f", UID {by.uid}" if wide and by.uid else ""
+    console.print(Text(f"{made.time}  preempted on {made.node} for {name_of(by)} (priority {by.priority}{uid})", style="bold"))
+    console.print(victims_table(made.victims, wide=wide))
+    if made.num_pdb_violations:
+        console.print(f"against {plural(made.num_pdb_violations, 'PodDisruptionBudget violation')}")
+    if made.outcome == "failed":
+        console.print("the victims were not all told to go")
+    losers = [candidate for candidate in made.candidates if candidate.node != made.node]
+    if losers:
+        console.print(heading(f"Not from {plural(made.num_candidates - 1, 'other node')}"))
+        others = table("node", "victims", "why not")
+        for candidate in losers if wide else losers[:5]:
+            others.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
+        console.print(others)

@@ -1,0 +1,153 @@
+"""`reprieve why`: why is this pod pending?"""
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
+from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
+from api.settings import StartUpError
+from extender.answers.types import Attempt, Explanation, PreemptionAnswer, QueuePlace
+
+
+def why(
+    pod: Annotated[str, typer.Argument(help="namespace/name, or the name of a pod in the namespace default.", metavar="NAMESPACE/POD")],
+    server: Server = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    dump: Dump = None,
+    config: Config = None,
+    token: Token = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say what keeps a pod from every node, what it waits for, what was tried, and what would help.
+
+    `-o wide` adds every node's verdict, plugin by plugin, and the scores.
+    """
+    namespace, name = split(pod)
+    answer = asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), namespace, name, output is not Output.TABLE))
+    if answer is None:
+        raise StartUpError(f"there is no pod {namespace}/{name}, and none was decided about lately")
+    show(answer, output, _in_words)
+
+
+async def _asked(source: Source, namespace: str, name: str, picture: bool) -> Explanation | None:
+    async with source.open() as asked:
+        return await asked.explain(namespace, name, picture=picture)
+
+
+def split(pod: str) -> tuple[str, str]:
+    """namespace and name.
+
+    Raises:
+        StartUpError: it is neither form.
+    """
+    namespace, slash, name = pod.partition("/")
+    if not slash:
+        namespace, name = "default", pod
+    if not namespace or not name or "/" in name:
+        raise StartUpError(f"{pod!r}: write namespace/name")
+    return namespace, name
+
+
+def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
+    console.print(Text.assemble((name_of(answer.pod), "bold"), f"  {_state(answer)}"))
+    console.print(answer.summary)
+    if answer.message:
+        console.print(Text(answer.message, style="dim"))
+    if answer.waterfall:
+        console.print(heading(plural(answer.total_nodes, "node")))
+        steps = table("refused", "left", "plugin", "reason")
+        for step in answer.waterfall:
+            for place, reason in enumerate(step.reasons):
+                left = str(step.left) if place == len(step.reasons) - 1 else ""
+                steps.add_row(str(reason.nodes), left, step.plugin if place == 0 else "", reason.reason)
+        console.print(steps)
+    if answer.nearest:
+        console.print(heading("Nearest"))
+        nearest = table("node", "lacks", "refused by", *(("reasons",) if wide else ()))
+        for node in answer.nearest:
+            lacks = ", ".join(f"{lack.short} {lack.resource} (asks {lack.asks}, {lack.free} free)" for lack in node.lacks)
+            nearest.add_row(node.node, lacks, ", ".join(node.plugins), *((", ".join(node.reasons),) if wide else ()))
+        console.print(nearest)
+    if answer.fixes:
+        console.print(heading("It would fit if"))
+        fixes = table("change", "nodes", "such as")
+        for fix in answer.fixes:
+            fixes.add_row(fix.text, str(fix.opens), first_of(fix.nodes))
+        console.print(fixes)
+    if answer.scores and (wide or not answer.node):
+        console.print(heading("Best nodes now"))
+        scores = table("node", "score", "of which")
+        for score in answer.scores:
+            scores.add_row(score.node, str(score.total), ", ".join(f"{plugin} {points}" for plugin, points in score.plugins.items()))
+        console.print(scores)
+    if answer.preemption is not None:
+        _preemption(console, answer.preemption, wide=wide)
+    if answer.queue is not None:
+        _queue(console, answer.queue)
+    if answer.preempted_by is not None:
+        made = answer.preempted_by
+        console.print(heading("Preempted"))
+        console.print(f"{made.time} on {made.node}, for {name_of(made.by)} (priority {made.by.priority})")
+    if answer.attempts:
+        _attempts(console, answer.attempts)
+    if wide and answer.picture is not None:
+        console.print(heading("Every node"))
+        verdicts = table("node", *answer.picture.plugins)
+        for name, cells in zip(answer.picture.nodes, answer.picture.cells, strict=True):
+            words = [
+                ", ".join(answer.picture.verdicts[cell].reasons) or answer.picture.verdicts[cell].code if cell >= 0 else ""
+                for cell in cells
+            ]
+            verdicts.add_row(name, *words)
+        console.print(verdicts)
+
+
+def _state(answer: Explanation) -> str:
+    where = f" on {answer.node}" if answer.node else ""
+    attempts = answer.queue.attempts if answer.queue is not None else 0
+    return f"{answer.state}{where}" + (f" · {plural(attempts, 'attempt')}" if attempts else "")
+
+
+def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> None:
+    console.print(heading("Preemption"))
+    if not answer.node:
+        console.print(answer.message or "no node would take it, whoever left")
+        return
+    budget = f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
+    console.print(f"{plural(len(answer.victims), 'pod')} on {answer.node} would be evicted{budget}:")
+    console.print(victims_table(answer.victims, wide=wide))
+    losers = [each for each in answer.candidates if each.node != answer.node]
+    if losers:
+        console.print(f"not {plural(answer.num_candidates - 1, 'other node')}:")
+        others = table("node", "victims", "why not")
+        for candidate in losers if wide else losers[:5]:
+            others.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
+        console.print(others)
+
+
+def _queue(console: Console, place: QueuePlace) -> None:
+    console.print(heading("In the queue"))
+    parts = [f"{place.queue}, number {place.position}" if place.position else place.queue]
+    if place.gated_by:
+        parts.append(f"held back by {place.gated_by}")
+    if place.backoff_ends:
+        parts.append(f"tried again at {place.backoff_ends}")
+    if place.refused_by:
+        parts.append(f"refused by {', '.join(place.refused_by)}")
+    console.print("; ".join(parts))
+    if place.wakes_on:
+        console.print("wakes on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on))
+
+
+def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
+    console.print(heading("Attempts"))
+    lines = table("time", "outcome", "node", "feasible", "woken by", "message")
+    for attempt in attempts:
+        feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
+        lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by, attempt.message)
+    console.print(lines)

@@ -1,0 +1,71 @@
+"""Feature gates: which of kube-scheduler's hold here. A gate may be named, and must be asked for what holds.
+
+Upstream: pkg/features/kube_features.go; component-base/featuregate, feature_gate.go, SetFromMap (v1.36.2).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+ON: Final = frozenset((
+    "SchedulerQueueingHints", "SchedulerPopFromBackoffQ", "SchedulerAsyncPreemption", "SchedulerAsyncAPICalls",
+    "NominatedNodeNameForExpectation", "PodSchedulingReadiness", "DynamicResourceAllocation", "DRAPrioritizedList", "DRAAdminAccess",
+    "DRAPartitionableDevices", "DRAConsumableCapacity", "DRADeviceBindingConditions", "DRADeviceTaints", "DRASchedulerFilterTimeout",
+    "DRAResourceClaimDeviceStatus", "NodeDeclaredFeatures", "InPlacePodVerticalScaling", "PodLevelResources",
+    "InPlacePodLevelResourcesVerticalScaling", "SidecarContainers", "NodeInclusionPolicyInPodTopologySpread",
+    "MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge", "MatchLabelKeysInPodAffinity",
+    "PodObservedGenerationTracking", "ImageVolume", "ComponentFlagz", "ComponentStatusz", "AllBeta",
+))  # fmt: skip
+
+OFF: Final = frozenset((
+    "GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption", "DRAWorkloadResourceClaims",
+    "DRAExtendedResource", "DRANodeAllocatableResources", "TaintTolerationComparisonOperators", "StorageCapacityScoring",
+    "VolumeLimitScaling", "CoordinatedLeaderElection", "AllAlpha",
+))  # fmt: skip
+
+EITHER: Final = frozenset(("OpportunisticBatching", "ClearingNominatedNodeNameAfterBinding", "LoggingBetaOptions", "LoggingAlphaOptions"))
+"""Nobody can see from outside whether they are on."""
+
+_TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
+_FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
+
+
+def parse_bool(text: str) -> bool:
+    """What Go's strconv.ParseBool makes of it.
+
+    Raises:
+        ValueError: in Go's words.
+    """
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+
+
+def check_feature_gates(text: str) -> None:
+    """Nothing, if what is asked for holds.
+
+    Arguments:
+        text: `A=true,B=false`; a name may have `kube:` before it.
+
+    Raises:
+        ValueError: a gate is unknown, or asked for what does not hold; or the text is not of this form.
+    """
+    for name, wanted in _pairs(text):
+        if name not in ON | OFF | EITHER:
+            raise ValueError(f"unrecognized feature gate: {name}")
+        if wanted and name in OFF:
+            raise ValueError(f"{name} cannot be turned on here")
+        if not wanted and name in ON:
+            raise ValueError(f"{name} cannot be turned off here")
+
+
+def _pairs(text: str) -> Iterator[tuple[str, bool]]:
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, has_value, value = pair.removeprefix("kube:").partition("=")
+        if not has_value:
+            raise ValueError(f"missing bool value for {name.strip()}")
+        try:
+            yield name.strip(), parse_bool(value.strip())
+        except ValueError as exc:
+            raise ValueError(f"invalid value of {name.strip()}={value.strip()}, err: {exc}") from exc

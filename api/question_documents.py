@@ -1,0 +1,73 @@
+"""What openapi.json says of the questions under /v1: the answers, and what else may be answered."""
+
+from typing import Any, Final
+
+from extender.answers import types
+from extender.answers.cluster_map import ClusterMap, NodeOnMap
+
+TYPES: Final = (
+    types.Explanation,
+    types.WhatIfRequest,
+    types.WhatIf,
+    types.Decisions,
+    types.Preemptions,
+    types.Queue,
+    ClusterMap,
+    NodeOnMap,
+)
+
+_STATUS: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/Status"}}}
+
+_MEANINGS: Final = {
+    400: "The path, the query or the body is not as it has to be.",
+    401: "The caller has to say who he is: a token of the cluster as Authorization: Bearer.",
+    403: "The caller may not list pods in this namespace.",
+    404: "There is no such pod.",
+    408: "The body took too long to arrive.",
+    413: "The body is too large.",
+    415: "The body is not application/json, or has a content encoding.",
+    422: "The question is understood, and something in it is wrong.",
+    500: "Internal error; the message has the id under which it is found in the log.",
+    503: "Not ready, or too much to do.",
+}
+_WITH_A_BODY: Final = (408, 413, 415, 422)
+
+
+def _answers(name: str, what: str, *further: int) -> dict[int | str, dict[str, Any]]:
+    schema = {"$ref": f"#/components/schemas/{name}"}
+    answers: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": {"application/json": {"schema": schema}}}}
+    for code in sorted((400, 401, *further, 500, 503)):
+        answers[code] = {"description": _MEANINGS[code], "content": _STATUS}
+    # What the limits refuse before the question is read: a method, a head, a body where there should be none.
+    answers["default"] = {"description": "Refused.", "content": _STATUS}
+    return answers
+
+
+def _body(schema: str, examples: dict[str, object]) -> dict[str, Any]:
+    content = {
+        "schema": {"$ref": f"#/components/schemas/{schema}"},
+        "examples": {name: {"value": value} for name, value in examples.items()},
+    }
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+_URGENT: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "urgent", "namespace": "default"},
+    "spec": {
+        "priority": 100_000,
+        "containers": [{"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}],
+    },
+}
+
+EXPLAIN: Final[dict[str, Any]] = {"responses": _answers("Explanation", "Why, and what would help.", 403, 404)}
+WHAT_IF: Final[dict[str, Any]] = {
+    "responses": _answers("WhatIf", "What would become of every pod concerned.", *_WITH_A_BODY),
+    "openapi_extra": _body(
+        "WhatIfRequest", {"a pod that needs room": {"create": [_URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}}
+    ),
+}
+DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
+PREEMPTIONS: Final[dict[str, Any]] = {"responses": _answers("Preemptions", "Newest first.")}
+QUEUE: Final[dict[str, Any]] = {"responses": _answers("Queue", "All pods that wait.")}

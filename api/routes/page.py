@@ -1,0 +1,191 @@
+"""The page for people: GET / and what is below /ui. Everything that it shows, /v1 says as JSON."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Final, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, Response
+
+from api.access import TOKEN_COOKIE
+from api.caller import Caller, caller_of
+from api.face import decoded
+from api.refusals import Refusal
+from api.ui import pages
+from api.ui.assets import assets
+from api.ui.frame import Frame, frame
+from api.ui.manifests import ManifestError, objects_in
+from api.ui.vessel import Resource
+from api.ui.what_if_view import MAX_NODES, changed_nodes
+from api.wire.reading import read
+from extender.answers.cluster_map import ClusterMap
+from extender.answers.types import WhatIfRequest
+from extender.config.errors import ConfigErrors
+from extender.objects.decoding import DecodeError
+from extender.questions import QuestionError
+
+router: Final = APIRouter(include_in_schema=False)
+
+MAX_DECISIONS: Final = 300
+MAX_PREEMPTIONS: Final = 100
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+_TITLES: Final = {401: "Who asks?", 403: "Not for you", 404: "Not found", 503: "Not ready"}
+
+Find = Annotated[str, Query(max_length=253)]
+
+
+class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What the form of the page sends."""
+
+    manifest: str = ""
+    drain_nodes: list[str] = []
+    remove_nodes: list[str] = []
+    include_pending: bool = False
+    by: Literal["cpu", "memory"] = "cpu"
+
+
+class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The token of somebody who has to say who he is; as long as a cookie may be."""
+
+    token: Annotated[str, msgspec.Meta(min_length=1, max_length=3900, pattern=r"^[A-Za-z0-9._~+/=-]+$")]
+
+
+@router.get("/")
+async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Response:
+    """The map."""
+
+    async def make(caller: Caller) -> str:
+        shown = await caller.map()
+        attempts, preemptions = await caller.decisions(MAX_DECISIONS), await caller.preemptions(MAX_PREEMPTIONS)
+        around = await _around(caller, shown, find)
+        return pages.cluster_page(around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/nodes")
+async def nodes(request: Request, node: Find = "", find: Find = "") -> Response:
+    """The map as a table."""
+
+    async def make(caller: Caller) -> str:
+        shown = await caller.map()
+        return pages.nodes_page(await _around(caller, shown, find), shown, node)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/nodes/{name}")
+async def node(request: Request, name: str, find: Find = "") -> Response:
+    """One node with its pods."""
+
+    async def make(caller: Caller) -> str:
+        found = await caller.node(name)
+        if found is None:
+            raise Refusal(404, "There is no such node, or no more.")
+        return pages.node_page(await _around(caller, await caller.map(), find), found)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/pods/{namespace}/{name}")
+async def pod(request: Request, namespace: str, name: str, find: Find = "") -> Response:
+    """Why a pod is where it is."""
+
+    async def make(caller: Caller) -> str:
+        answer = await caller.explain(namespace, name, picture=True)
+        if answer is None:
+            raise Refusal(404, "There is no such pod, and none was decided about lately.")
+        chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
+        return pages.pod_page(await _around(caller, await caller.map(), find), answer, chosen, caller.now)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/history")
+async def history(request: Request, find: Find = "") -> Response:
+    """What was decided."""
+
+    async def make(caller: Caller) -> str:
+        preemptions = await caller.preemptions(MAX_PREEMPTIONS)
+        around = await _around(caller, await caller.map(), find)
+        return pages.history_page(around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, caller.now)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/what-if")
+async def what_if(request: Request, find: Find = "") -> Response:
+    """The form."""
+
+    async def make(caller: Caller) -> str:
+        return pages.what_if_page(await _around(caller, await caller.map(), find))
+
+    return await _page(request, make)
+
+
+@router.post("/ui/what-if")
+async def try_what_if(request: Request) -> Response:
+    """What would become of every pod concerned, to be put below the form."""
+    caller = await caller_of(request)
+    form = await decoded(lambda body: read(WhatIfForm, body), await request.body())
+    try:
+        question = WhatIfRequest(
+            create=objects_in(form.manifest),
+            drain_nodes=form.drain_nodes,
+            remove_nodes=form.remove_nodes,
+            include_pending=form.include_pending,
+        )
+        answer = await caller.what_if(question)
+    except (ManifestError, DecodeError, ConfigErrors, QuestionError) as exc:
+        raise Refusal(422, str(exc)) from exc
+    changed = changed_nodes(answer)
+    drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
+    return HTMLResponse(pages.what_if_part(answer, await caller.map(), drawn, changed, form.by), headers=_HEADERS)
+
+
+@router.post("/ui/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Keep the token in a cookie that scripts cannot read and that no other site makes the browser send."""
+    form = read(SignInForm, await request.body())
+    answer = Response(status_code=204)
+    answer.set_cookie(TOKEN_COOKIE, form.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return answer
+
+
+@router.get("/ui/static/{version}/{name}")
+async def static(version: str, name: str) -> Response:
+    """A file of the page; its path changes with it, so that it may be kept for ever."""
+    found = assets().files.get(name)
+    if found is None or version != assets().version:
+        raise Refusal(404, "there is nothing at this path")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+    return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> Response:
+    """The page; a refusal is shown to people as such."""
+    try:
+        return HTMLResponse(await make(await caller_of(request)), headers=_HEADERS)
+    except Refusal as refusal:
+        title = _TITLES.get(refusal.code, "This cannot be shown")
+        text = pages.problem_page(title, str(refusal), asks_for_token=refusal.code == 401)
+        return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
+
+
+async def _around(caller: Caller, shown: ClusterMap, find: str) -> Frame:
+    return frame(shown, await caller.queue(), (await caller.decisions(MAX_DECISIONS)).items, caller.now, find)
+
+
+def _resource(by: str) -> Resource:
+    return "memory" if by == "memory" else "cpu"

@@ -1,0 +1,83 @@
+"""/v1: what people ask. Why is a pod pending, who would be evicted, what if, who preempted it, how many fit."""
+
+from typing import Annotated, Final
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from api import question_documents as documents
+from api.caller import caller_of
+from api.face import decoded, json_response
+from api.json_limits import check_json, check_number_of_values
+from api.refusals import Refusal
+from api.wire.reading import read
+from extender.answers.types import Answer, WhatIfRequest
+from extender.config.errors import ConfigErrors
+from extender.objects.decoding import DecodeError
+from extender.questions import QuestionError
+
+MAX_QUESTION: Final = 16 * 2**20
+"""Bytes of a what-if."""
+
+router: Final = APIRouter(prefix="/v1", tags=["questions"])
+
+Name = Annotated[str, Path(min_length=1, max_length=253)]
+PodKey = Annotated[str | None, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most, newest first")]
+Before = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a smaller id: the next page")]
+
+
+@router.get("/explain/{namespace}/{pod}", summary="Why is this pod pending?", **documents.EXPLAIN)
+async def explain(
+    request: Request,
+    namespace: Name,
+    pod: Name,
+    picture: Annotated[bool, Query(description="with every node's verdicts, plugin by plugin")] = False,
+) -> Response:
+    """What keeps it from every node now, what it waits for, what was tried, and what would help."""
+    answer = await (await caller_of(request)).explain(namespace, pod, picture=picture)
+    if answer is None:
+        raise Refusal(404, "there is no such pod, and none was decided about lately")
+    return _told(answer)
+
+
+@router.post("/whatif", summary="What would happen if?", **documents.WHAT_IF)
+async def what_if(request: Request) -> Response:
+    """Pods to create, nodes to add, remove or drain, another configuration: tried on a copy of the cluster. Nothing is written."""
+    caller = await caller_of(request)
+    question = await decoded(_read_what_if, await request.body())
+    try:
+        return _told(await caller.what_if(question))
+    except (DecodeError, ConfigErrors, QuestionError) as exc:
+        raise Refusal(422, str(exc)) from exc
+
+
+@router.get("/decisions", summary="What was decided lately?", **documents.DECISIONS)
+async def decisions(request: Request, pod: PodKey = None, limit: Limit = 100, before: Before = None) -> Response:
+    """Attempts to schedule pods, and what kube-scheduler asked of the extender."""
+    return _told(await (await caller_of(request)).decisions(limit, pod, before))
+
+
+@router.get("/preemptions", summary="Who was preempted, for whom?", **documents.PREEMPTIONS)
+async def preemptions(request: Request, pod: PodKey = None, limit: Limit = 100) -> Response:
+    """With the nodes that were not chosen, and why. `pod` is a victim or a preemptor."""
+    return _told(await (await caller_of(request)).preemptions(limit, pod))
+
+
+@router.get("/queue", summary="Who waits, where, and for what?", **documents.QUEUE)
+async def queue(request: Request) -> Response:
+    """The pods that wait, in the order in which they will be tried where there is one."""
+    return _told(await (await caller_of(request)).queue())
+
+
+def _told(answer: Answer) -> Response:
+    return json_response(msgspec.json.encode(answer))
+
+
+def _read_what_if(body: bytes) -> WhatIfRequest:
+    if len(body) > MAX_QUESTION:
+        raise Refusal(413, f"a question may have {MAX_QUESTION} bytes")
+    check_number_of_values(body)
+    question = read(WhatIfRequest, body)
+    check_json(body)
+    return question

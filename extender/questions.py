@@ -1,0 +1,180 @@
+"""Questions: what people ask about one cluster, answered by the engine that decides.
+
+Explaining looks at the live columns, in the loop, as a verb does; a what-if works on a copy of its own, in a thread. Nothing that is asked
+changes anything.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Final, final
+
+import msgspec
+
+from extender.answers import waiting
+from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.explaining import explain, settled
+from extender.answers.history import attempt_answer, preemption_answer
+from extender.answers.types import (
+    Attempt,
+    Decisions,
+    Explanation,
+    PodName,
+    Preemptions,
+    Queue,
+    WhatIf,
+    WhatIfRequest,
+)
+from extender.answers.waiting import Registered
+from extender.answers.wall_clock import WallClock
+from extender.answers.what_if import WhatIfError, what_if
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState
+from extender.config.configuration import Configuration
+from extender.evaluation import trying_every_node
+from extender.plugins import IN_TREE
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records import Records
+from extender.runtime.nominations import Nominations
+from extender.runtime.queueing_hints import registrations
+from extender.runtime.registry import Registry
+
+ATTEMPTS_EXPLAINED: Final = 10
+"""The last attempts of a pod that an explanation tells of."""
+
+
+class QuestionError(Exception):
+    """The question cannot be answered; the message says why."""
+
+
+@final
+class Questions:
+    """One cluster, and what is known of how it is decided about. State: frameworks that nobody else decides with."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        cluster: Cluster,
+        *,
+        queue: SchedulingQueue | None = None,
+        records: Records | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Nothing is worked out before it is asked.
+
+        Arguments:
+            cluster: looked at, and never changed.
+            queue: where pods wait; None if another scheduler decides.
+            records: what was decided; None to remember nothing.
+
+        Raises:
+            ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+        """
+        self._configuration = trying_every_node(configuration)
+        self._cluster = cluster
+        self._queue = queue
+        self._records = records or Records()
+        self._now = now
+        self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache)
+        self._registered: Mapping[str, Registered] = {
+            name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
+            for name, framework in self._frameworks.items()
+        }
+
+    @staticmethod
+    def of(configuration: Configuration, state: ClusterState) -> "Questions":
+        """Questions about a cluster as a file describes it."""
+        return Questions(configuration, Cluster.of(state))
+
+    async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
+        """Why the pod is where it is, or nowhere; None if nothing is known of it.
+
+        Arguments:
+            picture: with every node's verdicts, plugin by plugin.
+        """
+        key = f"{namespace}/{name}"
+        now = await self._as_things_are(key, picture=picture)
+        attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
+        made = self._records.who_preempted(key)
+        if now is None and made is None and not attempts:
+            return None
+        return msgspec.structs.replace(
+            now or _gone(namespace, name, attempts),
+            queue=None if self._queue is None else waiting.queue_place(self._queue, key, self._registered, self._clock()),
+            attempts=attempts,
+            preempted_by=None if made is None else preemption_answer(made),
+        )
+
+    async def _as_things_are(self, key: str, *, picture: bool) -> Explanation | None:
+        cluster = self._cluster
+        pod = cluster.find(key)
+        if pod is None:
+            return None
+        assumed = cluster.cache.pod(pod.uid)
+        if not pod.spec.node_name and assumed is not None:
+            return settled(pod, "Binding", assumed.spec.node_name)
+        framework = self._frameworks.get(pod.scheduler_name)
+        if framework is None:
+            if self._queue is not None or len(self._frameworks) > 1:
+                return settled(pod, "NotOurs")
+            # Another scheduler asks the extender, with a profile of whatever name.
+            (framework,) = self._frameworks.values()
+        nominated = Nominations(cluster.nominees(self._frameworks))
+        unreadable = cluster.unreadable.get(pod.uid)
+        if unreadable is not None:
+            return settled(pod, "Unreadable", why=unreadable[1])
+        return await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+
+    async def what_if(self, request: WhatIfRequest) -> WhatIf:
+        """What would become of every pod concerned. The cluster is copied at once, and everything else is done in a thread.
+
+        Raises:
+            QuestionError: an object is of a kind that means nothing here, or names what is not there.
+            DecodeError: an object has the wrong form.
+            ConfigErrors: the configuration is wrong.
+        """
+        copy = self._cluster.fork()
+        try:
+            return await asyncio.to_thread(what_if, copy, self._configuration, request)
+        except WhatIfError as exc:
+            raise QuestionError(str(exc)) from exc
+
+    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
+        """The last attempts, of all pods or of namespace/name; newest first."""
+        return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
+
+    def preemptions(self, pod: str | None, limit: int) -> Preemptions:
+        """The last preemptions, all or those that concern namespace/name; newest first."""
+        return Preemptions(items=tuple(map(preemption_answer, islice(self._records.preemptions(pod), limit))))
+
+    def queue(self) -> Queue:
+        """Who waits."""
+        if self._queue is None:
+            return waiting.without_a_queue(self._cluster.pending.values())
+        return waiting.queue_view(self._queue, self._registered, self._clock())
+
+    def map(self) -> ClusterMap:
+        """The nodes and what is on them; without the pods of a large cluster."""
+        return cluster_map(self._cluster)
+
+    def node(self, name: str) -> NodeOnMap | None:
+        """One node with its pods; None if there is none of this name."""
+        return node_on_map(self._cluster, name)
+
+    def version(self) -> str:
+        """Another one says that something may have changed: the cluster, the queue, or what was decided."""
+        tried = 0 if self._queue is None else self._queue.scheduling_cycle
+        return f"{self._cluster.changes}.{self._records.version}.{tried}"
+
+    def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[Attempt]:
+        return map(attempt_answer, islice(self._records.attempts(pod, before=before), limit))
+
+    def _clock(self) -> WallClock:
+        return WallClock(self._now(), asyncio.get_running_loop().time())
+
+
+def _gone(namespace: str, name: str, attempts: Sequence[Attempt]) -> Explanation:
+    pod = attempts[0].pod if attempts else PodName(namespace=namespace, name=name)
+    return Explanation(pod=pod, state="Finished", summary="It is gone, or has finished; this is what is known of it.")
