@@ -137,6 +137,8 @@ class _Reading:
         self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
         self._admitted: list[At] = []
         self._workloads: list[Object] = []
+        self._reckoned: set[At] = set()
+        """Budgets that say themselves what they allow."""
         seed(self._registry, [*_priority_classes(cluster, wanted), *_storage_classes(cluster)])
 
     def admit(self, objects: Sequence[Object]) -> None:
@@ -147,7 +149,11 @@ class _Reading:
             if resource is not None and resource.is_stored:
                 if resource.namespaced:
                     obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
-                served.append((_place_of(resource, obj), obj))
+                at = _place_of(resource, obj)
+                served.append((at, obj))
+                status = obj.get("status")
+                if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
+                    self._reckoned.add(at)
             elif is_workload:
                 self._workloads.append(_read_workload(obj))
             else:
@@ -174,6 +180,8 @@ class _Reading:
 
     def put_into(self, cluster: Cluster) -> list[Pod]:
         """Hand everything to the cluster: nodes and what pods refer to first, then the pods."""
+        if sum(resource is PODS for resource, _, _ in self._admitted) > MAX_PODS:
+            raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
         made: list[Pod] = []
         for at in sorted(self._admitted, key=lambda at: at[0] is PODS):
             obj = self._registry.get(*at)
@@ -183,12 +191,10 @@ class _Reading:
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
                 made.append(item)
-            elif isinstance(item, PodDisruptionBudget) and "disruptionsAllowed" not in (obj.get("status") or {}):
+            elif isinstance(item, PodDisruptionBudget) and at not in self._reckoned:
                 _put(cluster, _reckoned(cluster, item, obj["spec"]))
             else:
                 _put(cluster, item)
-        if len(made) > MAX_PODS:
-            raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
         for pod in made:
             cluster.changed("pods", self._present.pending(pod), pod)
         return [pod for pod in made if pod.uid in cluster.pending]

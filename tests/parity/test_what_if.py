@@ -39,10 +39,10 @@ def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None
         assert not placement.node
         return
     if placement.evicts and not placement.node:
-        # Of several pods that each keep the room, one has gone; what is said then was not recorded.
-        assert [f"{each.pod.namespace}/{each.pod.name}" for each in placement.evicts] in [
-            expected["preemption"]["candidates"][best]["victims"] for best in expected["preemption"]["bestSet"]
-        ]
+        # Of several pods that each keep the room, some have gone; what is said then was not recorded.
+        gone = [f"{each.pod.namespace}/{each.pod.name}" for each in placement.evicts]
+        first = [expected["preemption"]["candidates"][node]["victims"] for node in expected["preemption"]["bestSet"]]
+        assert any(gone[: len(victims)] == victims for victims in first)
         return
     # What PostFilter plugins say besides is recorded only of profiles that preempt.
     assert placement.message == said if "fitErrorWithPostFilter" in expected else placement.message.startswith(said)

@@ -1,0 +1,88 @@
+"""A what-if on the dump of a real cluster names the victims that its kube-scheduler named when it asked its extenders to preempt."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender.answers.types import PreemptionAnswer, WhatIfRequest
+from extender.answers.what_if import what_if
+from extender.cluster import Cluster
+from extender.cluster_state import ClusterState
+from extender.config.loading import default_configuration
+from extender.objects.decoding import convert
+from extender.objects.pod import Pod
+from tests.api.serving import DATA, TWELVE_NODES, items_of
+
+Item = dict[str, Any]
+
+CALLS = [
+    call
+    for call in map(json.loads, gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines())
+    if call["run"] == "twelve-nodes"
+]
+PREEMPTIONS = {call["body"]["Pod"]["metadata"]["name"]: call for call in CALLS if call["verb"] == "preempt" and call["nodeCacheCapable"]}
+KINDS = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "PodDisruptionBudget": "pdbs"}
+
+
+def cluster_when_asked(preemptor: str) -> Cluster:
+    """
+    The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among equals it matters who
+    came to a node first, and that follows from the order of the decisions and of the updates after them.
+    """
+    decided = {call["body"]["Pod"]["metadata"]["uid"]: call["seq"] for call in CALLS if call["verb"] == "filter"}
+    asked_later = {name for name, call in PREEMPTIONS.items() if call["seq"] >= PREEMPTIONS[preemptor]["seq"]}
+    items = sorted(items_of(TWELVE_NODES), key=lambda item: decided.get(item["metadata"]["uid"], -1))
+    objects: dict[str, list[Item]] = {field: [] for field in KINDS.values()}
+    for item in items:
+        name = item["metadata"]["name"]
+        if item["kind"] not in KINDS or name == preemptor:
+            continue
+        not_promised = {"status": {**item.get("status", {}), "nominatedNodeName": ""}} if name in asked_later else {}
+        objects[KINDS[item["kind"]]].append({**item, **not_promised})
+    cluster = Cluster.of(ClusterState.decode(objects))
+    for item in sorted(objects["pods"], key=lambda item: int(item["metadata"]["resourceVersion"])):
+        pod = convert(Pod, item)
+        if pod.spec.node_name:
+            cluster.cache.update_pod(cluster.cache.pod(pod.uid) or pod, pod)
+    return cluster
+
+
+def victims_of(preemptor: str) -> PreemptionAnswer:
+    pod = {"apiVersion": "v1", "kind": "Pod", **PREEMPTIONS[preemptor]["body"]["Pod"]}
+    answer = what_if(cluster_when_asked(preemptor), default_configuration(), WhatIfRequest(create=[pod]))
+    preemption = answer.placements[0].preemption
+    assert preemption is not None
+    assert answer.placements[0].node == preemption.node
+    return preemption
+
+
+@pytest.mark.parametrize("preemptor", PREEMPTIONS)
+def test_every_candidate_has_the_victims_that_the_real_scheduler_named(preemptor: str) -> None:
+    asked: Mapping[str, Any] = PREEMPTIONS[preemptor]["body"]["NodeNameToMetaVictims"]
+
+    answer = victims_of(preemptor)
+
+    found = {each.node: ([victim.pod.uid for victim in each.victims], each.num_pdb_violations) for each in answer.candidates}
+    assert found == {node: ([pod["UID"] for pod in each["Pods"]], each["NumPDBViolations"]) for node, each in asked.items()}
+    assert answer.num_candidates == len(asked)
+
+
+@pytest.mark.parametrize("preemptor", PREEMPTIONS)
+def test_the_chosen_node_is_the_one_that_the_real_scheduler_promised(preemptor: str) -> None:
+    (promised,) = (item["status"]["nominatedNodeName"] for item in items_of(TWELVE_NODES) if item["metadata"]["name"] == preemptor)
+
+    assert victims_of(preemptor).node == promised
+
+
+def test_runners_up_are_told_why_they_lost_and_which_budgets_would_break() -> None:
+    lost = {each.node: each for each in victims_of("urgent-ssd").candidates[1:]}
+
+    assert {node: each.why_not for node, each in lost.items()} == {
+        "worker-01": "its most important victim has priority 500, on worker-05 it is 100",
+        "worker-03": "1 PodDisruptionBudget violation, none on worker-05",
+        "worker-07": "1 PodDisruptionBudget violation, none on worker-05",
+    }
+    assert [victim.violates for victim in lost["worker-03"].victims] == [("pdb-2",), (), (), (), ()]
