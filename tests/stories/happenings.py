@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from extender.embedded.resources import CSI_NODES, NODES, PODS, Object, Resource
+from tests.stories.remote import change
 from tests.stories.scenery import node, pod, resource_of
 from tests.stories.telling import Scene
 
@@ -29,13 +30,7 @@ def new_pod(*args: Any, **kwargs: Any) -> Happens:
 
 
 def changed(resource: Resource, name: str, *changes: Change, subresource: str = "") -> Happens:
-    def happens(scene: Scene) -> None:
-        found = scene.api.get(resource, _namespace(resource), name)
-        for change in changes:
-            change(found)
-        scene.api.update(resource, _namespace(resource), name, found, subresource=subresource)
-
-    return happens
+    return lambda scene: change(scene.api, resource, _namespace(resource), name, *changes, subresource=subresource)
 
 
 def changed_node(name: str, *changes: Change, subresource: str = "") -> Happens:
@@ -71,6 +66,11 @@ def then(*happenings: Happens) -> Happens:
 
 def spec(**members: Any) -> Change:
     return lambda found: found["spec"].update(members)
+
+
+def tolerates(key: str) -> Change:
+    """Besides what admission has it tolerate."""
+    return lambda found: found["spec"].setdefault("tolerations", []).append({"key": key, "operator": "Exists"})
 
 
 def labels(**members: str) -> Change:

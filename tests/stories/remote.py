@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any, Final, Protocol, final
 
 import httpx
@@ -57,6 +58,25 @@ class RefusedError(Exception):
     """The server would not."""
 
 
+class ConflictError(RefusedError):
+    """Somebody else came first."""
+
+
+def change(
+    api: Api, resource: Resource, namespace: str, name: str, *changes: Callable[[Object], Any], subresource: str = "", tries: int = 5
+) -> None:
+    """An object is changed in place, as it is by then: a scheduler or a controller may write to it at the same time."""
+    found = api.get(resource, namespace, name)
+    for each in changes:
+        each(found)
+    try:
+        api.update(resource, namespace, name, found, subresource=subresource)
+    except ConflictError:
+        if tries == 1:
+            raise
+        change(api, resource, namespace, name, *changes, subresource=subresource, tries=tries - 1)
+
+
 @final
 class RemoteApi:
     """An `Api` over HTTP."""
@@ -85,9 +105,9 @@ class RemoteApi:
         created = self._created(_path(resource, namespace), body)
         # Most kinds are created without their status, whatever it says.
         if obj.get("status") and not created.get("status", {}).items() >= obj["status"].items():
-            created["status"] = {**created.get("status", {}), **obj["status"]}
-            del created["metadata"]["resourceVersion"]  # whatever others have made of it meanwhile
-            return self.update(resource, namespace, obj["metadata"]["name"], created, subresource="status")
+            name, status = obj["metadata"]["name"], obj["status"]
+            change(self, resource, namespace, name, lambda found: found.setdefault("status", {}).update(status), subresource="status")
+            return self.get(resource, namespace, name)
         return created
 
     def update(self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = "") -> Object:
@@ -115,7 +135,8 @@ class RemoteApi:
         return [event["object"] for event in events if event["type"] != "BOOKMARK"]
 
     def clear(self) -> None:
-        """Nothing is left of the stories before."""
+        """Nothing is left of the stories before, and there is a namespace for the next one."""
+        self._try("POST", path("", "v1", "namespaces"), {"metadata": {"name": "default"}})  # it may take a new server a while
         for resource in _ALL:
             for each in self.list(resource):
                 meta = each["metadata"]
@@ -145,7 +166,8 @@ class RemoteApi:
 def _taken(answer: httpx.Response) -> Object:
     found: Object = answer.json()
     if answer.is_error:
-        raise RefusedError(f"{answer.request.method} {answer.request.url.path}: {found.get('message', found)}")
+        refused = ConflictError if found.get("reason") == "Conflict" else RefusedError
+        raise refused(f"{answer.request.method} {answer.request.url.path}: {found.get('message', found)}")
     return found
 
 

@@ -8,7 +8,7 @@ from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.informers import Informers
 from extender.embedded.resources import PODS, Object
 from extender.standalone import Standalone
-from tests.stories.remote import RemoteApi
+from tests.stories.remote import RemoteApi, change
 
 GLANCE: Final = 0.01
 PATIENCE: Final = 30.0
@@ -93,10 +93,13 @@ class Settling:
                     self._api.delete(PODS, meta["namespace"], name, {"gracePeriodSeconds": 0})
                     acted = True
             elif each["status"].get("phase") == "Pending":
-                each["status"]["phase"] = "Running"
-                self._api.update(PODS, meta["namespace"], name, each, subresource="status")
+                change(self._api, PODS, meta["namespace"], name, _runs, subresource="status")
                 acted = True
         return acted
+
+
+def _runs(pod: Object) -> None:
+    pod["status"]["phase"] = "Running"
 
 
 def _key(obj: Object) -> tuple[str, str]:

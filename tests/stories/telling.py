@@ -22,6 +22,7 @@ from extender.http_extender import Transports, no_transport
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.standalone import Standalone, standalone
+from tests.stories import remote
 from tests.stories.remote import Api
 from tests.stories.scenery import resource_of
 from tests.stories.settling import Watched
@@ -81,10 +82,7 @@ class Scene:
         self, name: str, change: Callable[[Object], Any], *, resource: Resource = PODS, subresource: str = "", within: float = 5.0
     ) -> None:
         """An object is changed in place; then time passes."""
-        namespace = "default" if resource.namespaced else ""
-        found = self.api.get(resource, namespace, name)
-        change(found)
-        self.api.update(resource, namespace, name, found, subresource=subresource)
+        remote.change(self.api, resource, "default" if resource.namespaced else "", name, change, subresource=subresource)
         await self.passes(within)
 
     async def lets_go(self, name: str, *, within: float = 5.0) -> None:

@@ -24,6 +24,7 @@ from tests.stories.happenings import (
     new_pod,
     only_labels,
     spec,
+    tolerates,
 )
 from tests.stories.scenery import node, pod
 from tests.stories.telling import story
@@ -76,7 +77,7 @@ CASES = {
         new_node("m", labels={"group": "b"}), {"b"},
     ),
     "a toleration helps the pod that gets it": Case(
-        [TAINTS], [node("n", **BROKEN)], [pod("p"), pod("q")], changed_pod("p", spec(**tolerating("example.com/broken"))), {"p"},
+        [TAINTS], [node("n", **BROKEN)], [pod("p"), pod("q")], changed_pod("p", tolerates("example.com/broken")), {"p"},
     ),
     "another taint helps those who tolerate it": Case(
         [TAINTS], [node("n", **BROKEN)], [pod("one", **tolerating("one")), pod("two", **tolerating("two")), pod("none")],
@@ -232,7 +233,14 @@ OF_FEATURES = {
     "a label of a pod does not help it with features": Case([FEATURES], [node("n")], [NEEDING_IT], changed_pod("p", labels(foo="bar"))),
 }  # fmt: skip
 
-ALL = CASES | SPREADING | OF_FEATURES
+@pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())
+@story
+async def test_of_those_who_need_a_feature_an_event_calls_whom_it_may_help(case: Case) -> None:
+    """TestCoreResourceEnqueue. In memory only: behind its gates, a kube-apiserver takes no pod that needs such a feature."""
+    await assert_called(case)
+
+
+ALL = CASES | SPREADING
 
 
 @pytest.mark.anywhere

@@ -12,6 +12,7 @@ from extender import framework as fwk
 from extender.embedded.resources import NODES, PODS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import holding, permitting, pre_binding
+from tests.stories.remote import change
 from tests.stories.scenery import node, pod
 from tests.stories.telling import Scene, a_scene, story
 
@@ -47,9 +48,7 @@ async def test_the_node_is_written_down_before_the_pod_waits_for_anything(plugin
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:
-    found = scene.pod(name)
-    found["status"]["nominatedNodeName"] = where
-    scene.api.update(PODS, "default", name, found, subresource="status")
+    change(scene.api, PODS, "default", name, lambda found: found["status"].update(nominatedNodeName=where), subresource="status")
 
 
 @pytest.mark.over_a_socket

@@ -5,63 +5,30 @@ gates that are off), TestCustomResourceEnqueue (plugins register for the kinds o
 tests/extender/plugins/test_hints.py and test_storage_hints.py.
 """
 
-from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object
+from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
+from tests.stories.happenings import (
+    Happens,
+    allocatable,
+    changed_node,
+    changed_pod,
+    gone,
+    labels,
+    new_node,
+    new_pod,
+    spec,
+    tolerates,
+)
 from tests.stories.plugins import WAIT, filtering, gating, permitting, reserving
 from tests.stories.scenery import is_binding, node, pod, priority, refusal
-from tests.stories.telling import Scene, a_scene, story
+from tests.stories.telling import a_scene, story
 
-Happens = Callable[[Scene], Any]
-
+LARGER = changed_node("n", allocatable(cpu="4"), subresource="status")
 TAINT = {"key": "broken", "effect": "NoSchedule"}
-
-
-def new_node(*args: Any, **kwargs: Any) -> Happens:
-    return lambda scene: scene.api.create(NODES, "", node(*args, **kwargs))
-
-
-def changed_node(name: str, change: Callable[[Object], Any], subresource: str = "") -> Happens:
-    def happens(scene: Scene) -> None:
-        found = scene.api.get(NODES, "", name)
-        change(found)
-        scene.api.update(NODES, "", name, found, subresource=subresource)
-
-    return happens
-
-
-def new_pod(*args: Any, **kwargs: Any) -> Happens:
-    return lambda scene: scene.api.create(PODS, "default", pod(*args, **kwargs))
-
-
-def changed_pod(name: str, change: Callable[[Object], Any]) -> Happens:
-    def happens(scene: Scene) -> None:
-        found = scene.api.get(PODS, "default", name)
-        change(found)
-        scene.api.update(PODS, "default", name, found)
-
-    return happens
-
-
-def gone(name: str) -> Happens:
-    return lambda scene: scene.api.delete(PODS, "default", name, {"gracePeriodSeconds": 0})
-
-
-def spec(**members: Any) -> Callable[[Object], Any]:
-    return lambda found: found["spec"].update(members)
-
-
-def labels(**members: str) -> Callable[[Object], Any]:
-    return lambda found: found["metadata"].setdefault("labels", {}).update(members)
-
-
-def allocatable(**members: str) -> Callable[[Object], Any]:
-    return lambda found: found["status"]["allocatable"].update(members)
 
 
 def port(number: int) -> Object:
@@ -120,7 +87,7 @@ ON_N = {"nodeName": "n"}
             id="NodeAffinity: a node without the label comes",
         ),
         pytest.param(
-            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", changed_node("n", allocatable(cpu="4"), "status"), False,
+            [node("n")], pod("p", nodeSelector={"zone": "b"}), "NodeAffinity", LARGER, False,
             id="NodeAffinity: the node gets larger",
         ),
         # TaintToleration
@@ -134,7 +101,7 @@ ON_N = {"nodeName": "n"}
         ),
         pytest.param(
             [node("n", taints=[TAINT])], pod("p"), "TaintToleration",
-            changed_pod("p", spec(tolerations=[{"key": "broken", "operator": "Exists"}])), True,
+            changed_pod("p", tolerates("broken")), True,
             id="TaintToleration: the pod tolerates it",
         ),
         pytest.param(
@@ -155,11 +122,11 @@ ON_N = {"nodeName": "n"}
         pytest.param([node("n")], pod("p", "3"), "NodeResourcesFit", new_node("m", "4"), True, id="NodeResourcesFit: a large node comes"),
         pytest.param([node("n")], pod("p", "3"), "NodeResourcesFit", new_node("m", "2"), False, id="NodeResourcesFit: a small node comes"),
         pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_node("n", allocatable(cpu="4"), "status"), True,
+            [node("n")], pod("p", "3"), "NodeResourcesFit", LARGER, True,
             id="NodeResourcesFit: the node gets large enough",
         ),
         pytest.param(
-            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_node("n", allocatable(cpu="2500m"), "status"), False,
+            [node("n")], pod("p", "3"), "NodeResourcesFit", changed_node("n", allocatable(cpu="2500m"), subresource="status"), False,
             id="NodeResourcesFit: the node gets larger, but not enough",
         ),
         pytest.param(
