@@ -1,0 +1,253 @@
+"""kube-scheduler's flags: those that mean the same do the same; the others are passed over with a word, or refused with a reason."""
+
+import inspect
+import json
+import re
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from api.cli.foreign_flags import FOREIGN, Effect
+from api.cli.go_flags import SWITCHES, as_options, passed_over
+from api.cli.serve import serve
+from api.feature_gates import EITHER, OFF, ON, check_feature_gates
+from api.overrides import overridden
+from api.server import Server
+from api.settings import Settings, StartUpError, read_settings
+from extender.config import Configuration, load
+from extender.testing.certificates import Authority, can_make_certificates
+from tests.api.serving import serving
+from tests.api.test_cli import ROOT, reprieve
+from tests.api.test_following import eventually, free_port
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        pytest.param(["--leader-elect=false"], ["--no-leader-elect"], id="a switch is off"),
+        pytest.param(["--leader-elect=T", "--schedule"], ["--leader-elect", "--schedule"], id="a switch is on"),
+        pytest.param(["-v=2"], ["--v=2"], id="short, with a value"),
+        pytest.param(["-v", "2", "--v=3"], ["-v", "2", "--v=3"], id="as we take them"),
+        pytest.param(["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"], id="underscores in names"),
+        pytest.param(["--cert-dir", "/x", "--port", "1"], ["--foreign-flag=cert-dir", "--port", "1"], id="means nothing here"),
+        pytest.param(["--contention-profiling", "--port=1"], ["--foreign-flag=contention-profiling", "--port=1"], id="needs no value"),
+        pytest.param(["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"], id="its value in it"),
+        pytest.param(["--cert-dir"], ["--foreign-flag=cert-dir"], id="without its value"),
+    ],
+)
+def test_flags_may_be_written_as_gos_programs_take_them(given: list[str], taken: list[str]) -> None:
+    assert list(as_options(given)) == taken
+
+
+def test_a_switch_is_true_or_false() -> None:
+    with pytest.raises(StartUpError, match=re.escape('--leader-elect: invalid argument "maybe": strconv.ParseBool: parsing "maybe"')):
+        list(as_options(["--leader-elect=maybe"]))
+
+
+def test_every_option_without_a_value_is_known_as_a_switch() -> None:
+    options = inspect.signature(serve).parameters.values()
+
+    assert {option.name.replace("_", "-") for option in options if "bool" in str(option.annotation)} == SWITCHES
+    assert not FOREIGN.keys() & {option.name.replace("_", "-") for option in options}
+
+
+def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
+    assert passed_over(["cert-dir"], "0.0.0.0") == {"cert-dir": "no certificate is made up here"}
+
+
+@pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.GUARDS])
+def test_flags_that_guard_are_passed_over_only_while_nobody_else_can_call(name: str) -> None:
+    assert list(passed_over([name], "127.0.0.1")) == list(passed_over([name], "localhost")) == [name]
+    with pytest.raises(StartUpError, match=f"^--{name}: callers are not authenticated here"):
+        passed_over([name], "0.0.0.0")
+
+
+@pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
+def test_flags_that_somebody_counts_on_are_refused(name: str) -> None:
+    with pytest.raises(StartUpError, match=f"^--{name}: "):
+        passed_over([name], "127.0.0.1")
+
+
+def test_the_page_on_flags_has_every_flag() -> None:
+    page = (ROOT / "docs" / "flags.md").read_text()
+    options = [name.replace("_", "-") for name in inspect.signature(serve).parameters if name != "foreign_flag"]
+
+    assert [name for name in (*options, *FOREIGN) if f"`--{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "PodLevelResources=true", "kube:GangScheduling=false, ImageVolume=t", "AllAlpha=false,AllBeta=true", "OpportunisticBatching=0"],
+)
+def test_gates_may_be_asked_for_what_holds(text: str) -> None:
+    check_feature_gates(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("GangScheduling=true", "GangScheduling cannot be turned on here"),
+        ("SchedulerAsyncPreemption=false", "SchedulerAsyncPreemption cannot be turned off here"),
+        ("Nope=true", "unrecognized feature gate: Nope"),
+        ("PodLevelResources", "missing bool value for PodLevelResources"),
+        ("PodLevelResources=x", 'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+    ],
+)
+def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
+    with pytest.raises(StartUpError) as refused:
+        read_settings({}, feature_gates=text)
+
+    assert str(refused.value) == f"--feature-gates: {why}"
+    assert not (ON & OFF or ON & EITHER or OFF & EITHER)
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        ({"v": -1}, "--v: "),
+        ({"vmodule": "a"}, "--vmodule: syntax error: expect comma-separated list of filename=N"),
+        ({"logging_format": "xml"}, "--logging-format: "),
+        ({"leader_elect_retry_period": "2"}, '--leader-elect-retry-period: time: missing unit in duration "2"'),
+        ({"tls_cert_file": "a"}, "--tls-cert-file and --tls-private-key-file go together"),
+        ({"secure_port": 10259}, "--secure-port: no certificate is made up here"),
+        ({"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"}, "--secure-port and --port say two things"),
+    ],
+)
+def test_values_that_cannot_be_are_said_by_name(flags: dict[str, object], why: str) -> None:
+    with pytest.raises(StartUpError) as refused:
+        read_settings({}, **flags)
+
+    assert str(refused.value).startswith(why)
+
+
+def test_the_elections_flags_are_over_the_configuration() -> None:
+    settings = read_settings(
+        {}, config=Path("x"), leader_elect=False, leader_elect_lease_duration="1m", leader_elect_resource_name="gpu", kube_api_qps=7
+    )
+
+    changed = overridden(Configuration.default(), settings)
+
+    election = changed.leader_election
+    assert (election.leader_elect, str(election.lease_duration), election.resource_name) == (False, "1m0s", "gpu")
+    assert changed.client_connection.qps == 50, "a configuration file has the last word"
+
+
+def test_without_a_configuration_file_the_older_flags_count() -> None:
+    changed = overridden(Configuration.default(), read_settings({}, kube_api_qps=7, kube_api_burst=9, profiling=False))
+
+    assert (changed.client_connection.qps, changed.client_connection.burst, changed.enable_profiling) == (7, 9, False)
+
+
+def test_what_flags_make_of_the_configuration_is_checked() -> None:
+    with pytest.raises(StartUpError, match="resourceLock"):
+        overridden(Configuration.default(), read_settings({}, leader_elect_resource_lock="endpoints"))
+
+
+def test_nothing_said_changes_nothing() -> None:
+    assert overridden(Configuration.default(), Settings()) == Configuration.default()
+
+
+def test_the_configuration_can_be_written_down(tmp_path: Path) -> None:
+    path = tmp_path / "written.yaml"
+
+    done = reprieve("serve", "--write-config-to", str(path), "--leader-elect-lease-duration=20s", "--kube-api-qps=5")
+
+    assert done.returncode == 0, done.stderr
+    assert '"Wrote configuration" file=' in done.stderr.decode()
+    assert yaml.safe_load(path.read_bytes())["leaderElection"]["leaseDuration"] == "20s"
+    assert load(path.read_bytes()).client_connection.qps == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--policy-config-file=/x"], "--policy-config-file: kube-scheduler has not had it for years"),
+        (["--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere"], "--tls-cert-file /nowhere"),
+        (["--master", "10.0.0.1"], "--master: a URL is needed"),
+        (["--bind-address=0.0.0.0", "--authentication-kubeconfig", "/x"], "--authentication-kubeconfig: callers are not authenticated"),
+    ],
+)
+def test_what_keeps_serve_from_starting_is_said_in_one_line(arguments: list[str], why: str) -> None:
+    done = reprieve("serve", *arguments)
+
+    assert (done.returncode, done.stderr.decode().count("\n")) == (1, 1)
+    assert done.stderr.decode().startswith(f"reprieve: {why}")
+
+
+@contextmanager
+def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "api.cli", "serve", "--kubernetes-port", "0", *arguments]
+    with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT) as process:
+        try:
+            eventually(lambda: "startup complete" in log.read_text() or process.poll() is not None)
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_what_it_believes(tmp_path: Path) -> None:
+    """
+    The flags that kubeadm gives, a log in JSON, and a signal.
+    """
+    log, port = tmp_path / "log", free_port()
+    manifest = ["--authentication-kubeconfig=/x", "--authorization-kubeconfig=/x", "--bind-address=127.0.0.1", "--leader-elect=true"]
+
+    with running(log, *manifest, "--port", str(port), "--logging-format=json", "-v=2") as process:
+        assert httpx.get(f"http://127.0.0.1:{port}/livez", trust_env=False).text == "ok"
+        eventually(lambda: "Successfully bound pod" in log.read_text())
+        process.send_signal(signal.SIGUSR2)
+        eventually(lambda: "Dump of scheduling queue" in log.read_text())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    assert [line["flag"] for line in lines if line["msg"] == "A flag has no effect"] == [
+        "--authentication-kubeconfig", "--authorization-kubeconfig",
+    ]  # fmt: skip
+    [dump] = [line for line in lines if line["msg"] == "Dump of cached NodeInfo"]
+    assert dump["nodes"].startswith("Node name: ")
+    assert any(line["msg"] == "Successfully bound pod to node" and line["v"] == 2 for line in lines)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    if not can_make_certificates():
+        pytest.skip("openssl is not installed")
+    return Authority(tmp_path, "authority")
+
+
+def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Authority, tmp_path: Path) -> None:
+    certificate, key = authority.sign("first", "DNS:localhost", "IP:127.0.0.1")
+    other = authority.sign("second", "DNS:localhost", "IP:127.0.0.1")
+    with serving(schedule=False, secure_port=free_port(), tls_cert_file=certificate, tls_private_key_file=key) as service:
+        trusting = ssl.create_default_context(cafile=str(authority.certificate))
+        assert httpx.get(f"https://localhost:{service.port}/livez", verify=trusting, trust_env=False).text == "ok"
+        first = ssl.get_server_certificate(("127.0.0.1", service.port))
+
+        certificate.write_bytes(other.certificate.read_bytes())
+        assert isinstance(service.server, Server) and service.server.certificate is not None
+        service.server.certificate.renew()
+        halfway = ssl.get_server_certificate(("127.0.0.1", service.port))
+        key.write_bytes(other.key.read_bytes())
+        service.server.certificate.renew()
+
+        assert halfway == first, "a certificate without its key replaces nothing"
+        assert ssl.get_server_certificate(("127.0.0.1", service.port)) == other.certificate.read_text()
+
+
+def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:
+    certificate, key = authority.sign("server", "DNS:localhost")
+    settings = {"tls_cert_file": certificate, "tls_private_key_file": key, "tls_min_version": "VersionTLS13"}
+    old = ssl.create_default_context(cafile=str(authority.certificate))
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    with serving(schedule=False, **settings) as service, pytest.raises(httpx.ConnectError):
+        httpx.get(f"https://localhost:{service.port}/livez", verify=old, trust_env=False)
