@@ -88,6 +88,8 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
         ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
     """
     wanted = [obj for obj in _unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
+    if not wanted:
+        return []
     reading = _Reading(cluster, wanted)
     try:
         reading.admit(wanted)
@@ -168,13 +170,15 @@ class _Reading:
         around = Surroundings(list(nodes.values()), self._present.owned, self._present.has_pod)
         for workload in self._workloads:
             made: list[tuple[At, Object]] = []
+            num_pods = 0
             for obj in objects_of(workload, around):
                 resource = _BY_KIND[obj["kind"]]
                 at = _place_of(resource, obj)
                 # A claim of an earlier pod of the name, or a ReplicaSet that was written by itself, is used as it is.
                 if resource is PODS or self._registry.store.get(*at) is None:
                     made.append((at, obj))
-                if len(made) > MAX_PODS:
+                num_pods += resource is PODS
+                if num_pods > MAX_PODS:
                     raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
             self._store(made)
 
