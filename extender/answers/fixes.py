@@ -156,12 +156,13 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _F
     outcome, snapshot = evaluation.preemption, evaluation.snapshot
     if outcome is None or evaluation.statuses is None:
         return
+    may_not = pod.spec.preemption_policy == "Never"
+    if not may_not and (outcome.why_not_eligible is not None or outcome.candidates is None or len(outcome.candidates)):
+        return
     potential = nodes_where_preemption_might_help(snapshot, evaluation.statuses)
-    if pod.spec.preemption_policy == "Never":
+    if may_not:
         changed = replaced(pod, spec=replaced(pod.spec, preemption_policy="PreemptLowerPriority"))
         found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", trials.opened_by_eviction(changed, potential))
-        return
-    if outcome.why_not_eligible is not None or outcome.candidates is None or len(outcome.candidates) or not len(potential):
         return
     is_potential = np.zeros(len(snapshot.nodes) + 1, np.bool_)
     is_potential[potential] = True

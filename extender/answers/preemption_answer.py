@@ -69,22 +69,22 @@ def victim(pod: Pod, violates: tuple[str, ...] = ()) -> Victim:
 
 def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
     """The chosen candidate, then the others as far as they are shown."""
-    costs, order = costs_of(candidates), ranked(candidates)
+    order = ranked(candidates)
     if victims is not None:
         chosen = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[victims.node])[0])
         order = np.r_[chosen, order[order != chosen]]
     order = order[:limit]
     shown = candidates.take(order)
-    violates = _violates(shown, pod)
+    costs, violates = costs_of(shown), _violates(shown, pod)
     return tuple(
         CandidateNode(
             node=one.node,
             victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.pods),
             num_pdb_violations=one.num_pdb_violations,
             # An extender that failed has kept all of them from being chosen.
-            why_not=failed if victims is None else "" if one.node == victims.node else why_not(costs[at], costs[order[0]], victims.node),
+            why_not=failed if victims is None else "" if one.node == victims.node else why_not(costs[at], costs[0], victims.node),
         )
-        for at, one in zip(order.tolist(), shown.listed(), strict=True)
+        for at, one in enumerate(shown.listed())
     )
 
 

@@ -55,7 +55,8 @@ class Refusals:
     def short_resources(self) -> list[str]:
         """What any node was refused for lack of, sorted: resources that the profile ignores are not among them."""
         reasons = {reason for verdicts in self.by_plugin.values() for reason, _ in verdicts.reasons}
-        reasons |= {reason for status in self.statuses.explicit.values() for reason in status.reasons}
+        distinct = {id(status): status for status in self.statuses.explicit.values()}
+        reasons |= {reason for status in distinct.values() for reason in status.reasons}
         return sorted({resource_of(reason) for reason in reasons} - {""})
 
     @property

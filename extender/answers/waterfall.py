@@ -1,6 +1,7 @@
 """From all nodes to those that are left, plugin by plugin: each node counts for the first plugin that refused it."""
 
 from collections import Counter
+from collections.abc import Collection, Iterator
 
 from extender.answers.reasons import counted
 from extender.answers.types import WaterfallStep
@@ -19,8 +20,8 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
         return ()
     # Plugins come in the profile's order. Those that have nothing to say of such a pod are missing, and have refused nobody.
     of_filters: dict[str, Counter[Status]] = {plugin: Counter() for plugin in evaluation.by_plugin or {}}
-    for status in statuses.explicit.values():
-        of_filters[status.plugin][status] += 1
+    for status, nodes in _distinct(statuses.explicit.values()):
+        of_filters[status.plugin][status] += nodes
     outside = len(evaluation.snapshot.nodes) - len(statuses.explicit) - len(evaluation.feasible)
     before = (_who_looked_first(pre_filter), Counter({statuses.absent: outside}))
     left = len(evaluation.snapshot.nodes)
@@ -31,6 +32,13 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
             left -= refused
             steps.append(_step(plugin, counts, refused, left))
     return tuple(steps)
+
+
+def _distinct(statuses: Collection[Status]) -> Iterator[tuple[Status, int]]:
+    """Each status object and how often it is there: nodes that were refused alike share one, or some."""
+    counts = Counter(map(id, statuses))
+    objects = {id(status): status for status in statuses}
+    return ((objects[key], count) for key, count in counts.items())
 
 
 def _step(plugin: str, counts: Counter[Status], refused: int, left: int) -> WaterfallStep:

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from extender.snapshot.axes import Mask
+from extender.snapshot.axes import Index, Mask
 
 Codes8 = npt.NDArray[np.int8]
 
@@ -131,6 +131,21 @@ class Verdicts:
         """The row's answer by itself."""
         plugin = next((name for name, mask in self.refused_by if mask[row]), "")
         return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)), plugin)
+
+    def statuses_of(self, rows: Index) -> list[Status]:
+        """The answers of these rows. Rows that were told the same share a Status: there are many rows, but few different answers."""
+        told = [self.codes[rows] == code for code in Code] + [mask[rows] for _, mask in (*self.reasons, *self.refused_by)]
+        bits = np.packbits(np.stack(told, axis=1), axis=1)
+        width, packed = bits.shape[1], bits.tobytes()
+        known: dict[bytes, Status] = {}
+        statuses: list[Status] = []
+        for place, row in enumerate(rows.tolist()):
+            key = packed[place * width : (place + 1) * width]
+            status = known.get(key)
+            if status is None:
+                status = known[key] = self.status_of(row)
+            statuses.append(status)
+        return statuses
 
     def __bool__(self) -> bool:
         raise TypeError("Verdicts are not a yes or no; ask ok or all_ok")

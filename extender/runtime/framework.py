@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -94,6 +94,8 @@ class Framework:
         self._filtered: Counter[frozenset[str]] = Counter()
         self._scored: Counter[frozenset[str]] = Counter()
         self.plugins = make_plugins(self)
+        self.highest_total = fwk.MAX_NODE_SCORE * sum(abs(scorer.weight) for scorer in self.plugins.score)
+        """No weighted sum of scores is above it, or below its negative."""
 
     # The Handle.
 
@@ -488,10 +490,6 @@ def _nothing_left(plugins: list[str]) -> fwk.Status:
 
 def statuses_by_node(verdicts: fwk.Verdicts, names: Sequence[str], absent: fwk.Status) -> fwk.NodeStatuses:
     """The refused rows by node name, and what holds for all other nodes."""
-    refused = np.flatnonzero(verdicts.codes != fwk.Code.SUCCESS).tolist()
-    by_row = _reasons_by_row(verdicts, refused)
-    return fwk.NodeStatuses({names[row]: by_row[row] for row in refused}, absent)
-
-
-def _reasons_by_row(verdicts: fwk.Verdicts, rows: Sequence[int]) -> Mapping[int, fwk.Status]:
-    return {row: verdicts.status_of(row) for row in rows}
+    refused = np.flatnonzero(verdicts.codes != fwk.Code.SUCCESS)
+    told = zip(refused.tolist(), verdicts.statuses_of(refused), strict=True)
+    return fwk.NodeStatuses({names[row]: status for row, status in told}, absent)
