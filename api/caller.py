@@ -1,5 +1,7 @@
 """One caller and what he may ask: the questions, with the names that he may see in their answers."""
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import final
@@ -11,7 +13,7 @@ from api.access import Sight, as_seen_by
 from api.face import Face, face_of
 from api.refusals import RETRY_SOON, Refusal
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
-from extender.answers.types import Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.answers.types import Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.questions import Questions
 
 
@@ -47,11 +49,22 @@ class Caller:
 
     async def what_if(self, question: WhatIfRequest) -> WhatIf:
         """What would become of every pod concerned."""
-        if self.face.admitted.locked():
-            raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        async with self.face.admitted, self.face.evaluating:
+        async with self._place_to_evaluate():
             answer = await self.questions.what_if(question)
         return await as_seen_by(self.sight, answer)
+
+    async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
+        """How many more pods like this one fit; None if there is no such pod; Refusal 403 if it is not for this caller."""
+        if not await self.sight.namespaces({namespace}):
+            raise Refusal(403, "you may not list the pods of this namespace")
+        async with self._place_to_evaluate():
+            answer = await self.questions.capacity(namespace, name, limit)
+        return None if answer is None else await as_seen_by(self.sight, answer)
+
+    async def capacity_of(self, pod: Mapping[str, object], limit: int) -> Capacity:
+        """How many of such a pod would fit."""
+        async with self._place_to_evaluate():
+            return await as_seen_by(self.sight, await self.questions.capacity_of(pod, limit))
 
     async def queue(self) -> Queue:
         """Who waits."""
@@ -64,6 +77,14 @@ class Caller:
     async def preemptions(self, limit: int, pod: str | None = None) -> Preemptions:
         """The last preemptions, all or those that concern namespace/name."""
         return await as_seen_by(self.sight, self.questions.preemptions(pod, limit))
+
+    @asynccontextmanager
+    async def _place_to_evaluate(self) -> AsyncIterator[None]:
+        """One question at a time takes a processor for a while; only a few wait for that."""
+        if self.face.admitted.locked():
+            raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
+        async with self.face.admitted, self.face.evaluating:
+            yield
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
         """The namespaces of pods on the nodes that the caller may see; None if these are all of them."""

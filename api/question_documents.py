@@ -9,6 +9,7 @@ TYPES: Final = (
     types.Explanation,
     types.WhatIfRequest,
     types.WhatIf,
+    types.Capacity,
     types.Decisions,
     types.Preemptions,
     types.Queue,
@@ -67,6 +68,11 @@ WHAT_IF: Final[dict[str, Any]] = {
     "openapi_extra": _body(
         "WhatIfRequest", {"a pod that needs room": {"create": [_URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}}
     ),
+}
+CAPACITY: Final[dict[str, Any]] = {"responses": _answers("Capacity", "How many, and on which nodes.", 403, 404)}
+CAPACITY_OF: Final[dict[str, Any]] = {
+    "responses": _answers("Capacity", "How many, and on which nodes.", *_WITH_A_BODY),
+    "openapi_extra": _body("Pod", {"a pod": _URGENT}),
 }
 DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
 PREEMPTIONS: Final[dict[str, Any]] = {"responses": _answers("Preemptions", "Newest first.")}

@@ -9,16 +9,19 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 
 from extender.answers import waiting
+from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.explaining import explain, settled
 from extender.answers.history import attempt_answer, preemption_answer
+from extender.answers.manifests import ManifestError, take_in
 from extender.answers.types import (
     Attempt,
+    Capacity,
     Decisions,
     Explanation,
     PodName,
@@ -29,11 +32,12 @@ from extender.answers.types import (
 )
 from extender.answers.waiting import Registered
 from extender.answers.wall_clock import WallClock
-from extender.answers.what_if import WhatIfError, what_if
+from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.config.configuration import Configuration
 from extender.evaluation import trying_every_node
+from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import Records
@@ -43,6 +47,9 @@ from extender.runtime.registry import Registry
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The last attempts of a pod that an explanation tells of."""
+
+_NAMELESS: Final = "one-more"
+"""What a pod is called of which only the kind matters."""
 
 
 class QuestionError(Exception):
@@ -140,6 +147,33 @@ class Questions:
             return await asyncio.to_thread(what_if, copy, self._configuration, request)
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
+
+    async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
+        """How many more pods like this one fit; None if there is no such pod."""
+        pod = self._cluster.find(f"{namespace}/{name}")
+        return None if pod is None else await self._fits(pod, limit)
+
+    async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
+        """How many of such a pod would fit. Its name does not matter.
+
+        Raises:
+            QuestionError: it cannot be created; the message says why.
+        """
+        copy = self._cluster.fork()
+        return await asyncio.to_thread(self._fits_in, copy, pod, limit)
+
+    def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int) -> Capacity:
+        metadata = pod.get("metadata")
+        named = {**(metadata if isinstance(metadata, Mapping) else {}), "name": _NAMELESS}
+        try:
+            (created,) = take_in(copy, [{"apiVersion": "v1", "kind": "Pod", **pod, "metadata": named}])
+        except (ManifestError, ValueError) as exc:
+            raise QuestionError(str(exc)) from exc
+        return capacity(copy, simulated_frameworks(self._configuration, copy), created, limit)
+
+    async def _fits(self, pod: Pod, limit: int) -> Capacity:
+        copy = self._cluster.fork()
+        return await asyncio.to_thread(lambda: capacity(copy, simulated_frameworks(self._configuration, copy), pod, limit))
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """The last attempts, of all pods or of namespace/name; newest first."""

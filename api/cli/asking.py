@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Protocol, TypeVar, final
+from typing import Annotated, Any, Final, Protocol, TypeVar, final
 from urllib.parse import quote
 
 import httpx
@@ -17,7 +17,7 @@ from api.cli.manifests import state_of
 from api.refusals import Status
 from api.settings import StartUpError
 from api.starting import read_configuration
-from extender.answers.types import Answer, Explanation, Preemptions, WhatIf, WhatIfRequest
+from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import CredentialsError
 from extender.apiserver.target_lookup import find_target
@@ -50,6 +50,10 @@ class Asked(Protocol):
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         """What would become of every pod concerned."""
+        ...
+
+    async def capacity_of(self, pod: dict[str, Any], limit: int) -> Capacity:
+        """How many of such a pod fit."""
         ...
 
     async def preemptions_of(self, pod: str | None, limit: int) -> Preemptions:
@@ -113,6 +117,9 @@ class _Here:
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         return await self._questions.what_if(request)
 
+    async def capacity_of(self, pod: dict[str, Any], limit: int) -> Capacity:
+        return await self._questions.capacity_of(pod, limit)
+
     async def preemptions_of(self, pod: str | None, limit: int) -> Preemptions:
         raise StartUpError("only a Reprieve that runs remembers who preempted whom: give its address with --server")
 
@@ -131,6 +138,9 @@ class _Server:
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         return await self._post(WhatIf, "/v1/whatif", request)
+
+    async def capacity_of(self, pod: dict[str, Any], limit: int) -> Capacity:
+        return await self._post(Capacity, f"/v1/capacity?limit={limit}", pod)
 
     async def preemptions_of(self, pod: str | None, limit: int) -> Preemptions:
         params = {"limit": str(limit)} | ({"pod": pod} if pod else {})

@@ -1,6 +1,6 @@
 """/v1: what people ask. Why is a pod pending, who would be evicted, what if, who preempted it, how many fit."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -19,11 +19,14 @@ from extender.questions import QuestionError
 MAX_QUESTION: Final = 16 * 2**20
 """Bytes of a what-if."""
 
+T = TypeVar("T")
+
 router: Final = APIRouter(prefix="/v1", tags=["questions"])
 
 Name = Annotated[str, Path(min_length=1, max_length=253)]
 PodKey = Annotated[str | None, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most, newest first")]
+MaxPods = Annotated[int, Query(ge=1, le=100_000, description="count no further")]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a smaller id: the next page")]
 
 
@@ -52,6 +55,31 @@ async def what_if(request: Request) -> Response:
         raise Refusal(422, str(exc)) from exc
 
 
+@router.get("/capacity", summary="How many more of this pod fit?", **documents.CAPACITY)
+async def capacity(
+    request: Request,
+    pod: Annotated[str, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")],
+    limit: MaxPods = 10_000,
+) -> Response:
+    """Pods like this one, one after the other, until one does not fit. Nobody is evicted for them."""
+    namespace, _, name = pod.partition("/")
+    answer = await (await caller_of(request)).capacity(namespace, name, limit)
+    if answer is None:
+        raise Refusal(404, "there is no such pod")
+    return _told(answer)
+
+
+@router.post("/capacity", summary="How many of such a pod would fit?", **documents.CAPACITY_OF)
+async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
+    """As GET, for a pod that does not exist."""
+    caller = await caller_of(request)
+    pod = await decoded(_read_pod, await request.body())
+    try:
+        return _told(await caller.capacity_of(pod, limit))
+    except QuestionError as exc:
+        raise Refusal(422, str(exc)) from exc
+
+
 @router.get("/decisions", summary="What was decided lately?", **documents.DECISIONS)
 async def decisions(request: Request, pod: PodKey = None, limit: Limit = 100, before: Before = None) -> Response:
     """Attempts to schedule pods, and what kube-scheduler asked of the extender."""
@@ -75,9 +103,17 @@ def _told(answer: Answer) -> Response:
 
 
 def _read_what_if(body: bytes) -> WhatIfRequest:
+    return _read(WhatIfRequest, body)
+
+
+def _read_pod(body: bytes) -> dict[str, object]:
+    return _read(dict[str, object], body)
+
+
+def _read(kind: type[T], body: bytes) -> T:
     if len(body) > MAX_QUESTION:
         raise Refusal(413, f"a question may have {MAX_QUESTION} bytes")
     check_number_of_values(body)
-    question = read(WhatIfRequest, body)
+    question = read(kind, body)
     check_json(body)
     return question

@@ -69,7 +69,8 @@ def test_examples_can_be_sent_as_they_are(example: Service, path: str, body: obj
 def test_there_are_examples_for_every_body() -> None:
     with_body = {path for path, methods in DOCUMENT["paths"].items() if "post" in methods}
 
-    assert with_body == {"/extender/filter", "/extender/prioritize", "/extender/preempt", "/extender/bind", "/v1/evaluate"}
+    verbs = {f"/extender/{verb}" for verb in ("filter", "prioritize", "preempt", "bind")}
+    assert with_body == verbs | {"/v1/evaluate", "/v1/whatif", "/v1/capacity"}
     assert {example.values[0] for example in EXAMPLES} == with_body
 
 
