@@ -376,7 +376,7 @@ STORY: Final[Sequence[Callable[[Cluster], None]]] = (
     lambda machine: machine.time_passes(4),
     lambda machine: machine.pods_come([(2, {"cpu": "900m", "priority": "low"})]),
     lambda machine: machine.time_passes(4),
-    lambda machine: machine.pods_come([(3, {"cpu": "900m", "priority": "high"})]),
+    lambda machine: machine.pods_come([(3, {"cpu": "900m", "priority": "high", "labels": {"only": "here"}})]),
     lambda machine: machine.time_passes(12),
     lambda machine: machine.world.faults.add(Fault(answers.status(403), verb="create", subresource="binding")),
     lambda machine: machine.pods_come([(4, {"cpu": "100m", "priority": ""})]),
