@@ -13,6 +13,7 @@ from extender.answers.nearest import nearest
 from extender.answers.picture import picture as picture_of
 from extender.answers.preemption_answer import preemption_answer
 from extender.answers.refusals import Refusals
+from extender.answers.requested import requested
 from extender.answers.summary import summary
 from extender.answers.types import Explanation, NodeScore
 from extender.answers.waiting import pod_name
@@ -50,6 +51,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
         pod=pod_name(pod),
         state="Gated" if pod.spec.scheduling_gates else "Nominated" if nominated else "Pending",
         node=nominated,
+        requests=requested(pod),
         summary=summary(pod, evaluation, steps, preemption),
         message=evaluation.error or evaluation.message,
         total_nodes=len(snapshot.nodes),
@@ -79,7 +81,7 @@ def settled(pod: Pod, state: Settled, node: str = "", why: str = "") -> Explanat
         "NotOurs": f'No profile here is called "{pod.scheduler_name}": another scheduler decides about it.',
         "Unreadable": f"It is left out because it cannot be read: {why.removesuffix('.')}.",
     }
-    return Explanation(pod=pod_name(pod), state=state, node=node, summary=sentence[state])
+    return Explanation(pod=pod_name(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
 
 
 def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeScore, ...]:

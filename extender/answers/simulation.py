@@ -13,14 +13,13 @@ from typing import Final, Literal, final
 from extender import framework as fwk
 from extender.answers.leaving import belongs_to_node, give_back_claims, is_made_again, made_again, take_from_budgets
 from extender.answers.preemption_answer import preemption_answer, victim
+from extender.answers.requested import requested
 from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, PreemptionAnswer, Victim
 from extender.answers.waiting import pod_name
 from extender.cluster import Cluster
 from extender.log import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
-from extender.objects.quantity import QuantityError
-from extender.objects.resources import pod_requests
 from extender.preemption import OUTCOME
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
@@ -94,7 +93,7 @@ class _Course:
         return Placement(
             pod=pod_name(self.pod),
             cause=self.cause,
-            requests=_requests(self.pod),
+            requests=requested(self.pod),
             node=self.node,
             message=self.message,
             evicts=tuple(self.evicts),
@@ -419,14 +418,6 @@ def _why_gated(framework: Framework, pod: Pod) -> str:
 
 def _key(name: PodName) -> str:
     return f"{name.namespace}/{name.name}"
-
-
-def _requests(pod: Pod) -> dict[str, str]:
-    """What the pod asks for in all; nothing where that cannot be read."""
-    try:
-        return {name: str(amount) for name, amount in pod_requests(pod, use_status=False).items()}
-    except QuantityError:
-        return {}
 
 
 def _signature(pod: Pod) -> bytes:

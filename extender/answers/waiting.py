@@ -59,7 +59,10 @@ def queue_place(queue: SchedulingQueue, key: str, registered: Mapping[str, Regis
 def without_a_queue(pods: Iterable[Pod]) -> Queue:
     """Another scheduler decides: the pods that have no node."""
     pending = sorted(pods, key=lambda pod: (-pod.priority, pod.key))
-    places = tuple(QueuePlace(pod=pod_name(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable") for pod in pending)
+    places = tuple(
+        QueuePlace(pod=pod_name(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable", message=_said(pod))
+        for pod in pending
+    )
     return Queue(items=places[:_MAX_PLACES], counts={"pending": len(pending)}, deciding=False)
 
 
@@ -95,7 +98,13 @@ def _place(
         gated_by=info.gating_plugin,
         refused_by=tuple(by),
         wakes_on=() if queue == "active" else _wakes_on(by, of_profile),
+        message=_said(info.pod),
     )
+
+
+def _said(pod: Pod) -> str:
+    """What whoever schedules it wrote last: the message of its condition PodScheduled."""
+    return next((each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), "")
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
