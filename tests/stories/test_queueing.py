@@ -271,6 +271,20 @@ async def test_a_pod_whose_gates_are_gone_is_scheduled() -> None:
 
 @pytest.mark.anywhere
 @story
+async def test_of_gated_pods_only_the_one_whose_gates_are_gone_takes_the_room_that_another_leaves() -> None:
+    async with a_scene(node("n", pods="1")) as scene:
+        await scene.has(*(pod(name, schedulingGates=[{"name": name}]) for name in ("p", "q")), pod("free"))
+        assert scene.node_of("free") == "n"
+
+        await scene.changes("p", spec(schedulingGates=[]))
+        assert scene.waits_in("p") == "unschedulable"
+        await scene.loses("free", at_once=True, within=10)
+
+        assert (scene.node_of("p"), scene.waits_in("q")) == ("n", "gated")
+
+
+@pytest.mark.anywhere
+@story
 async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered_for() -> None:
     """TestPreEnqueuePlugin, TestPreEnqueuePluginEventsToRegister."""
     is_open: list[bool] = []
