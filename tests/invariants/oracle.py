@@ -199,10 +199,18 @@ def leftovers(world: World) -> Iterator[str]:
 
 
 def changed_objects(world: World) -> Iterator[str]:
-    """Objects that are not what they were when they came."""
+    """Objects that are not what they were when they came; or not what the server says, because they share something with such a one."""
     for key, (obj, before) in world.life.known.items():
         if msgspec.json.encode(obj) != before:
             yield f"{'/'.join(key)} was {before!r} and is {msgspec.json.encode(obj)!r}"
+    for table, (kind, resource) in FOLLOWED.items():
+        keep = kind.keeper()
+        for said in world.registry.list(resource):
+            fresh = keep(convert(kind.type, json.loads(json.dumps(said))))
+            known, _ = world.life.known.get((table, fresh.metadata.namespace, fresh.metadata.name), (fresh, b""))
+            is_as_new = known.metadata.resource_version == fresh.metadata.resource_version
+            if is_as_new and msgspec.json.encode(known) != msgspec.json.encode(fresh):
+                yield f"{table} {fresh.metadata.name} is {msgspec.json.encode(known)!r} and should be {msgspec.json.encode(fresh)!r}"
 
 
 # V13: whoever can run, runs.
