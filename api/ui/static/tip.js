@@ -18,19 +18,25 @@ export function hideTip() {
 }
 
 export function watchTips() {
-  const owner = (event) => (event.target instanceof Element ? event.target.closest("[data-tip]") : null);
+  let pointer = null;
+  const pointAt = (target) => {
+    const found = target instanceof Element ? target.closest("[data-tip]") : null;
+    if (found?.dataset.tip) showTip(found.dataset.tip, ...pointer);
+    else if (!(target instanceof Element && target.closest("[data-grid]"))) hideTip();
+  };
   document.addEventListener("pointermove", (event) => {
-    const found = owner(event);
-    if (found?.dataset.tip) showTip(found.dataset.tip, event.clientX, event.clientY);
-    else if (!(event.target instanceof Element && event.target.closest("[data-grid]"))) hideTip();
+    pointer = [event.clientX, event.clientY];
+    pointAt(event.target);
   });
   document.addEventListener("focusin", (event) => {
-    const found = owner(event);
+    const found = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
     if (!found?.dataset.tip || !found.matches(":focus-visible")) return;
     const box = found.getBoundingClientRect();
     showTip(found.dataset.tip, box.left, box.bottom);
   });
   document.addEventListener("focusout", hideTip);
-  document.addEventListener("scroll", hideTip, { passive: true, capture: true });
+  // What lies under the pointer may be another thing now.
+  const again = () => pointer && pointAt(document.elementFromPoint(...pointer));
+  document.addEventListener("scroll", again, { passive: true, capture: true });
   document.addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
 }

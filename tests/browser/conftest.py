@@ -1,0 +1,96 @@
+"""One browser for all tests, a new profile for each, and services that tests share. A page that complains fails its test."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser.services import Running, many_nodes, running
+
+CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+)  # fmt: skip
+
+class OpenPage(Protocol):
+    """Opens a page in a profile of its own; `expected` is what the console will say, or a part of it."""
+
+    expected: list[str]
+
+    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900) -> Page: ...
+
+
+class Profiles:
+    """Pages, each in a profile of its own, and what they complained of."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.expected: list[str] = []
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+        self._said: list[str] = []
+        self._asked: list[str] = []
+
+    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900) -> Page:
+        scheme: Literal["dark", "light"] = "dark" if dark else "light"
+        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB")
+        self._contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda message: self._said.append(message.text))
+        page.on("pageerror", lambda error: self._said.append(str(error)))
+        page.on("request", lambda request: self._asked.append(urlsplit(request.url).netloc))
+        page.goto(url)
+        self._host = urlsplit(url).netloc
+        return page
+
+    def close(self) -> None:
+        for context in self._contexts:
+            context.close()
+        unexpected = [said for said in self._said if not any(part in said for part in self.expected)]
+        assert unexpected == [], "the console is silent"
+        assert set(self._asked) <= {self._host}, "nobody else is asked"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium, and it could not be installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Opens pages. At the end: nothing was said on the console, and nobody else was asked for anything."""
+    profiles = Profiles(browser)
+    yield profiles
+    profiles.close()
+
+
+@pytest.fixture(scope="session")
+def still() -> Iterator[Running]:
+    """The example cluster, with two pods that wait; nobody decides, so that it stays as it is."""
+    with running("--no-schedule") as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def deciding() -> Iterator[Running]:
+    """The example cluster, scheduled."""
+    with running() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Thousands of nodes."""
+    state: Path = many_nodes(tmp_path_factory.mktemp("large") / "cluster.json")
+    with running("--no-schedule", "--state", str(state)) as service:
+        yield service

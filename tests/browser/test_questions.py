@@ -1,0 +1,123 @@
+"""What people ask, asked by clicking: why is it pending, who would have to go, what if, what happened."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenPage
+from tests.browser.services import Running, pod
+
+
+def test_a_click_leads_from_a_pending_pod_to_its_reason(still: Running, open_page: OpenPage) -> None:
+    """
+    The list names it on every page; its page tells the plugins, from all nodes to none.
+    """
+    page = open_page(still.url)
+    expect(page.locator("#pending a.row")).to_have_count(2)
+
+    page.locator("#pending a.row", has_text="train-3").click()
+
+    expect(page.locator("h1")).to_contain_text("train-3")
+    expect(page.locator("#waterfall h2")).to_have_text("From 12 nodes to none")
+    expect(page.locator("#waterfall")).to_contain_text("NodeResourcesFit")
+    expect(page.locator("#waterfall")).to_contain_text("Insufficient nvidia.com/gpu")
+    assert page.locator("#waterfall .bar").count() == 1 + page.locator("#waterfall .reasons").count()
+
+
+def test_the_page_says_what_v1_says(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/pods/shop/web-6")
+
+    answer = page.request.get(f"{still.url}/v1/explain/shop/web-6").json()
+
+    expect(page.locator("#summary")).to_have_text(answer["summary"])
+    expect(page.locator("p.message code")).to_have_text(answer["message"])
+    expect(page.locator("#preemption tr.chosen th")).to_have_text(answer["preemption"]["node"])
+    shown = page.locator("#preemption tr.chosen .victim a").all_inner_texts()
+    assert shown == [f"{each['pod']['namespace']}/{each['pod']['name']}" for each in answer["preemption"]["victims"]]
+
+
+def test_a_preemption_is_seen_before_and_after_with_those_that_lost(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/pods/shop/web-6")
+    before, after = page.locator("#preemption .pair > div").all()
+
+    expect(before.locator("rect.leaves")).not_to_have_count(0)
+    expect(after.locator("rect.leaves")).to_have_count(0)
+    expect(after.locator("rect.arrives")).to_have_count(1)
+    expect(page.locator("#preemption tbody tr:not(.chosen) td:last-child").first).not_to_be_empty()
+
+
+def test_every_plugin_says_what_it_thinks_of_every_node_when_pointed_at(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/pods/shop/web-6")
+
+    page.locator("#picture td.no").first.hover()
+
+    expect(page.locator("#tip")).to_be_visible()
+    expect(page.locator("#tip")).to_contain_text("evicting pods may help")
+
+
+def test_a_pasted_pod_is_tried_and_nothing_is_created(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/what-if")
+    before = still.pods()
+    page.get_by_label("Objects to create").fill(
+        "kind: Pod\napiVersion: v1\nmetadata: {name: vip}\n"
+        "spec: {priority: 100000, containers: [{name: c, image: i, resources: {requests: {cpu: 3500m, memory: 4Gi}}}]}\n"
+    )
+
+    page.get_by_role("button", name="Try it").click()
+
+    expect(page.locator("#result h2").first).to_contain_text("What changes")
+    expect(page.locator("#result")).to_contain_text("default/vip")
+    expect(page.locator("#result .change rect.arrives").first).to_be_attached()
+    expect(page.locator("#result .change rect.leaves").first).to_be_attached()
+    expect(page.locator("#result .grid path.framed").first).to_be_attached()
+    assert [each["metadata"]["uid"] for each in still.pods()] == [each["metadata"]["uid"] for each in before]
+
+
+def test_draining_a_node_shows_where_its_pods_would_go(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/what-if")
+    page.get_by_label("Objects to create").fill("")
+    page.get_by_label("Nodes to drain").fill("node-a1")
+
+    page.get_by_role("button", name="Try it").click()
+
+    expect(page.locator("#result .cascade li").first).to_contain_text("leaves node-a1")
+    expect(page.locator("#result .cascade li").first).to_contain_text("drained")
+
+
+def test_what_cannot_be_tried_is_said_in_words(still: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{still.url}/ui/what-if")
+    page.get_by_label("Objects to create").fill("kind: [")
+    open_page.expected.append("422")
+
+    page.get_by_role("button", name="Try it").click()
+
+    expect(page.locator("#result .alert")).to_contain_text("yaml: ")
+
+
+def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(deciding: Running, open_page: OpenPage) -> None:
+    """
+    Nobody reloads: the news of it comes by itself.
+    """
+    page = open_page(f"{deciding.url}/ui/history")
+    expect(page.locator("#live")).to_have_text("live")
+
+    deciding.create("/api/v1/namespaces/default/pods", pod("vip", {"cpu": "3500m", "memory": "4Gi"}, priority="production"))
+
+    story = page.locator("details.preemption", has_text="default/vip")
+    expect(story).to_have_count(1)
+    expect(story.locator("summary")).to_contain_text("takes node-")
+    expect(page.locator("#decisions tbody tr", has_text="default/vip").first).to_be_visible()
+    expect(page.locator(".timeline .flag").first).to_be_attached()
+    assert int(re.sub(r"\D", "", story.get_attribute("id") or "")) > 0
+
+
+def test_who_was_preempted_is_told_by_whom(deciding: Running, open_page: OpenPage) -> None:
+    page = open_page(f"{deciding.url}/ui/history")
+    victim = page.locator("details.preemption .chosen .victim a").first
+    expect(victim).to_be_attached()
+    name = victim.text_content()
+
+    page.goto(f"{deciding.url}{victim.get_attribute('href')}")
+
+    expect(page.locator("h1")).to_contain_text(str(name).partition("/")[2])
+    expect(page.locator("p.alert")).to_contain_text("Preempted")
