@@ -24,7 +24,7 @@ from extender.answers.types import (
 from extender.answers.why_not import Costs, why_not
 from extender.framework import Code
 from extender.records.arrays import KeptVerdicts
-from extender.records.kept import KeptAttempt, Leaving, PodId, PreemptionMade, Room
+from extender.records.kept import AttemptMade, Details, KeptAttempt, Leaving, PodId, PreemptionMade, Room
 from extender.snapshot.axes import Mask
 
 BEST_NODES: Final = 16
@@ -35,8 +35,8 @@ EXTENDERS: Final = "extenders"
 
 def attempt_answer(attempt: KeptAttempt) -> Attempt:
     """The attempt, with as much as is still kept of it."""
-    made = attempt.made
-    best = attempt.scores.best(BEST_NODES, made.node) if attempt.scores is not None else attempt.best
+    made, details = attempt.made, attempt.details or Details()
+    best = details.scores.best(BEST_NODES, made.node) if details.scores is not None else details.best
     return Attempt(
         id=made.id,
         time=_time(made.time),
@@ -50,9 +50,9 @@ def attempt_answer(attempt: KeptAttempt) -> Attempt:
         feasible=made.feasible,
         seconds=made.seconds,
         woken_by=made.woken_by,
-        waterfall=_waterfall(attempt.verdicts, refuses_all=made.feasible == 0) if attempt.verdicts is not None else (),
+        waterfall=_waterfall(details.verdicts, refuses_all=made.feasible == 0) if details.verdicts is not None else (),
         scores=tuple(NodeScore(node=node, total=total) for node, total in best),
-        preemption=_preemption(attempt),
+        preemption=_preemption(made, attempt.preemption, details),
     )
 
 
@@ -150,9 +150,8 @@ def _codes(verdicts: KeptVerdicts) -> list[str]:
 # Preemption.
 
 
-def _preemption(attempt: KeptAttempt) -> PreemptionAnswer | None:
-    made, found = attempt.made, attempt.preemption
-    not_helpful = tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in attempt.not_helpful)
+def _preemption(made: AttemptMade, found: PreemptionMade | None, details: Details) -> PreemptionAnswer | None:
+    not_helpful = tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in details.not_helpful)
     if found is None:
         if made.may_preempt and not made.no_preemption:
             return None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,7 +18,13 @@ TEXT_OVERHEAD: Final = 49
 MAX_REASONS: Final = 32
 """Reasons kept apart, those of the most nodes: a plugin may have one a node."""
 OTHER_REASONS: Final = "other reasons"
+ARRAY_OVERHEAD: Final = 112
+"""Bytes of an array without numbers."""
+SCORES_OVERHEAD: Final = 48 + ARRAY_OVERHEAD
+INT16, INT32, UINT16 = 2**15, 2**31, 2**16
+"""Numbers below these fit."""
 
+Places = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Totals = npt.NDArray[np.int16] | npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
@@ -65,28 +72,27 @@ class KeptVerdicts:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class KeptScores:
+class KeptScores(msgspec.Struct, frozen=True, gc=False):
     """The weighted totals of the nodes that a pod could choose from."""
 
     nodes: NodeNames
-    feasible: bytes | None
-    """(N,) as bits: those nodes; None for all."""
+    feasible: Places | None
+    """(R,) those nodes, as places on axis N; None for all of them."""
     total: Totals
-    """(R,) in the order of the nodes."""
+    """(R,)"""
 
     @property
     def size(self) -> int:
         """Bytes, about, without the names."""
-        return 240 + self.total.nbytes + (len(self.feasible) if self.feasible is not None else 0)
+        return SCORES_OVERHEAD + self.total.nbytes + (self.feasible.nbytes + ARRAY_OVERHEAD if self.feasible is not None else 0)
 
     def best(self, limit: int, chosen: str = "") -> list[tuple[str, int]]:
         """The nodes with the highest totals, the chosen one first among its equals, then in the order of the nodes."""
         names, total = self.nodes.names, self.total
-        places = np.arange(len(total)) if self.feasible is None else np.flatnonzero(unpacked(self.feasible, len(names)))
-        is_other = np.fromiter((names[place] != chosen for place in places.tolist()), np.bool_, len(places))
+        places = range(len(names)) if self.feasible is None else self.feasible.tolist()
+        is_other = np.fromiter((names[place] != chosen for place in places), np.bool_, len(total))
         order = np.lexsort((is_other, -total.astype(np.int64)))[:limit].tolist()
-        return [(names[int(places[row])], int(total[row])) for row in order]
+        return [(names[places[row]], int(total[row])) for row in order]
 
 
 def packed(mask: Mask) -> bytes:
@@ -132,27 +138,18 @@ def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
     )
 
 
-def keep_scores(rows: Rows, total: Int64s, nodes: NodeNames) -> KeptScores:
+def keep_scores(rows: Rows, total: Int64s, highest: int, nodes: NodeNames) -> KeptScores:
     """Pack the totals of the nodes that a pod could choose from.
 
     Arguments:
+        highest: no total is above it, or below its negative.
         nodes: of the rows' snapshot.
     """
+    narrow: Totals = total.astype(np.int16) if highest < INT16 else total.astype(np.int32) if highest < INT32 else total.copy()
     if rows.is_all:
-        return KeptScores(nodes, None, _narrowed(total))
-    node = rows.node
-    if not (node[1:] > node[:-1]).all():  # sampled: in the order of the search
-        order = np.argsort(node)
-        node, total = node[order], total[order]
-    return KeptScores(nodes, _places(node, len(nodes.names)), _narrowed(total))
-
-
-def _narrowed(total: Int64s) -> Totals:
-    """As narrow as the numbers allow; always a copy."""
-    highest = max(int(total.max()), -int(total.min()))
-    if highest < 2**15:
-        return total.astype(np.int16)
-    return total.astype(np.int32) if highest < 2**31 else total.copy()
+        return KeptScores(nodes, None, narrow)
+    places: Places = rows.node.astype(np.uint16) if len(nodes.names) <= UINT16 else rows.node.astype(np.uint32)
+    return KeptScores(nodes, places, narrow)
 
 
 def _places(node: Index, num_nodes: int) -> bytes:

@@ -100,35 +100,46 @@ class PreemptionMade(Kept, frozen=True, gc=False, tag="preemption"):
 
 
 @final
-class KeptAttempt(msgspec.Struct, gc=False):
-    """One attempt and what there still is of its arrays. The shelf that it is on changes it."""
+class Details(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of an attempt only while there is room."""
 
-    made: AttemptMade
     verdicts: KeptVerdicts | None = None
     scores: KeptScores | None = None
     best: tuple[tuple[str, int], ...] = ()
     """(node, score) of the best, where another scheduler asked for scores."""
-    preemption: PreemptionMade | None = None
     not_helpful: tuple[tuple[str, int], ...] = ()
     """(reason, nodes) where the dry run found no room."""
-    size: int = 0
-    """Bytes, as they were measured when it was put away."""
 
-    def measured(self) -> int:
-        """Bytes, about; those of shared names and of the preemption are counted by themselves."""
-        made = self.made
-        pod = made.pod
-        texts = len(made.message) + len(made.woken_by) + len(made.no_preemption) + len(pod.name) + len(pod.namespace) + len(pod.uid)
-        size = ATTEMPT_OVERHEAD + texts + 120 * len(self.best) + sum(130 + len(reason) for reason, _ in self.not_helpful)
-        if self.verdicts is not None:
-            size += self.verdicts.size
+    @property
+    def size(self) -> int:
+        """Bytes, about, without those of shared names."""
+        size = DETAILS_OVERHEAD + 120 * len(self.best) + sum(130 + len(reason) for reason, _ in self.not_helpful)
         if self.scores is not None:
             size += self.scores.size
+        if self.verdicts is not None:
+            size += self.verdicts.size
         return size
 
 
-ATTEMPT_OVERHEAD: Final = 900
+@final
+class KeptAttempt(msgspec.Struct, frozen=True, gc=False):
+    """One attempt with what there still is of it."""
+
+    made: AttemptMade
+    details: Details | None = None
+    preemption: PreemptionMade | None = None
+
+
+DETAILS_OVERHEAD: Final = 250
+"""Bytes of details without numbers and texts."""
+ATTEMPT_OVERHEAD: Final = 600
 """Bytes of an attempt without its texts: values, and its places in the indexes."""
+
+
+def size_of_attempt(made: AttemptMade) -> int:
+    """Bytes, about."""
+    pod = made.pod
+    return ATTEMPT_OVERHEAD + len(pod.namespace) + 2 * len(pod.name) + len(pod.uid) + len(made.message) + len(made.no_preemption)
 
 
 def size_of_preemption(made: PreemptionMade) -> int:

@@ -2,8 +2,6 @@
 
 from typing import Final, final
 
-from extender.snapshot import Snapshot
-
 BYTES_A_NAME: Final = 57
 """Of an empty string, and a reference to it."""
 NUMBERINGS: Final = 2
@@ -34,9 +32,12 @@ class Naming:
         # Each with the index that it was made from: as long as that is the snapshot's, the nodes are numbered as before.
         self._last: list[tuple[dict[str, int], NodeNames]] = []
 
-    def of(self, snapshot: Snapshot) -> NodeNames:
-        """The names of the snapshot's nodes."""
-        index = snapshot.nodes.index
+    def of(self, index: dict[str, int]) -> NodeNames:
+        """The names of the nodes.
+
+        Arguments:
+            index: of a snapshot; see `NodeColumns.index`.
+        """
         for known, names in self._last:
             if known is index:
                 return names

@@ -1,10 +1,11 @@
 """Records: the attempts and preemptions of late. State: what is known so far of the attempt under way; all else is on the shelf."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Final, final
 
@@ -16,13 +17,16 @@ from extender.preemption import Candidates, PreemptionOutcome
 from extender.preemption.evaluator import NOT_HELPFUL
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
-from extender.records.kept import AttemptMade, KeptAttempt, Outcome, PodId, PreemptionMade, Room
+from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room
 from extender.records.reporter import Asked, Findings, Reporter
 from extender.records.rooms import keep_rooms, keep_victims, place_of, pod_id
 from extender.records.shelf import Limits, Made, Shelf, is_victim
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
+UNSORTED_SIZE: Final = 1024
+"""Bytes of an attempt, about, that is not on the shelf yet."""
+WALL_CLOCK: Final = partial(datetime.now, UTC)
 BEST_OF_ASKED: Final = 16
 """Nodes kept of the scores that another scheduler asked for."""
 
@@ -34,7 +38,6 @@ class _UnderWay:
 
     uid: str = ""
     verdicts: KeptVerdicts | None = None
-    scores: KeptScores | None = None
     evaluated: int = 0
     rooms: tuple[Room, ...] = ()
     num_candidates: int = 0
@@ -55,30 +58,39 @@ class Records(Reporter):
         self,
         limits: Limits | None = None,
         *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        write: Callable[[Made], None] = lambda made: None,
+        now: Callable[[], datetime] = WALL_CLOCK,
+        write: Callable[[Made], None] | None = None,
     ) -> None:
         """Nothing is known yet.
 
         Arguments:
             now: what the clock on the wall says.
             write: is given everything that is to outlive the process, as it is by then: what changes is given again, with the same id.
+                None if nothing is.
         """
         self.version = 0
         """Rises with everything that is new; see `news`."""
-        self._shelf = Shelf(limits or Limits())
+        limits = limits or Limits()
+        unsorted = max(1, min(limits.attempts, limits.size // 2 // UNSORTED_SIZE))
+        self._store = Shelf(replace(limits, size=limits.size - unsorted * UNSORTED_SIZE))
+        # The newest. They are put on the shelf when somebody wants to see them, and most will be pushed out before anybody does.
+        self._unsorted: deque[AttemptMade] = deque(maxlen=unsorted)
+        self._scores_a_second = self._scores_left = limits.scores_a_second
+        self._second = -1
         self._now = now
         self._write = write
         self._next_id = 1
         self._under_way = _UnderWay()
+        self._choice: tuple[Pod, KeptScores] | None = None
         self._something_came = asyncio.Event()
+        self._is_awaited = False
 
     # What is kept.
 
     @property
     def size(self) -> int:
         """Bytes, about."""
-        return self._shelf.size
+        return self._store.size + len(self._unsorted) * UNSORTED_SIZE
 
     @property
     def oldest(self) -> int:
@@ -111,6 +123,7 @@ class Records(Reporter):
     async def news(self, since: int) -> int:
         """The version, once it is another than `since`: at once, if it is already. It may rise a thousand times a second."""
         while self.version == since:
+            self._is_awaited = True
             self._something_came.clear()
             await self._something_came.wait()
         return self.version
@@ -127,20 +140,19 @@ class Records(Reporter):
             if isinstance(each, PreemptionMade):
                 self._shelf.put_preemption(each)
             else:
-                self._shelf.put(KeptAttempt(each))
-        for attempt in self.attempts():
-            attempt.preemption = self._shelf.preemption(attempt.made.id)
+                self._shelf.put([each])
 
     # An attempt.
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s) -> None:
-        """Keep the totals for when the attempt ends."""
-        self._of(pod).scores = keep_scores(rows, total, self._shelf.naming.of(rows.snapshot))
+    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+        """Keep the totals for when the attempt ends, unless those of many have been kept in this second."""
+        if self._scores_left > 0:
+            self._choice = pod, keep_scores(rows, total, highest, self._store.naming.of(rows.snapshot.nodes.index))
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """Keep the verdicts for when the attempt ends."""
         under_way = self._of(pod)
-        under_way.verdicts = keep_verdicts(findings, self._shelf.naming.of(findings.rows.snapshot))
+        under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
         under_way.evaluated = len(findings.rows)
 
     def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
@@ -160,20 +172,48 @@ class Records(Reporter):
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         """The attempt ends with a node."""
-        made = self._made(pod_id(info.pod), profile, "Scheduled", info.attempts, node, "", evaluated, feasible, seconds, info.woken_by)
-        self._keep(KeptAttempt(made, scores=self._take(info.pod).scores))
+        number, now, pod = self._next_id, self._now(), info.pod
+        self._next_id = number + 1
+        made = AttemptMade(
+            number,
+            now.timestamp(),
+            pod_id(pod),
+            profile,
+            "Scheduled",
+            info.attempts,
+            node,
+            "",
+            evaluated,
+            feasible,
+            seconds,
+            info.woken_by,
+        )
+        self._unsorted.append(made)
+        if now.second != self._second:
+            self._second, self._scores_left = now.second, self._scores_a_second
+        if self._choice is not None:
+            scores = self._take_scores(pod)
+            if scores is not None:
+                self._store.put_details(number, Details(scores=scores))
+        self.version += 1
+        if self._write is not None:
+            self._write(made)
+        if self._is_awaited:
+            self._something_came.set()
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
         found = self._take(info.pod)
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        made = self._made(pod_id(info.pod), profile, outcome, info.attempts, "", status.message, found.evaluated, 0, seconds, info.woken_by)
+        made = self._made(pod_id(info.pod), profile, outcome, info.attempts, status.message, found.evaluated, 0, seconds, info.woken_by)
         if found.no_preemption or not found.may_preempt:
             made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
-        attempt = KeptAttempt(made, found.verdicts, found.scores, not_helpful=found.not_helpful)
+        scores = self._take_scores(info.pod)
+        if found.verdicts is not None or scores is not None:
+            self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
         if found.chosen is not None:
-            self._preempted(attempt, found.rooms, found.num_candidates, found.chosen)
-        self._keep(attempt)
+            self._preempted(made, found.rooms, found.num_candidates, found.chosen)
+        self._keep(made)
 
     def not_bound(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod came to something else after all."""
@@ -181,8 +221,9 @@ class Records(Reporter):
         if last is None or last.made.outcome != "Scheduled":
             return
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        self._shelf.change(last, msgspec.structs.replace(last.made, outcome=outcome, message=status.message))
-        self._write(last.made)
+        made = msgspec.structs.replace(last.made, outcome=outcome, message=status.message)
+        self._store.change(made)
+        self._written(made)
         self._is_news()
 
     def victims_told(self, preemptor: Pod, *, done: bool) -> None:
@@ -195,26 +236,29 @@ class Records(Reporter):
 
     def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
         """Keep the verdicts."""
-        verdicts = keep_verdicts(findings, self._shelf.naming.of(findings.rows.snapshot))
-        self._keep(KeptAttempt(self._asked(asked, "Filter", feasible=num_kept, message=findings.pre_filter.message), verdicts))
+        made = self._asked(asked, "Filter", feasible=num_kept, message=findings.pre_filter.message)
+        self._store.put_details(made.id, Details(keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))))
+        self._keep(made)
 
     def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keep the best."""
+        made = self._asked(asked, "Prioritize", feasible=len(nodes))
         highest = max(scores, default=0)
         best = islice((node for node, score in zip(nodes, scores, strict=True) if score == highest), BEST_OF_ASKED)
-        self._keep(KeptAttempt(self._asked(asked, "Prioritize", feasible=len(nodes)), best=tuple((node, highest) for node in best)))
+        self._store.put_details(made.id, Details(best=tuple((node, highest) for node in best)))
+        self._keep(made)
 
     def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
         """Keep the best candidates: which one is taken, the other scheduler has not said yet."""
-        attempt = KeptAttempt(self._asked(asked, "Preempt", feasible=len(candidates)))
+        made = self._asked(asked, "Preempt", feasible=len(candidates))
         rooms = keep_rooms(candidates, asked.pod)
         if rooms:
-            self._preempted(attempt, rooms, len(candidates), None)
-        self._keep(attempt)
+            self._preempted(made, rooms, len(candidates), None)
+        self._keep(made)
 
     def asked_in_vain(self, asked: Asked, message: str) -> None:
         """An error."""
-        self._keep(KeptAttempt(self._asked(asked, "Error", message=message)))
+        self._keep(self._asked(asked, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
         """Now it is known which of the candidates was taken."""
@@ -247,57 +291,66 @@ class Records(Reporter):
         self._under_way = _UnderWay()
         return found
 
+    def _take_scores(self, pod: Pod) -> KeptScores | None:
+        """The scores of the pod's choice, if it had one. Those of an attempt that was never ended are forgotten."""
+        choice, self._choice = self._choice, None
+        if choice is None or choice[0] is not pod:
+            return None
+        self._scores_left -= 1
+        return choice[1]
+
+    @property
+    def _shelf(self) -> Shelf:
+        """With everything on it."""
+        if self._unsorted:
+            self._store.put(self._unsorted)
+            self._unsorted.clear()
+        return self._store
+
     def _made(
         self,
         pod: PodId,
         profile: str,
         outcome: Outcome,
         number: int,
-        node: str,
         message: str,
         evaluated: int,
         feasible: int,
         seconds: float,
         woken_by: str = "",
     ) -> AttemptMade:
-        made = AttemptMade(
-            self._next_id, self._now().timestamp(), pod, profile, outcome, number, node, message, evaluated, feasible, seconds, woken_by
-        )
+        time = self._now().timestamp()
+        made = AttemptMade(self._next_id, time, pod, profile, outcome, number, "", message, evaluated, feasible, seconds, woken_by)
         self._next_id += 1
         return made
 
     def _asked(self, asked: Asked, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptMade:
-        return self._made(pod_id(asked.pod), asked.profile, outcome, 0, "", message, asked.num_nodes, feasible, asked.seconds)
+        return self._made(pod_id(asked.pod), asked.profile, outcome, 0, message, asked.num_nodes, feasible, asked.seconds)
 
-    def _preempted(self, attempt: KeptAttempt, rooms: tuple[Room, ...], num_candidates: int, chosen: Room | None) -> None:
-        made = attempt.made
-        preemption = PreemptionMade(
-            made.id,
-            made.time,
-            made.pod,
-            "" if chosen is None else chosen.node,
-            () if chosen is None else chosen.victims,
-            0 if chosen is None else chosen.num_pdb_violations,
-            rooms,
-            num_candidates,
-        )
-        attempt.preemption = preemption
-        self._shelf.put_preemption(preemption)
-        self._write(preemption)
+    def _preempted(self, made: AttemptMade, rooms: tuple[Room, ...], num_candidates: int, chosen: Room | None) -> None:
+        node, victims, violations = ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
+        preemption = PreemptionMade(made.id, made.time, made.pod, node, victims, violations, rooms, num_candidates)
+        self._store.put_preemption(preemption)
+        self._written(preemption)
 
-    def _keep(self, attempt: KeptAttempt) -> None:
-        self._shelf.put(attempt)
-        self._write(attempt.made)
+    def _keep(self, made: AttemptMade) -> None:
+        self._shelf.put([made])
+        self._written(made)
         self._is_news()
 
     def _changed(self, made: PreemptionMade) -> None:
         self._shelf.put_preemption(made)
-        self._write(made)
+        self._written(made)
         self._is_news()
+
+    def _written(self, made: Made) -> None:
+        if self._write is not None:
+            self._write(made)
 
     def _is_news(self) -> None:
         self.version += 1
-        self._something_came.set()
+        if self._is_awaited:
+            self._something_came.set()
 
 
 def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts | None) -> tuple[tuple[str, int], ...]:

@@ -55,11 +55,12 @@ class Reporter:
 
     # An attempt. One pod is decided about at a time, and `decided` or `failed` ends it.
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s) -> None:
+    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """The pod could choose from these nodes.
 
         Arguments:
             total: (R,) the weighted scores.
+            highest: none of them is above it, or below its negative.
         """
 
     def refused(self, pod: Pod, findings: Findings) -> None:
@@ -117,13 +118,28 @@ class Guarded(Reporter):
         try:
             hear(*args, **kwargs)
         except Exception as exc:
-            if not self._has_failed:
-                _LOG.exception(exc, "What was decided could not be reported; this is said once")
-            self._has_failed = True
+            self._complain(exc)
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s) -> None:
+    def _complain(self, exc: Exception) -> None:
+        if not self._has_failed:
+            _LOG.exception(exc, "What was decided could not be reported; this is said once")
+        self._has_failed = True
+
+    # The first two are told at every decision, and so without a detour.
+
+    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """Pass it on."""
-        self._tell(self._reporter.chose, pod, rows, total)
+        try:
+            self._reporter.chose(pod, rows, total, highest)
+        except Exception as exc:
+            self._complain(exc)
+
+    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+        """Pass it on."""
+        try:
+            self._reporter.decided(info, profile, node, evaluated, feasible, seconds)
+        except Exception as exc:
+            self._complain(exc)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """Pass it on."""
@@ -132,10 +148,6 @@ class Guarded(Reporter):
     def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Pass it on."""
         self._tell(self._reporter.sought_room, pod, outcome)
-
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.decided, info, profile, node, evaluated, feasible, seconds)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """Pass it on."""

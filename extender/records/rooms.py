@@ -20,7 +20,7 @@ MAX_VICTIMS: Final = 1000
 
 def pod_id(pod: Pod) -> PodId:
     """The pod, by its names."""
-    return PodId(pod.metadata.namespace or "default", pod.metadata.name, pod.uid, pod.priority)
+    return PodId(pod.namespace, pod.metadata.name, pod.uid, pod.priority)
 
 
 def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None) -> tuple[Room, ...]:

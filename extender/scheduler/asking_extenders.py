@@ -54,7 +54,8 @@ async def schedule_pod_with_extenders(
     total = algorithm.total_scores(search, rows)
     with algorithm.metrics.doing("prioritizing_extender"):
         further = await scores_of_extenders(extenders, pod, rows)
-    return search.best_of(rows, total + further)
+    together = total + further
+    return search.best_of(rows, together, max(int(together.max()), -int(together.min())))
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:

@@ -45,6 +45,8 @@ class Choice:
     rows: Rows
     total: Int64s
     """(R,) their weighted scores."""
+    highest: int
+    """None of these is above it, or below its negative."""
 
 
 @final
@@ -98,7 +100,7 @@ class SchedulingAlgorithm:
         rows = self.feasible_rows(search, percentage_of_nodes_to_score)
         if len(rows) == 1:
             return ScheduleResult(rows.names[0], 1, search.num_in_play)
-        return search.best_of(rows, self.total_scores(search, rows))
+        return search.best_of(rows, self.total_scores(search, rows), framework.highest_total)
 
     # The steps, for those who ask others in between.
 
@@ -202,13 +204,18 @@ class Search:
         """What that means for the pod."""
         return _diagnosis(self.within, self.outcome, findings)
 
-    def best_of(self, rows: Rows, total: Int64s) -> ScheduleResult:
-        """The row with the best score; among equals, by chance."""
+    def best_of(self, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:
+        """The row with the best score; among equals, by chance.
+
+        Arguments:
+            highest: no score is above it, or below its negative.
+        """
         chosen = select_host(total, self.framework)
         if _LOG.says(10):
             for name, score in zip(rows.names, total.tolist(), strict=True):
                 _LOG.info(10, "Calculated node's final score for pod", pod=self.pod, node=name, score=score)
-        return ScheduleResult(self.snapshot.nodes.objects[int(rows.node[chosen])].name, len(rows), self.num_in_play, Choice(rows, total))
+        host = self.snapshot.nodes.objects[int(rows.node[chosen])].name
+        return ScheduleResult(host, len(rows), self.num_in_play, Choice(rows, total, highest))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:

@@ -62,7 +62,7 @@ async def scheduling_cycle(
     metrics.algorithm.observe(perf_counter() - began)
     node = result.suggested_host
     if result.choice is not None:
-        world.reporter.chose(pod, result.choice.rows, result.choice.total)
+        world.reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
 
     # 3 from now on the pod takes its room
     world.queue.delete_nominated_pod_if_exists(pod)
