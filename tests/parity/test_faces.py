@@ -1,0 +1,116 @@
+"""What people are told of recorded situations is the same by request, by command and on the page."""
+
+import asyncio
+import html
+import json
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import yaml
+from fastapi import FastAPI
+from typer.testing import CliRunner
+
+from api.app import create_app
+from api.cli import app as command
+from api.face import Face
+from api.settings import Settings
+from extender.answers.types import Explanation, WhatIf
+from extender.cluster_state import TABLES, ClusterState
+from extender.config.loading import default_configuration, load
+from extender.engine import Engine
+from extender.questions import Questions
+from tests.parity.test_explanations import CASES
+from tests.parity.test_what_if import as_served, promised
+
+COMPARED: list[str] = []
+"""Pods for which a what-if told of victims."""
+
+KINDS = {table.name: table.kind.__name__ for table in TABLES}
+
+
+@asynccontextmanager
+async def _nothing(settings: Settings):
+    raise AssertionError("the application is asked without being started")
+    yield
+
+
+@pytest.fixture(scope="module")
+def application() -> Iterator[FastAPI]:
+    yield create_app(Settings(), lambda settings: lambda: _nothing(settings))
+
+
+def objects_of(scenario: dict[str, Any]) -> dict[str, list[Any]]:
+    """The cluster of the scenario, with its pod among the others."""
+    objects = {**scenario.get("objects", {})}
+    pod = scenario["pod"]
+    asked = {**pod, "metadata": {"namespace": "default", **pod["metadata"]}}
+    objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ()), asked]
+    return objects
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tmp_path: Path) -> None:
+    scenario = case["scenario"]
+    written, objects = scenario.get("config"), objects_of(scenario)
+    configuration = default_configuration() if written is None else load(msgspec.json.encode(written))
+    namespace, name = objects["pods"][-1]["metadata"]["namespace"], objects["pods"][-1]["metadata"]["name"]
+
+    questions = Questions.of(configuration, ClusterState.decode(objects))
+    by_request, page, tried = asyncio.run(_asked(application, questions, namespace, name, as_served(scenario["pod"])))
+    by_command = _by_command(objects, written, f"{namespace}/{name}", tmp_path)
+
+    told = asyncio.run(Questions.of(configuration, ClusterState.decode(objects)).explain(namespace, name))
+    assert told is not None
+    if scenario["pod"]["metadata"].get("uid") and not _is_gated(scenario["pod"]):
+        assert told.message.startswith(case["expected"]["fitError"])
+    assert by_request == told
+    assert by_command == told
+    assert told.message in html.unescape(page)
+    for victim in told.preemption.victims if told.preemption is not None else ():
+        assert victim.pod.name in page
+    if tried is not None and told.preemption is not None and told.preemption.node and tried.placements[0].preemption is not None:
+        assert tried.placements[0].preemption.victims == told.preemption.victims
+        COMPARED.append(name)
+
+
+def test_what_ifs_were_among_them() -> None:
+    preempting = [case for case in CASES if (case["expected"]["preemption"] or {}).get("bestSet")]
+
+    assert len(COMPARED) >= len(preempting) / 2
+
+
+def _is_gated(pod: dict[str, Any]) -> bool:
+    return bool(pod["spec"].get("schedulingGates"))
+
+
+async def _asked(
+    application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
+) -> tuple[Explanation, str, WhatIf | None]:
+    application.state.face = Face(Engine.open(default_configuration(), ClusterState()), questions=questions)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://reprieve") as client:
+        by_request = await client.get(f"/v1/explain/{namespace}/{name}")
+        page = await client.get(f"/ui/pods/{namespace}/{name}")
+        other = {**pod, "metadata": {**pod["metadata"], "name": "another", "uid": "another"}}
+        tried = await client.post("/v1/whatif", json={"create": [other]}, headers={"Content-Type": "application/json"})
+    assert by_request.status_code == 200, by_request.text
+    assert page.status_code == 200, page.text
+    what_if = msgspec.json.decode(tried.content, type=WhatIf) if tried.status_code == 200 else None
+    return msgspec.json.decode(by_request.content, type=Explanation), page.text, what_if
+
+
+def _by_command(objects: dict[str, list[Any]], config: Any, pod: str, folder: Path) -> Explanation:
+    dump, arguments = folder / "cluster.json", ["why", pod, "-o", "json"]
+    items = [{"apiVersion": "v1", "kind": KINDS[name], **item} for name, listed in objects.items() for item in listed]
+    dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    if config is not None:
+        (folder / "config.yaml").write_text(yaml.safe_dump(config))
+        arguments += ["--config", str(folder / "config.yaml")]
+    result = CliRunner().invoke(command, [*arguments, "--dump", str(dump)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    # Every node's verdict comes with it.
+    return msgspec.structs.replace(msgspec.json.decode(result.stdout, type=Explanation), picture=None)
