@@ -146,9 +146,29 @@ class Attempts:
         for pause in STATUS_PAUSES:
             try:
                 return await self._send(call)  # type: ignore[no-any-return]
-            except (ServerError, Conflict, Unreachable):
-                await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
+            except Conflict as exc:
+                now = await self._as_it_is_now(call, exc)
+                if now.is_no_op:
+                    return None
+                call = now
+            except (ServerError, Unreachable):
+                pass
+            await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
         return await self._send(call)  # type: ignore[no-any-return]
+
+    async def _as_it_is_now(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
+        """The patch for the pod as the API server has it; as it was, if that cannot be learnt.
+
+        Raises:
+            Conflict: nothing is to be said of that pod.
+        """
+        try:
+            found = call.about(await read(self._client, call))
+        except (ServerError, Unreachable):
+            return call
+        if found is None:
+            raise refusal
+        return found
 
     async def _write(self, call: ApiCall[Any]) -> Any:
         """A lost answer is asked for again. If it was done the first time, the second attempt is refused, and the object tells why."""

@@ -160,8 +160,9 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
         status["conditions"] = conditions
     if call.changes_nomination:
         status["nominatedNodeName"] = call.nominated_node_name or None
-    # The UID is a precondition: the patch must not hit a pod that has taken over the name.
-    return {"metadata": {"uid": call.uid}, "status": status} if call.uid else {"status": status}
+    # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
+    metadata = _as_it_was(call)
+    return {"metadata": metadata, "status": status} if metadata else {"status": status}
 
 
 def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:
@@ -188,7 +189,12 @@ def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | De
 
 
 def _as_it_was(
-    call: PatchPersistentVolume | PatchPersistentVolumeClaim | ProtectResourceClaim | ReserveResourceClaim | DeallocateResourceClaim,
+    call: PatchPodStatus
+    | PatchPersistentVolume
+    | PatchPersistentVolumeClaim
+    | ProtectResourceClaim
+    | ReserveResourceClaim
+    | DeallocateResourceClaim,
 ) -> dict[str, Any]:
     """The metadata that makes the API server refuse the patch if the object is another one or has changed."""
     known = (("uid", call.uid), ("resourceVersion", call.resource_version))

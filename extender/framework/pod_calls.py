@@ -53,7 +53,14 @@ class PodCondition:
 @final
 @dataclass(frozen=True, slots=True)
 class PatchPodStatus(ApiCall[None]):
-    """Conditions and the nomination of a pod become as said; of the rest of its status nothing is touched."""
+    """Conditions and the nomination of a pod become as said; of the rest of its status nothing is touched.
+
+    If the pod has changed since it was seen, the API server refuses, and what is to be written is worked out anew: a patch whose answer was
+    lost, and which is done after all when others have followed, is too late by then. What is said of a pod that waits for a node is not
+    said of one that has got it.
+
+    Upstream patches whatever is there.
+    """
 
     relevance: ClassVar[int] = 1
 
@@ -65,11 +72,14 @@ class PatchPodStatus(ApiCall[None]):
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str | None = None
     """None leaves the nomination as it is, "" clears it, a name sets it."""
+    resource_version: str = ""
+    """The pod as it was last seen; "" patches whatever is there."""
 
     @classmethod
     def of(cls, pod: Pod, *conditions: PodCondition, nominated_node_name: str | None = None) -> "PatchPodStatus":
         """What should become of this pod's status."""
-        return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name)
+        version = pod.metadata.resource_version
+        return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name, version)
 
     @property
     def concerns(self) -> str:
@@ -96,6 +106,15 @@ class PatchPodStatus(ApiCall[None]):
     def is_no_op(self) -> bool:
         """True when the status is so already."""
         return not self.changes_nomination and not self.changed_conditions
+
+    def about(self, pod: Pod) -> "PatchPodStatus | None":
+        """What remains to be said of the pod as it is now; None if it is another one, or the patch is about its wait for a node and it has
+        one.
+        """
+        is_about_waiting = self.nominated_node_name is not None or any(condition.type == "PodScheduled" for condition in self.conditions)
+        if pod.uid != self.uid or (is_about_waiting and pod.spec.node_name):
+            return None
+        return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
 
     def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
         """Conditions of other types and a nomination are taken over from the older call, where this one is silent."""

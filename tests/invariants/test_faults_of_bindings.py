@@ -253,6 +253,53 @@ def test_a_pod_whose_status_cannot_be_written_is_tried_again_and_not_too_often()
     story(tell)
 
 
+def condition(world: World, name: str) -> tuple[str, str]:
+    """
+    Status and message of PodScheduled.
+    """
+    (found,) = [each for each in world.get(name)["status"]["conditions"] if each["type"] == "PodScheduled"]
+    return found["status"], found.get("message", "")
+
+
+def test_a_condition_that_is_written_late_does_not_replace_a_newer_one() -> None:
+    """
+    F24, for what is said of a pod: the first patch is given up after ten seconds, and done after forty.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n", "500m")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.commit_late(40), verb="patch", name="web"))
+            world.pod("web")
+            await asyncio.sleep(20)
+            world.node("m", "4", taints=[{"key": "not", "value": "yours", "effect": "NoSchedule"}])
+            await asyncio.sleep(15)
+            assert condition(world, "web")[1].startswith("0/2 nodes are available")
+            await asyncio.sleep(60)
+
+            assert condition(world, "web")[1].startswith("0/2 nodes are available")
+            assert not world.faults.missed
+
+    story(tell)
+
+
+def test_what_is_said_late_of_a_pod_that_waits_is_not_said_of_one_that_is_bound() -> None:
+    async def tell() -> None:
+        async with a_world(kubelet=False) as world:
+            world.node("small", "500m")
+            await asyncio.sleep(5)
+            world.faults.add(Fault(answers.commit_late(40), verb="patch", name="web"))
+            world.pod("web")
+            await asyncio.sleep(20)
+            world.node("n")
+            await settles(world, but_first=60)
+
+            assert (world.node_of("web"), condition(world, "web")) == ("n", ("True", ""))
+
+    story(tell)
+
+
 def test_nobody_stays_assumed_whose_binding_the_server_has_forgotten() -> None:
     """
     F11, V7, V8: etcd was restored to before the binding, of which no watch has told.

@@ -344,6 +344,55 @@ def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> None:
     assert "nominatedNodeName" not in server.get("pods", "p")["status"]
 
 
+def test_a_status_patch_of_a_pod_that_has_changed_is_worked_out_anew() -> None:
+    server = Server()
+    old = pod_on(server)
+    server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(old, nominated_node_name="n1")))
+
+    server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(old, UNSCHEDULABLE, nominated_node_name="n1")))
+
+    written = server.get("pods", "p")["status"]
+    assert [condition["message"] for condition in written["conditions"]] == ["0/1 nodes are available"]
+    assert [(call.verb, call.subresource) for call in server.transport.calls] == [
+        ("patch", "status"),
+        ("patch", "status"),
+        ("get", ""),
+        ("patch", "status"),
+    ]
+
+
+def test_a_status_patch_that_has_nothing_left_to_say_is_not_sent_again() -> None:
+    """
+    Its answer was lost the first time, though it was done.
+    """
+    server = Server(Fault(commit_then(status(500)), verb="patch"))
+    pod = pod_on(server)
+
+    server.run(lambda dispatcher: dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE)))
+
+    assert server.count("patch", "pods", "status") == 2
+    assert server.count("get", "pods") == 1
+
+
+def test_what_is_said_of_a_pod_that_waits_is_not_said_of_one_that_has_a_node() -> None:
+    server = Server()
+    pod = pod_on(server)
+    bind(server, pod)
+    disrupted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "why")
+
+    async def story(dispatcher: Dispatcher) -> None:
+        with pytest.raises(CallConflict):
+            await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
+        with pytest.raises(CallConflict):
+            await dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2"))
+        await dispatcher.perform(PatchPodStatus.of(pod, disrupted))
+
+    server.run(story)
+
+    written = {condition["type"]: condition["status"] for condition in server.get("pods", "p")["status"]["conditions"]}
+    assert written == {"PodScheduled": "True", "DisruptionTarget": "True"}
+
+
 # Deletion.
 
 
