@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import final
 
 from extender import framework as fwk
+from extender.answers.filling_up import FilledUp, filled_up
 from extender.answers.types import Capacity, NodeRoom
 from extender.cluster import Cluster
 from extender.objects.decoding import replaced
@@ -22,13 +23,15 @@ from extender.scheduler.world import refused_on_one_node
 def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int) -> Capacity:
     """Place copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
 
+    Where it makes no difference who goes where, nodes are filled up in step instead, which counts the same.
+
     Copies are pods that have just been created: on no node, promised nothing, held back by no gate, and without claims that a controller
     would make for each of them.
 
     Arguments:
         cluster: is changed: hand over a fork.
         frameworks: by scheduler name; of this cluster, and of nobody else.
-        limit: copies placed at most.
+        limit: copies counted at most.
     """
     framework = frameworks.get(pod.scheduler_name)
     if framework is None:
@@ -37,15 +40,23 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
         validate_requests(pod)
     except QuantityError as exc:
         return _stopped(Counter(), str(exc))
+    nominations = Nominations(cluster.nominees(frameworks))
+    try:
+        full = _filled_up(cluster, framework, nominations, _copy(pod, 0), limit)
+    except PluginError as exc:
+        return _stopped(Counter(), str(exc))
+    if full is not None:
+        return _stopped(Counter(full.by_node), full.message)
     by_node: Counter[str] = Counter()
-    algorithm, nominations = SchedulingAlgorithm(), Nominations(cluster.nominees(frameworks))
-    for number in range(limit):
+    algorithm = SchedulingAlgorithm()
+    while True:
         try:
-            node = _placed(cluster, framework, algorithm, nominations, _copy(pod, number))
+            node = _placed(cluster, framework, algorithm, nominations, _copy(pod, by_node.total()))
         except (FitError, fwk.NoNodesAvailableError, PluginError, _NotKeptError) as exc:
             return _stopped(by_node, str(exc))
+        if by_node.total() == limit:
+            return Capacity(fits=limit, by_node=_rooms(by_node), stopped_by="", is_limit=True)
         by_node[node] += 1
-    return Capacity(fits=limit, by_node=_rooms(by_node), stopped_by="", is_limit=True)
 
 
 @final
@@ -61,6 +72,14 @@ def _copy(pod: Pod, number: int) -> Pod:
         spec=replaced(pod.spec, node_name="", scheduling_gates=[]),
         status=PodStatus(),
     )
+
+
+def _filled_up(cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int) -> FilledUp | None:
+    """None if copies of the pod have to be placed one by one."""
+    slot = cluster.cache.nominate(pod)
+    full = filled_up(framework, cluster.cache.update_snapshot(), nominations, pod, slot, limit)
+    cluster.cache.denominate(pod.uid)
+    return full
 
 
 def _placed(cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod) -> str:
