@@ -14,7 +14,7 @@ from api.face import Face
 from api.kubernetes_face import KubernetesFace
 from api.limits import Limits
 from api.refusals import status_body
-from api.routes import cluster, docs, extender, health, operation, page, questions, v1
+from api.routes import cluster, debug, docs, extender, health, operation, page, questions, v1
 from api.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
@@ -41,6 +41,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
                 service.configuration,
                 service.questions,
                 service.access,
+                service.resource_metrics,
             )
             app.state.kubernetes = service.kubernetes
             # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
@@ -61,6 +62,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         exception_handlers={HTTPException: _refused, RequestValidationError: _invalid},
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
+    app.state.settings = settings
     app.add_middleware(Limits, settings=settings)
     app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
@@ -70,6 +72,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.include_router(page.router)
     app.include_router(health.router)
     app.include_router(operation.router)
+    app.include_router(debug.router)
     app.include_router(docs.router)
     return app
 

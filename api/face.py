@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from api.access import Access, OpenAccess
+from api.health_record import HealthRecord
 from api.wire.node_bodies import NodeBodies
 from extender.apiserver.health import Health
 from extender.config import Configuration
@@ -64,9 +65,11 @@ class Face:
         health: how each resource that is followed is doing.
         leadership: what is wrong with how this replica leads, empty if nothing is; None if there is no other.
         metrics: all of them now, in Prometheus' text format.
+        resource_metrics: the same of what every pod asks for.
         configuration: the one that is in force; None if that is not known.
         questions: answers what people ask; None if only the verbs are served.
         access: whose names a caller is shown.
+        checks: how health checks have come out.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
     """
@@ -78,6 +81,8 @@ class Face:
     configuration: Configuration | None = None
     questions: Questions | None = None
     access: Access = field(default_factory=OpenAccess)
+    resource_metrics: Callable[[], bytes] = bytes
+    checks: HealthRecord = field(default_factory=HealthRecord)
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

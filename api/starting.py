@@ -63,6 +63,8 @@ class Service:
     """Nothing more is decided; what was decided is done."""
     metrics: Callable[[], bytes] = bytes
     """All of them now, in Prometheus' text format."""
+    resource_metrics: Callable[[], bytes] = bytes
+    """The same of what every pod asks for."""
     configuration: Configuration | None = None
     """The one that is in force; None if that is not known."""
     debug: Callable[[], None] = _nothing_to_write_down
@@ -205,6 +207,7 @@ def _service(
         leadership=leadership,
         finish=found.finish,
         metrics=found.metrics,
+        resource_metrics=found.resource_metrics,
         configuration=configuration,
         debug=found.debug,
         why_over=found.why_over,

@@ -18,6 +18,10 @@ from extender.apiserver.health import Counters
 from extender.apiserver.informers import Informers
 from extender.apiserver.leader_election import LeaderElector
 from extender.framework.events import ClusterEvent
+from extender.objects.decoding import DecodeError
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import pod_limits, pod_requests
 from extender.scheduler.world import World
 from extender.standalone import Standalone
 
@@ -29,6 +33,10 @@ _COUNTED: Final[tuple[tuple[str, str, Callable[[Counters], int]], ...]] = (
     ("events", "Events of watches.", lambda counters: counters.events),
     ("unreadable_objects", "Objects that could not be read, once each time.", lambda counters: counters.unreadable),
 )
+
+
+_RESOURCE_LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
+_UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}
 
 
 @final
@@ -131,6 +139,50 @@ class Exposition(Collector):
         yield _gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
         synced = {labels: float(each.synced) for labels, each in health.items()}
         yield _gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
+
+
+@final
+class ResourceExposition(Collector):
+    """What every pod asks for, and what it may use at most. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
+
+    def __init__(self, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]) -> None:
+        """Nothing is summed up yet.
+
+        Arguments:
+            is_leading: who does not lead shows nothing, so that every pod is shown once.
+        """
+        self._pods = pods
+        self._is_leading = is_leading
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry) if self._is_leading() else b""
+
+    def collect(self) -> Iterator[Metric]:
+        """Pods as they are now; those that have ended, or cannot be read, ask for nothing."""
+        requests = GaugeMetricFamily(
+            "kube_pod_resource_request", "What a pod asks for, by resource: how much the scheduler keeps for it.", labels=_RESOURCE_LABELS
+        )
+        limits = GaugeMetricFamily("kube_pod_resource_limit", "What a pod may use at most, by resource.", labels=_RESOURCE_LABELS)
+        for pod in self._pods():
+            if pod.is_terminal:
+                continue
+            try:
+                found = (requests, pod_requests(pod, use_status=True)), (limits, pod_limits(pod))
+            except (QuantityError, DecodeError):
+                continue
+            priority = "" if pod.spec.priority is None else str(pod.spec.priority)
+            of_pod = (pod.namespace, pod.metadata.name, pod.spec.node_name, pod.scheduler_name, priority)
+            for family, amounts in found:
+                for resource, amount in amounts.items():
+                    unit = _UNITS.get(resource) or ("bytes" if resource.startswith("hugepages-") else "integer")
+                    value = amount.milli_value() / 1000 if unit == "cores" else float(amount.value())
+                    if value:
+                        family.add_metric((*of_pod, resource, unit), value)
+        yield requests
+        yield limits
 
 
 def _queue(world: World) -> Iterator[Metric]:

@@ -22,7 +22,7 @@ from extender.config import Configuration
 from extender.debugger import CacheDebugger
 from extender.deciding import Deciding
 from extender.engine import Engine
-from extender.exposition import Exposition
+from extender.exposition import Exposition, ResourceExposition
 from extender.http_extender import Transports, no_transport
 from extender.log import Logger
 from extender.questions import Questions
@@ -56,6 +56,8 @@ class Following:
     informers: Informers
     metrics: Callable[[], bytes]
     """All of them now, in Prometheus' text format."""
+    resource_metrics: Callable[[], bytes]
+    """The same of what every pod asks for; empty while another replica leads."""
     finish: Callable[[], Awaitable[None]]
     """Nothing more is decided; what was decided is done. The cluster is still followed."""
     debug: Callable[[], None]
@@ -139,12 +141,14 @@ async def following(
         profiles = [profile.scheduler_name for profile in configuration.profiles]
         debug = CacheDebugger(informers, believed, queue, profiles).debug
         metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics).text
+        resources = ResourceExposition(informers.pods, lambda: fence() is None).text
         if alone is None:
-            found = Following(engine, informers, metrics, _nothing_to_finish, debug, str, questions)
+            found = Following(engine, informers, metrics, resources, _nothing_to_finish, debug, str, questions)
         else:
             deciding = Deciding(informers, alone, dispatcher, elector, may_follow)
             running = group.create_task(deciding.run(), name="deciding")
-            found = Following(engine, informers, metrics, partial(deciding.finish, running), debug, lambda: deciding.why_over, questions)
+            finish, why_over = partial(deciding.finish, running), lambda: deciding.why_over
+            found = Following(engine, informers, metrics, resources, finish, debug, why_over, questions)
         try:
             yield found
         finally:

@@ -41,6 +41,14 @@ def _informer_sync(face: Face | None) -> str:
     return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
+def _handler_sync(face: Face | None) -> str:
+    if face is not None:
+        health = face.health()
+        if face.engine.is_ready or (health and all(each.synced for each in health)):
+            return ""
+    return "handlers are not fully synchronized"
+
+
 def _leader_election(face: Face | None) -> str:
     return face.leadership() if face is not None and face.leadership is not None else ""
 
@@ -51,7 +59,7 @@ ELECTION: Final = "leaderElection"
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
     "healthz": {"ping": _ping, ELECTION: _leader_election},
     "livez": {"ping": _ping, ELECTION: _leader_election},
-    "readyz": {"ping": _ping, ELECTION: _leader_election, "informer-sync": _informer_sync},
+    "readyz": {"ping": _ping, ELECTION: _leader_election, "sched-handler-sync": _handler_sync, "informer-sync": _informer_sync},
 }
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
@@ -75,7 +83,7 @@ async def all_checks(request: Request) -> PlainTextResponse:
         if check in excluded:
             del excluded[check]
             lines.append(f"[+]{check} excluded: ok")
-        elif not wrong_with(face):
+        elif not _wrong(name, check, wrong_with, face):
             lines.append(f"[+]{check} ok")
         else:
             failed.append(check)
@@ -100,12 +108,19 @@ async def one_check(request: Request, check: str) -> PlainTextResponse:
     wrong_with = _checks(name, face).get(check)
     if wrong_with is None:
         raise Refusal(404, "there is no check of this name")
-    wrong = wrong_with(face)
+    wrong = _wrong(name, check, wrong_with, face)
     if wrong:
         return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
     if check == "informer-sync" and face is not None and "verbose" in request.query_params:
         return _text("".join(f"{_described(resource)}\n" for resource in face.health()) or "ok")
     return _text("ok")
+
+
+def _wrong(name: str, check: str, wrong_with: Check, face: Face | None) -> str:
+    wrong = wrong_with(face)
+    if face is not None:
+        face.checks.note(check, name, is_well=not wrong)
+    return wrong
 
 
 def _described(resource: Health) -> str:

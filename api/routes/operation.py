@@ -1,4 +1,4 @@
-"""GET /metrics and /configz: what those who operate a scheduler ask it.
+"""GET /metrics, /metrics/resources, /metrics/slis and /configz: what those who operate a scheduler ask it.
 
 Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz (v1.36.2).
 """
@@ -25,7 +25,21 @@ async def metrics(request: Request) -> Response:
     face = face_of(request)
     if face is None:
         raise Refusal(503, "not started yet")
-    return Response(face.metrics(), media_type=TEXT_FORMAT, headers={"X-Content-Type-Options": "nosniff"})
+    return _metrics(face.metrics())
+
+
+@router.get("/metrics/resources", summary="What every pod asks for, for Prometheus", **METRICS)
+async def resource_metrics(request: Request) -> Response:
+    """Requests and limits by pod and resource; nothing while another replica leads."""
+    face = face_of(request)
+    return _metrics(b"" if face is None else face.resource_metrics())
+
+
+@router.get("/metrics/slis", summary="How health checks have come out, for Prometheus", **METRICS)
+async def sli_metrics(request: Request) -> Response:
+    """Each check when it was run last, and how often it came out how."""
+    face = face_of(request)
+    return _metrics(b"" if face is None else face.checks.text())
 
 
 @router.get("/configz", summary="The configuration that is in force", **CONFIGZ)
@@ -35,3 +49,7 @@ async def configz(request: Request) -> Response:
     if face is None or face.configuration is None:
         raise Refusal(503, "not started yet")
     return json_response(orjson.dumps({"componentconfig": written(face.configuration)}))
+
+
+def _metrics(text: bytes) -> Response:
+    return Response(text, media_type=TEXT_FORMAT, headers={"X-Content-Type-Options": "nosniff"})

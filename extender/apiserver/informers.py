@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
@@ -14,6 +14,7 @@ from extender.apiserver.kinds import Kind
 from extender.apiserver.reading import DoubtfulAnswerError
 from extender.apiserver.reflector import Reflector
 from extender.apiserver.store import Change, HasMetadata
+from extender.objects.pod import Pod
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -65,6 +66,10 @@ class Informers:
             now: the event loop's time.
         """
         return any((health.failing_for or 0.0) > STALE_AFTER for health in self.health(now))
+
+    def pods(self) -> Iterable[Pod]:
+        """All pods, as the server told of them last."""
+        return (pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values())
 
     async def wait_for_sync(self) -> None:
         """Returns when `has_synced`."""

@@ -77,7 +77,9 @@ def test_while_the_engine_is_not_ready_calls_are_sent_away_at_once(verb: str, bo
     assert_is_refusal(answer, 503)
     assert answer.headers["retry-after"] == "1"
     assert [answer.status_code for answer in health] == [503, 200, 200]
-    assert health[0].text == "[+]ping ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"
+    assert health[0].text == (
+        "[+]ping ok\n[-]sched-handler-sync failed: reason withheld\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"
+    )
 
 
 def test_an_exception_is_told_with_its_causes() -> None:

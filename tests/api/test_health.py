@@ -17,11 +17,16 @@ def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        pytest.param("verbose", "[+]ping ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"),
-        pytest.param("verbose&exclude=informer-sync", "[+]ping ok\n[+]informer-sync excluded: ok\nreadyz check passed\n", id="excluded"),
+        pytest.param("verbose", "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"),
+        pytest.param(
+            "verbose&exclude=informer-sync",
+            "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync excluded: ok\nreadyz check passed\n",
+            id="excluded",
+        ),
         pytest.param(
             "verbose&exclude=b&exclude=a",
-            '[+]ping ok\n[+]informer-sync ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
+            "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\n"
+            'warn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
             id="unknown excluded",
         ),
     ],

@@ -1,0 +1,47 @@
+"""HealthRecord: how the health checks have come out, for /metrics/slis.
+
+Upstream: component-base/metrics/prometheus/slis, metrics.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import final
+
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+
+@final
+class HealthRecord(Collector):
+    """What each check said when it was asked last, and how often it said what."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], bool] = {}
+        self._said: Counter[tuple[str, str, str]] = Counter()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def note(self, check: str, path: str, *, is_well: bool) -> None:
+        """A check was run.
+
+        Arguments:
+            path: healthz, livez or readyz.
+        """
+        self._last[check, path] = is_well
+        self._said[check, "success" if is_well else "error", path] += 1
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """As Prometheus wants it."""
+        last = GaugeMetricFamily("kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type"))
+        for labels, is_well in self._last.items():
+            last.add_metric(labels, is_well)
+        yield last
+        said = CounterMetricFamily("kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type"))
+        for named, times in self._said.items():
+            said.add_metric(named, times)
+        yield said
