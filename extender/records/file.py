@@ -1,0 +1,168 @@
+"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. What comes later counts.
+
+The file is appended to each second and, when it has become too long, written anew from what is still kept. A line that was torn, by a
+crash or a full disk, is skipped. Nobody waits for the disk but the end of the service.
+"""
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Final, final
+
+import msgspec
+
+from extender.log import Logger
+from extender.records.kept import AttemptMade, PreemptionMade
+from extender.records.records import WALL_CLOCK, Records
+from extender.records.shelf import Limits, Made
+
+WRITE_EVERY: Final = 1.0
+"""Seconds."""
+MAX_FILE: Final = 64 * 2**20
+"""Bytes after which the file is written anew, half as long at most."""
+MAX_WAITING: Final = 50_000
+"""What waits for a disk that takes nothing; the oldest is given up first."""
+
+_LOG: Final = Logger(__name__)
+
+
+class RecordsFileError(ValueError):
+    """The file cannot be used. The message is one line and names the file."""
+
+
+@asynccontextmanager
+async def kept_in(
+    path: Path, limits: Limits | None = None, *, now: Callable[[], datetime] = WALL_CLOCK, max_file: int = MAX_FILE
+) -> AsyncIterator[Records]:
+    """Records that know what is in the file, and are kept there for as long as the block runs.
+
+    Raises:
+        RecordsFileError: it cannot be read, or not be written to.
+    """
+    file = RecordsFile(path, max_file)
+    records = Records(limits, now=now, write=file.append)
+    records.restore(file.read())
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(file.run(records.everything), name="records")
+        try:
+            yield records
+        finally:
+            writing.cancel()
+            file.finish()
+
+
+@final
+class RecordsFile:
+    """The file, and what is to be written to it. State: the latter, and whether the disk refused the last time."""
+
+    def __init__(self, path: Path, max_size: int = MAX_FILE) -> None:
+        """Arguments: max_size: bytes after which it is written anew."""
+        self._path = path
+        self._max_size = max_size
+        self._waiting: deque[Made] = deque(maxlen=MAX_WAITING)
+        self._encode = msgspec.json.Encoder().encode
+        self._writing = threading.Lock()
+        self._is_refused = False
+
+    def read(self) -> list[Made]:
+        """What is in the file, as it was written; nothing if there is none yet.
+
+        Raises:
+            RecordsFileError: it cannot be read, or not be written to.
+        """
+        try:
+            with self._path.open("ab"):
+                lines = self._path.read_bytes().splitlines()
+        except OSError as exc:
+            raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
+        decode = msgspec.json.Decoder(AttemptMade | PreemptionMade).decode
+        found: list[Made] = []
+        torn = 0
+        for line in filter(None, lines):
+            try:
+                found.append(decode(line))
+            except msgspec.DecodeError:
+                torn += 1
+        if torn:
+            _LOG.info(0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn)
+        return found
+
+    def append(self, made: Made) -> None:
+        """Have it written with the next ones."""
+        self._waiting.append(made)
+
+    async def run(self, everything: Callable[[], list[Made]]) -> None:
+        """Write what there is each second, until cancelled.
+
+        Arguments:
+            everything: what the file is made of when it is written anew.
+        """
+        while True:
+            await asyncio.sleep(WRITE_EVERY)
+            batch = self._next_batch()
+            if not batch:
+                continue
+            # What is written does not change any more, so that another thread may look at it.
+            try:
+                length = await asyncio.to_thread(self._append, batch)
+                batch = []
+                if length > self._max_size:
+                    await asyncio.to_thread(self._write_anew, everything())
+            except OSError as exc:
+                self._waiting = deque([*batch, *self._waiting], MAX_WAITING)
+                if not self._is_refused:
+                    _LOG.error(exc, "Records cannot be written, and will be tried again", file=str(self._path))
+                self._is_refused = True
+            else:
+                self._is_refused = False
+
+    def finish(self) -> None:
+        """Write the rest."""
+        try:
+            self._append(self._next_batch())
+        except OSError as exc:
+            _LOG.error(exc, "The last records cannot be written", file=str(self._path))
+
+    def _next_batch(self) -> list[Made]:
+        batch = list(self._waiting)
+        self._waiting.clear()
+        return batch
+
+    def _lines(self, made: Iterable[Made]) -> Iterable[bytes]:
+        return (self._encode(each) + b"\n" for each in made)
+
+    def _append(self, batch: list[Made]) -> int:
+        """Bytes of the file afterwards."""
+        text = b"".join(self._lines(batch))
+        with self._writing, self._path.open("ab+") as file:  # a thread goes on after its task was cancelled
+            length = file.seek(0, os.SEEK_END)
+            if length:
+                file.seek(length - 1)
+                if file.read(1) != b"\n":
+                    text = b"\n" + text  # the last line was torn
+            file.write(text)
+        return length + len(text)
+
+    def _write_anew(self, everything: list[Made]) -> None:
+        """The file is there as a whole or as it was. Of what is too much, the oldest is left out: attempts before preemptions."""
+        room, lines = self._max_size // 2, list[bytes]()
+        for line in self._lines(sorted(everything, key=lambda made: (isinstance(made, PreemptionMade), made.id), reverse=True)):
+            room -= len(line)
+            if room < 0:
+                break
+            lines.append(line)
+        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+        try:
+            with self._writing:
+                with temporary.open("wb") as file:
+                    file.writelines(reversed(lines))
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(self._path)
+        finally:
+            temporary.unlink(missing_ok=True)
