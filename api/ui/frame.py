@@ -76,7 +76,7 @@ def frame(shown: ClusterMap, queue: Queue, attempts: Sequence[Attempt], now: dat
     priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
     said = {attempt.pod.uid: attempt.message for attempt in reversed(attempts) if attempt.message and attempt.pod.uid}
     found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
-    rows = tuple(_row(place, said.get(place.pod.uid, ""), priorities, now) for place in found[:MAX_PENDING])
+    rows = tuple(_row(place, said.get(place.pod.uid, ""), priorities, now, queue.deciding) for place in found[:MAX_PENDING])
     num_pending = max(len(queue.items), sum(queue.counts.values()))
     return Frame(_figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities)
 
@@ -110,8 +110,10 @@ def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
     )
 
 
-def _row(place: QueuePlace, said: str, priorities: Priorities, now: datetime) -> PendingRow:
+def _row(place: QueuePlace, said: str, priorities: Priorities, now: datetime, deciding: bool) -> PendingRow:
     sign, words = _QUEUES[place.queue]
+    if not deciding and place.queue == "unschedulable":
+        words = "has no node yet"
     return PendingRow(
         name=place.pod.name or pod_words(place.pod),
         namespace=place.pod.namespace,

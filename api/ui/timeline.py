@@ -83,7 +83,7 @@ def _bars(bucket: _Bucket, x: float, wide: float, most: int, begins: datetime) -
 
 def _flag(record: PreemptionRecord, x: float) -> Markup:
     pole = element("line", class_="pole", x1=x, x2=x, y1=8, y2=_LINE)
-    cloth = element("path", class_="flag", d=f"M{x:.1f} 6l12 6l-12 6z")
+    cloth = element("path", class_="flag", d=f"M{x:.1f} 6l{-12 if x > WIDTH - 12 else 12} 6L{x:.1f} 18z")
     return element("a", pole, cloth, href=f"/ui/history#preemption-{record.id}", data_tip=told(record), aria_label=told(record))
 
 

@@ -1,45 +1,69 @@
 """The pictures of the documentation are what the page looks like: REPRIEVE_PICTURES=1 has them made anew."""
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import Running, pod
+from tests.browser.services import SECONDS, Running, pod, running
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 MAKES_THEM = bool(os.environ.get("REPRIEVE_PICTURES"))
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def cluster(page: Page) -> None:
+@pytest.fixture(scope="module")
+def busy() -> Iterator[Running]:
+    """The example cluster with a little life in it."""
+    with running() as service:
+        labels = {"app": "etl"}
+        of_one = pod("etl", {"cpu": "900m", "memory": "512Mi"}, priority="batch")
+        template = {"metadata": {"labels": labels}, "spec": of_one["spec"]}
+        deployment = {"replicas": 8, "selector": {"matchLabels": labels}, "template": template}
+        service.create(
+            "/apis/apps/v1/namespaces/batch/deployments",
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "etl"}, "spec": deployment},
+        )
+        until(lambda: sum(each["metadata"]["name"].startswith("etl-") and "nodeName" in each["spec"] for each in service.pods()) == 8)
+        for name, amounts, priority in (("too-large", {"cpu": "64"}, "default"), ("urgent", {"cpu": "3", "memory": "4Gi"}, "production")):
+            service.create("/api/v1/namespaces/default/pods", pod(name, amounts, priority=priority))
+        until(lambda: any(each["metadata"]["name"] == "urgent" and "nodeName" in each["spec"] for each in service.pods()))
+        yield service
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.1)
+
+
+def alive(page: Page) -> None:
     expect(page.locator("#live")).to_have_text("live")
 
 
 def what_if(page: Page) -> None:
-    page.get_by_label("Nodes to drain").fill("node-b1")
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_label("Objects to create").fill(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priority: 100000\n  containers:\n  - name: main\n"
+        "    image: registry.example/app:1\n    resources:\n      requests: {cpu: 3500m, memory: 4Gi}\n"
+    )
+    page.get_by_label("Nodes to drain").fill("node-b2")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result h2").first).to_be_visible()
-    page.evaluate("document.activeElement.blur()")
-
-
-def history(page: Page) -> None:
-    expect(page.locator("details.preemption").first).to_be_attached()
-
-
-def nothing(page: Page) -> None:
-    expect(page.locator("h1")).to_be_visible()
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
 
 
 PICTURES: dict[str, tuple[str, str, Callable[[Page], None], bool]] = {
-    "cluster": ("still", "/", cluster, False),
-    "pod": ("still", "/ui/pods/shop/web-6", nothing, True),
-    "what-if": ("still", "/ui/what-if", what_if, True),
-    "history": ("deciding", "/ui/history", history, False),
-    "large": ("large", "/", cluster, False),
+    "cluster": ("busy", "/", alive, False),
+    "pod": ("still", "/ui/pods/shop/web-6", alive, True),
+    "what-if": ("busy", "/ui/what-if", what_if, True),
+    "history": ("busy", "/ui/history", alive, False),
+    "large": ("large", "/", alive, False),
 }
 
 
@@ -49,10 +73,8 @@ def test_the_documentation_shows_the_page(name: str, theme: str, request: pytest
     file = FOLDER / f"{name}-{theme}.png"
     if MAKES_THEM:
         service, path, prepare, whole = PICTURES[name]
-        running: Running = request.getfixturevalue(service)
-        if name == "history" and theme == "light":
-            running.create("/api/v1/namespaces/default/pods", pod("urgent", {"cpu": "3500m", "memory": "4Gi"}, priority="production"))
-        page = open_page(f"{running.url}{path}", dark=theme == "dark")
+        shown: Running = request.getfixturevalue(service)
+        page = open_page(f"{shown.url}{path}", dark=theme == "dark")
         prepare(page)
         page.screenshot(path=file, full_page=whole)
 

@@ -44,7 +44,7 @@ function watchWhatIf(form) {
       button.disabled = false;
       result.removeAttribute("aria-busy");
       result.focus({ preventScroll: true });
-      result.scrollIntoView({ block: "start", behavior: "smooth" });
+      result.scrollIntoView({ block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
     }
   });
   form.addEventListener("keydown", (event) => {
