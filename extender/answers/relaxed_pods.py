@@ -175,7 +175,3 @@ def without_resource_claims(pod: Pod, *names: str) -> Pod:
         ),
     )
 
-
-def without_gates(pod: Pod) -> Pod:
-    """The pod with nobody holding it back."""
-    return replaced(pod, spec=replaced(pod.spec, scheduling_gates=[]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from extender import framework as fwk
 from extender.answers.fixes import fixes
 from extender.answers.lacks import Room
 from extender.answers.refusals import Refusals
@@ -21,10 +22,11 @@ from extender.objects.workloads import MapSelectorSpec, Service
 from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.plugins.taint_toleration import TaintToleration
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.registry import Registry
-from extender.snapshot import Snapshot
+from extender.snapshot import Rows, Snapshot
 from extender.testing import (
     NodeBuilder,
     PodBuilder,
@@ -341,6 +343,24 @@ def test_room_that_is_promised_to_others_is_not_offered() -> None:
     told = found(cache.update_snapshot(), WEB.req(cpu=2).obj(), nominations=nominations)
 
     assert [fix.text for fix in told] == ["ask for 1 of cpu instead of 2"]
+
+
+class Suspicious(fwk.FilterPlugin):
+    """
+    Cannot judge pods that tolerate anything.
+    """
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
+        if pod.spec.tolerations:
+            raise ValueError("tolerant pods are odd")
+        return fwk.accept(len(rows))
+
+
+def test_a_change_that_a_plugin_cannot_judge_is_no_advice() -> None:
+    tainted = make_snapshot(node("a").taint("gpu"))
+
+    assert found(tainted, WEB.obj(), framework=make_framework(TaintToleration, Suspicious)) == ()
+    assert len(found(tainted, WEB.obj(), framework=make_framework(TaintToleration))) == 1
 
 
 def test_some_of_the_nodes_are_named() -> None:
