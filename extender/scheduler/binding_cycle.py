@@ -124,8 +124,9 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
 
     # 5 the binding itself: an extender's affair, if there is one for it
     began = now()
-    bound = await bound_by_extender(world.extenders, pod, node, world.fence)
-    status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
+    with world.binds:
+        bound = await bound_by_extender(world.extenders, pod, node, world.fence)
+        status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
     points.observe(now() - began, "Bind", str(status.code), framework.profile_name)
     if status.is_success:
         return None

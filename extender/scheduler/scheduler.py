@@ -43,6 +43,7 @@ class Scheduler:
         """Take up no more pods, those that wait included."""
         self._is_stopping = True
         self._world.queue.close()
+        self._world.binds.close()
 
     async def run(self) -> None:
         """Schedule until the queue is closed, or until `stop`; what has been decided by then is done before this returns."""
@@ -56,12 +57,18 @@ class Scheduler:
         async with asyncio.TaskGroup() as acting:
             flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
             confirming = acting.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
-            while not self._is_stopping and (info := await self._world.queue.pop()) is not None:
+            while (info := await self._next()) is not None:
                 await self.schedule_one(info, acting)
                 # Let whoever waits for the network have a turn: a long queue must not keep the cluster's news out.
                 await asyncio.sleep(0)
             flushing.cancel()
             confirming.cancel()
+
+    async def _next(self) -> QueuedPodInfo | None:
+        """The pod to be tried next; None if no more are taken up."""
+        if not self._is_stopping:
+            await self._world.binds.are_few()
+        return None if self._is_stopping else await self._world.queue.pop()
 
     async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
         """One attempt. Whatever goes wrong in it, or in telling of it, is this pod's affair alone, and the pod is not lost."""

@@ -50,6 +50,43 @@ class PodsInPreBind:
         return task.cancel()
 
 
+MOST_BINDS: Final = 1000
+"""Bindings that may be asked for and not be answered."""
+
+
+@final
+class BindsUnderWay:
+    """How many bindings are asked for and not answered. While they are too many, nobody else is decided about.
+
+    Otherwise an API server that is away would be asked for as many as the cluster has room for, each with a task and a connection to be.
+    Pods that wait at Permit or for their volumes do not count: others may have to come first. Upstream: a goroutine for each.
+    """
+
+    def __init__(self, most: int = MOST_BINDS) -> None:
+        self._most = most
+        self._count = 0
+        self._are_few = asyncio.Event()
+        self._are_few.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        if self._count >= self._most:
+            self._are_few.clear()
+
+    def __exit__(self, *exc: object) -> None:
+        self._count -= 1
+        if self._count < self._most:
+            self._are_few.set()
+
+    def close(self) -> None:
+        """Nobody is to wait any more."""
+        self._are_few.set()
+
+    async def are_few(self) -> None:
+        """Returns when another one may be asked for."""
+        await self._are_few.wait()
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class World:
@@ -70,6 +107,8 @@ class World:
     """What is counted on the way."""
     reporter: Guarded = NO_REPORTER
     """Who is told what is decided."""
+    binds: BindsUnderWay = field(default_factory=BindsUnderWay)
+    """Whether the API server, or who binds instead, keeps up."""
 
 
 @final
