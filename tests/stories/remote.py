@@ -1,6 +1,7 @@
 """An API server in another process, asked as the story asks: one question after the other, while the scheduler waits."""
 
 import json
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol, final
@@ -84,8 +85,7 @@ class RemoteApi:
     def __init__(self, target: Target) -> None:
         assert isinstance(target.credentials, Fixed)
         headers = {"Authorization": target.credentials.authorization} if target.credentials.authorization else {}
-        verify = context(target.tls.read()) if target.server.startswith("https") else True
-        self._http = httpx.Client(base_url=target.server, headers=headers, verify=verify, trust_env=False, timeout=30)
+        self._http = httpx.Client(base_url=target.server, headers=headers, verify=verification(target), trust_env=False, timeout=30)
         self.touched: set[Resource] = set()
         """Kinds of which objects were written, here."""
 
@@ -161,6 +161,11 @@ class RemoteApi:
 
     def _try(self, method: str, where: str, body: Any = None) -> httpx.Response:
         return self._http.request(method, where, json=body)
+
+
+def verification(target: Target) -> ssl.SSLContext | bool:
+    """How httpx knows the server."""
+    return context(target.tls.read()) if target.server.startswith("https") else True
 
 
 def _taken(answer: httpx.Response) -> Object:

@@ -1,6 +1,7 @@
 """Waiting, where time passes as it does, until nothing more is going to happen; and what kubelets do meanwhile."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -26,13 +27,19 @@ class Watched:
     by_hand: bool = False
     """Pods wait until the story has one tried."""
 
-    async def is_busy(self) -> bool:
-        """True while it has something to do that need not wait."""
+    async def is_busy(self, num_held: int) -> bool:
+        """True while it has something to do that need not wait.
+
+        Arguments:
+            num_held: requests that the story holds up.
+        """
         world = self.alone.world
         if not self.by_hand and world.queue.pods_in_active_q():
             return True
         held = {waiting.pod.uid for waiting in world.waiting_pods}
-        return any(info.pod.uid not in held for info in world.queue.in_flight_pods()) or not await self.dispatcher.drain(0)
+        if any(info.pod.uid not in held for info in world.queue.in_flight_pods()):
+            return True
+        return not num_held and not await self.dispatcher.drain(0)
 
     def waits_until(self, when: float) -> bool:
         """True if something may happen by itself until then: a pause ends, or somebody lets a pod go on."""
@@ -47,8 +54,9 @@ class Watched:
 class Settling:
     """Lets a scheduler and its API server come to rest."""
 
-    def __init__(self, api: RemoteApi, *, kubelet: bool) -> None:
+    def __init__(self, api: RemoteApi, num_held: Callable[[], int], *, kubelet: bool) -> None:
         self._api = api
+        self._num_held = num_held
         self._kubelet = kubelet
 
     async def passes(self, seconds: float, watched: Watched) -> None:
@@ -64,9 +72,9 @@ class Settling:
     async def _is_at_rest(self, until: float, now: float, watched: Watched) -> bool:
         if self._kubelet and self._kubelets_act():
             return False
-        if not self._knows_all(watched.informers) or await watched.is_busy():
+        if not self._knows_all(watched.informers) or await watched.is_busy(self._num_held()):
             return False
-        return now >= until or not watched.waits_until(until)
+        return now >= until or not (self._num_held() or watched.waits_until(until))
 
     def _knows_all(self, informers: Informers) -> bool:
         """True if the scheduler has heard of whatever the story has done, and of all that has become of its pods."""

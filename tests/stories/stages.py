@@ -22,7 +22,7 @@ from extender.embedded.store import Store
 from extender.embedded.transport import EmbeddedTransport
 from extender.own_cluster import own_cluster
 from extender.testing import virtual_time
-from tests.stories.remote import Api, RemoteApi
+from tests.stories.remote import Api, RemoteApi, verification
 from tests.stories.scenery import PRIORITIES, resource_of
 from tests.stories.settling import Settling, Watched
 
@@ -121,14 +121,23 @@ class _Between(httpx.AsyncBaseTransport):
     def __init__(self, transport: httpx.AsyncBaseTransport, interfere: Interfere) -> None:
         self._transport = transport
         self._interfere = interfere
+        self.num_held = 0
+        """Requests that wait for what the story makes them wait for."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = self._interfere(request)
         if asyncio.iscoroutine(answer):
-            answer = await answer
+            self.num_held += 1
+            try:
+                answer = await answer
+            finally:
+                self.num_held -= 1
         if answer is not None:
             return answer  # type: ignore[no-any-return]
         return await self._transport.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
 
 
 @final
@@ -149,15 +158,19 @@ class OverSockets(Stage):
     async def open(
         self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
     ) -> AsyncIterator[Setting]:
-        assert interfere is None, "a story that comes between scheduler and API server is told in memory"
         api = RemoteApi(self._target)
+        between = None
+        if interfere is not None:
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+            between = _Between(httpx.AsyncHTTPTransport(verify=verification(self._target), trust_env=False, limits=limits), interfere)
         try:
             api.clear()
             known = {each["metadata"]["name"] for each in api.list(resource_of(PRIORITIES[0]))}
             for each in (*(each for each in PRIORITIES if each["metadata"]["name"] not in known), *objects):
                 resource = resource_of(each)
                 api.create(resource, "default" if resource.namespaced else "", each)
-            yield _RemoteSetting(api, Client(self._target), Settling(api, kubelet=kubelet))
+            held = (lambda: 0) if between is None else (lambda: between.num_held)
+            yield _RemoteSetting(api, Client(self._target, transport=between), Settling(api, held, kubelet=kubelet))
         finally:
             api.close()
 

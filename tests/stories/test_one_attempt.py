@@ -83,6 +83,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("plugin", "ends"), CASES.values(), ids=CASES.keys())
+@pytest.mark.anywhere
 @story
 async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Plugin] | None, ends: Ends) -> None:
     """Who fails is forgotten, its room and what was kept for it are given back, and it waits for time or for its refuser."""

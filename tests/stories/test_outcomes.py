@@ -164,6 +164,7 @@ async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
         assert (scene.waits_in("p"), scene.attempts("p")) == ("unschedulable", 1)
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> None:
     """TestDefaultBinder: a binding that arrives after the pod was deleted and made again is refused by the UID in it."""
@@ -181,6 +182,7 @@ async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> No
 
 
 @pytest.mark.parametrize("when", ["waiting for leave", "being prepared", "being bound"])
+@pytest.mark.anywhere
 @story
 async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing_on_the_node(when: str) -> None:
     """TestSchedulerNoPhantomPodAfterDelete, TestSchedulerForgetAssumedPodAfterDelete."""
@@ -258,6 +260,7 @@ async def test_a_pod_that_changed_while_it_was_tried_is_tried_as_it_is_now() -> 
         assert info.pod.labels == {"new": "yes"}
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_binding_that_somebody_else_has_made_is_no_reason_to_try_again() -> None:
     """TestDefaultBinder: the API server refuses a pod of the same name and another UID, or one that has a node."""
@@ -306,6 +309,7 @@ async def test_while_a_pod_waits_for_leave_it_is_in_flight_and_misses_nothing() 
         assert scene.waits_in("p") in ("backoff", "in flight")
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_binding_that_is_refused_leaves_the_room_to_others() -> None:
     def refuses(request: httpx.Request) -> httpx.Response | None:

@@ -41,6 +41,7 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
         pytest.param(None, id="TestUnReserveBindPlugins"),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_first(failing: type[fwk.Plugin] | None) -> None:
     """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""

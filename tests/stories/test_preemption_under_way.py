@@ -72,6 +72,7 @@ def slow_deletions(seconds: float) -> Any:
     return lambda request: later(request) if is_deletion(request) else None
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> None:
     """TestAsyncPreemption, basic: preemptor is gated until the API calls finish."""
@@ -90,6 +91,7 @@ async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> No
         assert len(scene.pods()) == 2
 
 
+@pytest.mark.anywhere
 @story
 async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor() -> None:
     """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the preemption."""
@@ -101,6 +103,7 @@ async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor(
         assert scene.node_of("middle") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() -> None:
     """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the preemption."""
@@ -114,6 +117,7 @@ async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() ->
         assert scene.nominated_node_of("high") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
     """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if the node is big
@@ -128,6 +132,7 @@ async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
         assert scene.node_of("big") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
     """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes to another node."""
@@ -140,6 +145,7 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
         assert scene.node_of("high") == "other"
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
     """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on the node: the first
@@ -237,6 +243,7 @@ async def test_the_room_of_a_victim_is_free_once_what_was_kept_for_it_was_given_
         assert scene.pods() == {"prepared", "high"}
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> None:
     """Deleted before the promise to it was written: nobody goes for a pod that is gone."""
@@ -284,6 +291,7 @@ async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(
         assert scene.nominated_node_of("high") == ""
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_failed_deletion_leaves_the_last_victim_alone_and_the_preemptor_is_tried_again() -> None:
     """TestAsyncPreemptionFailure: any failure means that the last victim stays, and the preemptor is activated."""

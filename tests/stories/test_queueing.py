@@ -310,6 +310,7 @@ async def test_a_plugin_that_gates_is_only_asked_after_events_that_it_registered
 # Bindings that fail.
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_pod_whose_binding_fails_is_bound_by_another_attempt() -> None:
     """TestRequeueByBindFailure: it waits for nothing but the end of its pause."""

@@ -33,6 +33,7 @@ def condition(kind: str = "PodScheduled", status: str = "False", reason: str = "
         pytest.param([], "n", 1, True, id="a node was promised"),
     ],
 )
+@pytest.mark.anywhere
 @story
 async def test_a_refusal_is_written_if_it_is_news(known: list[Object], promised: str, writes: int, is_of_today: bool) -> None:
     """Eight cases: in one write at most, and with the time at which the status became what it is, not that of a new message."""
