@@ -30,8 +30,19 @@ run: $(VENV)/.ready ## Serve a cluster of its own, or follow one (HOST=, PORT=, 
 	$(BIN)/reprieve serve --host $(HOST) --port $(PORT) --kubernetes-port $(KUBERNETES_PORT) \
 		$(if $(FOLLOW),--kubeconfig $(FOLLOW)) $(if $(STATE),--state $(STATE)) $(if $(SAVE),--save $(SAVE)) $(if $(CONFIG),--config $(CONFIG))
 
+.PHONY: browser
+browser: ## Install Chromium for the tests of the page, where that is up to us.
+	@if ! command -v chromium >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } \
+			>/dev/null 2>&1 || echo "Chromium could not be installed: the tests of the page are skipped" >&2; \
+	fi
+
+.PHONY: pictures
+pictures: $(VENV)/.ready browser ## Make the pictures of the documentation anew.
+	REPRIEVE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
+
 .PHONY: test
-test: $(VENV)/.ready ## Run all tests but the benchmarks.
+test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
 	$(BIN)/python -m pytest -q
 
 .PHONY: check

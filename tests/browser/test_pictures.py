@@ -21,7 +21,7 @@ def busy() -> Iterator[Running]:
     """The example cluster with a little life in it."""
     with running() as service:
         labels = {"app": "etl"}
-        of_one = pod("etl", {"cpu": "900m", "memory": "512Mi"}, priority="batch")
+        of_one = pod("etl", {"cpu": "500m", "memory": "512Mi"}, priority="batch")
         template = {"metadata": {"labels": labels}, "spec": of_one["spec"]}
         deployment = {"replicas": 8, "selector": {"matchLabels": labels}, "template": template}
         service.create(
@@ -52,7 +52,7 @@ def what_if(page: Page) -> None:
         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priority: 100000\n  containers:\n  - name: main\n"
         "    image: registry.example/app:1\n    resources:\n      requests: {cpu: 3500m, memory: 4Gi}\n"
     )
-    page.get_by_label("Nodes to drain").fill("node-b2")
+    page.get_by_label("Nodes to drain").fill("node-a1")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result h2").first).to_be_visible()
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
