@@ -1,6 +1,8 @@
 """The page for people: GET / and what is below /ui. Everything that it shows, /v1 says as JSON."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -27,6 +29,8 @@ from extender.questions import QuestionError
 router: Final = APIRouter(include_in_schema=False)
 
 MAX_DECISIONS: Final = 300
+MAX_LATELY: Final = 120
+"""Decisions of the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
 
 _POLICY: Final = (
@@ -41,6 +45,9 @@ _HEADERS: Final = {
 }
 
 _TITLES: Final = {401: "Who asks?", 403: "Not for you", 404: "Not found", 503: "Not ready"}
+
+Render = Callable[[], str]
+"""Draws a page; everything it needs is at hand."""
 
 Find = Annotated[str, Query(max_length=253)]
 
@@ -65,11 +72,11 @@ class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Response:
     """The map."""
 
-    async def make(caller: Caller) -> str:
+    async def make(caller: Caller) -> Render:
         shown = await caller.map()
-        attempts, preemptions = await caller.decisions(MAX_DECISIONS), await caller.preemptions(MAX_PREEMPTIONS)
+        attempts, preemptions = await caller.decisions(MAX_LATELY), await caller.preemptions(MAX_PREEMPTIONS)
         around = await _around(caller, shown, find)
-        return pages.cluster_page(around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
+        return partial(pages.cluster_page, around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
 
     return await _page(request, make)
 
@@ -78,9 +85,9 @@ async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Respons
 async def nodes(request: Request, node: Find = "", find: Find = "") -> Response:
     """The map as a table."""
 
-    async def make(caller: Caller) -> str:
+    async def make(caller: Caller) -> Render:
         shown = await caller.map()
-        return pages.nodes_page(await _around(caller, shown, find), shown, node)
+        return partial(pages.nodes_page, await _around(caller, shown, find), shown, node)
 
     return await _page(request, make)
 
@@ -89,11 +96,11 @@ async def nodes(request: Request, node: Find = "", find: Find = "") -> Response:
 async def node(request: Request, name: str, find: Find = "") -> Response:
     """One node with its pods."""
 
-    async def make(caller: Caller) -> str:
+    async def make(caller: Caller) -> Render:
         found = await caller.node(name)
         if found is None:
             raise Refusal(404, "There is no such node, or no more.")
-        return pages.node_page(await _around(caller, await caller.map(), find), found)
+        return partial(pages.node_page, await _around(caller, await caller.map(), find), found)
 
     return await _page(request, make)
 
@@ -102,12 +109,12 @@ async def node(request: Request, name: str, find: Find = "") -> Response:
 async def pod(request: Request, namespace: str, name: str, find: Find = "") -> Response:
     """Why a pod is where it is."""
 
-    async def make(caller: Caller) -> str:
+    async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
         if answer is None:
             raise Refusal(404, "There is no such pod, and none was decided about lately.")
         chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
-        return pages.pod_page(await _around(caller, await caller.map(), find), answer, chosen, caller.now)
+        return partial(pages.pod_page, await _around(caller, await caller.map(), find), answer, chosen, caller.now)
 
     return await _page(request, make)
 
@@ -116,10 +123,10 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
 async def history(request: Request, find: Find = "") -> Response:
     """What was decided."""
 
-    async def make(caller: Caller) -> str:
+    async def make(caller: Caller) -> Render:
         preemptions = await caller.preemptions(MAX_PREEMPTIONS)
         around = await _around(caller, await caller.map(), find)
-        return pages.history_page(around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, caller.now)
+        return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, caller.now)
 
     return await _page(request, make)
 
@@ -128,8 +135,8 @@ async def history(request: Request, find: Find = "") -> Response:
 async def what_if(request: Request, find: Find = "") -> Response:
     """The form."""
 
-    async def make(caller: Caller) -> str:
-        return pages.what_if_page(await _around(caller, await caller.map(), find))
+    async def make(caller: Caller) -> Render:
+        return partial(pages.what_if_page, await _around(caller, await caller.map(), find))
 
     return await _page(request, make)
 
@@ -151,7 +158,8 @@ async def try_what_if(request: Request) -> Response:
         raise Refusal(422, str(exc)) from exc
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
-    return HTMLResponse(pages.what_if_part(answer, await caller.map(), drawn, changed, form.by), headers=_HEADERS)
+    render = partial(pages.what_if_part, answer, await caller.map(), drawn, changed, form.by)
+    return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
 
 
 @router.post("/ui/sign-in")
@@ -173,10 +181,18 @@ async def static(version: str, name: str) -> Response:
     return Response(found.content, media_type=found.media_type, headers=headers)
 
 
-async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> Response:
+async def _rendered(caller: Caller, render: Render) -> str:
+    """Drawn in a thread, one page at a time: thousands of nodes take a while, and kube-scheduler does not wait for them."""
+    async with caller.face.evaluating:
+        return await asyncio.to_thread(render)
+
+
+async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:
     """The page; a refusal is shown to people as such."""
     try:
-        return HTMLResponse(await make(await caller_of(request)), headers=_HEADERS)
+        caller = await caller_of(request)
+        render = await make(caller)
+        return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
     except Refusal as refusal:
         title = _TITLES.get(refusal.code, "This cannot be shown")
         text = pages.problem_page(title, str(refusal), asks_for_token=refusal.code == 401)
@@ -184,7 +200,7 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[str]]) -> R
 
 
 async def _around(caller: Caller, shown: ClusterMap, find: str) -> Frame:
-    return frame(shown, await caller.queue(), (await caller.decisions(MAX_DECISIONS)).items, caller.now, find)
+    return frame(shown, await caller.queue(), caller.now, find)
 
 
 def _resource(by: str) -> Resource:

@@ -1,7 +1,7 @@
 """What every page shows around its matter: how full the cluster is, and who waits."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, final
@@ -10,7 +10,7 @@ from urllib.parse import quote
 from api.ui.priorities import Priorities
 from api.ui.wording import ago, plural, pod_words, priority_words, share
 from extender.answers.cluster_map import ClusterMap
-from extender.answers.types import Attempt, PodName, Queue, QueuePlace
+from extender.answers.types import PodName, Queue, QueuePlace
 
 MAX_PENDING: Final = 150
 """Rows of the list; the rest is counted, and found by name."""
@@ -66,17 +66,15 @@ class Frame:
     priorities: Priorities
 
 
-def frame(shown: ClusterMap, queue: Queue, attempts: Sequence[Attempt], now: datetime, find: str = "") -> Frame:
+def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "") -> Frame:
     """The frame of a page.
 
     Arguments:
-        attempts: the last ones, newest first; they say what was found out about pods that wait.
         find: a part of the names of the pods to list.
     """
     priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
-    said = {attempt.pod.uid: attempt.message for attempt in reversed(attempts) if attempt.message and attempt.pod.uid}
     found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
-    rows = tuple(_row(place, said.get(place.pod.uid, ""), priorities, now, queue.deciding) for place in found[:MAX_PENDING])
+    rows = tuple(_row(place, priorities, now, queue.deciding) for place in found[:MAX_PENDING])
     num_pending = max(len(queue.items), sum(queue.counts.values()))
     return Frame(_figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities)
 
@@ -110,7 +108,7 @@ def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
     )
 
 
-def _row(place: QueuePlace, said: str, priorities: Priorities, now: datetime, deciding: bool) -> PendingRow:
+def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: bool) -> PendingRow:
     sign, words = _QUEUES[place.queue]
     if not deciding and place.queue == "unschedulable":
         words = "has no node yet"
@@ -122,16 +120,15 @@ def _row(place: QueuePlace, said: str, priorities: Priorities, now: datetime, de
         priority=priority_words(place.pod.priority),
         sign=sign,
         place=f"{words} ({place.position})" if place.position is not None else words,
-        reason=_reason(place, said, words),
+        reason=_reason(place, words),
         since=ago(place.since, now),
         attempts=place.attempts,
     )
 
 
-def _reason(place: QueuePlace, said: str, words: str) -> str:
+def _reason(place: QueuePlace, words: str) -> str:
     if place.gated_by:
         return f"held back by {place.gated_by}"
-    message = place.message or said
-    if message:
-        return short_reason(message)
+    if place.message:
+        return short_reason(place.message)
     return f"refused by {', '.join(place.refused_by)}" if place.refused_by else words

@@ -65,7 +65,7 @@ async function refresh() {
   setTimeout(() => {
     isFetching = false;
     if (isStale) refresh();
-  }, Math.max(LEAST_PAUSE, 4 * (performance.now() - began)));
+  }, Math.max(LEAST_PAUSE, 10 * (performance.now() - began)));
 }
 
 function exchange(fresh) {

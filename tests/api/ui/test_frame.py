@@ -4,8 +4,8 @@ import pytest
 
 from api.ui.frame import MAX_PENDING, frame, pod_href, short_reason
 from extender.answers.cluster_map import cluster_map
-from extender.answers.types import Attempt, Queue, QueuePlace
-from tests.api.ui.samples import HIDDEN, NOW, pod_name, seconds_ago, small_cluster, waiting
+from extender.answers.types import Queue, QueuePlace
+from tests.api.ui.samples import HIDDEN, NOW, pod_name, small_cluster, waiting
 
 SHOWN = cluster_map(small_cluster())
 
@@ -28,7 +28,7 @@ def test_of_a_message_the_reason_on_most_nodes_is_told(message: str, words: str)
 
 
 def test_the_header_counts_nodes_pods_and_what_was_promised() -> None:
-    found = frame(SHOWN, waiting("a", "b"), (), NOW)
+    found = frame(SHOWN, waiting("a", "b"), NOW)
 
     assert [(figure.words, figure.value) for figure in found.figures] == [
         ("nodes", "4"), ("pods", "6"), ("pending", "2"), ("cpu", "37 %"), ("memory", "0 %"),
@@ -36,20 +36,15 @@ def test_the_header_counts_nodes_pods_and_what_was_promised() -> None:
 
 
 def test_a_pod_that_waits_says_why_and_since_when() -> None:
-    (row,) = frame(SHOWN, waiting("a", message="0/4 nodes are available: 4 Insufficient cpu."), (), NOW).pending
+    (row,) = frame(SHOWN, waiting("a", message="0/4 nodes are available: 4 Insufficient cpu."), NOW).pending
 
     assert (row.name, row.namespace, row.reason, row.since, row.href) == ("a", "shop", "4 Insufficient cpu", "1m 30s", "/ui/pods/shop/a")
 
 
-def test_what_was_found_out_last_is_told_where_the_queue_says_nothing() -> None:
-    attempts = [
-        Attempt(id=number, time=seconds_ago(9), pod=pod_name("a"), profile="p", number=1, outcome="Unschedulable", message=message)
-        for number, message in ((2, "0/4 nodes are available: 4 newer."), (1, "0/4 nodes are available: 4 older."))
-    ]
+def test_where_another_scheduler_decides_nothing_is_said_about_tries() -> None:
+    (row,) = frame(SHOWN, Queue(items=waiting("a").items, deciding=False), NOW).pending
 
-    (row,) = frame(SHOWN, waiting("a"), attempts, NOW).pending
-
-    assert row.reason == "4 newer"
+    assert row.reason == "has no node yet"
 
 
 @pytest.mark.parametrize(
@@ -61,25 +56,25 @@ def test_what_was_found_out_last_is_told_where_the_queue_says_nothing() -> None:
     ],
 )
 def test_every_place_has_a_reason(place: QueuePlace, reason: str) -> None:
-    (row,) = frame(SHOWN, Queue(items=(place,)), (), NOW).pending
+    (row,) = frame(SHOWN, Queue(items=(place,)), NOW).pending
 
     assert row.reason == reason
 
 
 def test_a_hidden_pod_leads_nowhere() -> None:
     assert pod_href(HIDDEN) == ""
-    (row,) = frame(SHOWN, Queue(items=(QueuePlace(pod=HIDDEN, queue="active"),)), (), NOW).pending
+    (row,) = frame(SHOWN, Queue(items=(QueuePlace(pod=HIDDEN, queue="active"),)), NOW).pending
     assert (row.name, row.href) == ("another namespace's pod", "")
 
 
 def test_names_are_found_by_a_part_of_them() -> None:
-    found = frame(SHOWN, waiting("web-1", "api-1", "WEB-2"), (), NOW, find="web")
+    found = frame(SHOWN, waiting("web-1", "api-1", "WEB-2"), NOW, find="web")
 
     assert [row.name for row in found.pending] == ["web-1", "WEB-2"]
 
 
 def test_of_many_that_wait_some_are_listed_and_the_rest_is_counted() -> None:
-    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(MAX_PENDING + 30))), (), NOW)
+    found = frame(SHOWN, waiting(*(f"p{number}" for number in range(MAX_PENDING + 30))), NOW)
 
     assert (len(found.pending), found.num_left_out, found.num_pending) == (MAX_PENDING, 30, MAX_PENDING + 30)
 

@@ -16,7 +16,7 @@ from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node
 HOSTILE = '"><script>alert(1)</script>'
 CLUSTER = small_cluster()
 SHOWN = cluster_map(CLUSTER)
-AROUND = frame(SHOWN, waiting("pending", "other"), (), NOW)
+AROUND = frame(SHOWN, waiting("pending", "other"), NOW)
 ATTEMPTS = (
     Attempt(id=2, time=seconds_ago(4), pod=pod_name("placed"), profile="p", number=1, outcome="Scheduled", node="n1", feasible=2),
     Attempt(id=1, time=seconds_ago(9), pod=HIDDEN, profile="p", number=1, outcome="Unschedulable", message="0/4 nodes are available: 4 x."),
@@ -140,7 +140,7 @@ def test_names_are_text_and_never_markup() -> None:
     name = PodName(namespace=HOSTILE, name=HOSTILE, uid="x")
     hostile_node = msgspec.structs.replace(found("n0"), name=HOSTILE, zone=HOSTILE, taints=(HOSTILE,))
     shown = msgspec.structs.replace(SHOWN, nodes=(hostile_node,))
-    around = frame(shown, waiting(HOSTILE, message=HOSTILE), (), NOW, find=HOSTILE)
+    around = frame(shown, waiting(HOSTILE, message=HOSTILE), NOW, find=HOSTILE)
     explanation = msgspec.structs.replace(
         EXPLANATION, pod=name, message=HOSTILE, summary=HOSTILE, node=HOSTILE, requests={HOSTILE: HOSTILE}
     )
