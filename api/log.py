@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, Final, Literal, final
 from uuid import uuid4
@@ -45,8 +46,9 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         """The line of the record."""
         # The time of this machine's zone, as klog.
-        when = datetime.fromtimestamp(record.created)
-        header = f"{_severity(record)}{when:%m%d %H:%M:%S.%f} {record.process or 0:7} {record.filename}:{record.lineno}]"
+        second, fraction = divmod(record.created, 1)
+        time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
+        header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
         return f"{header} {record.msg if isinstance(record.msg, Said) else escaped(record.message, MAX_MESSAGE)}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
@@ -73,6 +75,11 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info is not None and record.exc_info[1] is not None:
             line["stacktrace"] = _told(record.exc_info[1])
         return orjson.dumps(line, option=orjson.OPT_PASSTHROUGH_SUBCLASS, default=str).decode()
+
+
+@lru_cache(maxsize=4)
+def _second(timestamp: int) -> str:
+    return f"{datetime.fromtimestamp(timestamp):%m%d %H:%M:%S}"
 
 
 def _severity(record: logging.LogRecord) -> str:

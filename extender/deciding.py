@@ -10,6 +10,7 @@ Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is gi
 import asyncio
 from typing import Final, final
 
+from extender import __version__
 from extender import framework as fwk
 from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.informers import Informers
@@ -54,6 +55,7 @@ class Deciding:
 
     async def run(self) -> None:
         """Wait for the time to begin, and decide; until `finish`, or until the lease is lost."""
+        _LOG.info(0, "Starting Kubernetes Scheduler", version=f"reprieve {__version__}")
         # The first decision must see every pod that has a node. Who does not know the cluster does not keep others from leading.
         if self._may_follow.is_set():
             await self._informers.wait_for_sync()
@@ -89,6 +91,7 @@ class Deciding:
             if self._has_finished:
                 return
             self._has_finished = True
+            _LOG.info(0, "Requested to terminate, exiting")
             are_done = True
             if self._scheduling is not None and not self.why_over:
                 _, undone = await asyncio.wait([self._scheduling], timeout=SECONDS_TO_BIND)

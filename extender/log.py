@@ -10,12 +10,13 @@ import logging
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, final, runtime_checkable
+from functools import cache
+from typing import Any, Final, final
 
 import msgspec
 
 from extender.objects.field_errors import quoted
-from extender.objects.meta import ObjectMeta
+from extender.objects.meta import ApiObject, ObjectMeta
 
 MAX_VERBOSITY: Final = logging.INFO - 1
 
@@ -29,16 +30,6 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]
 def level_of(verbosity: int) -> int:
     """The level of the standard library at which so much is said."""
     return logging.INFO - max(0, min(verbosity, MAX_VERBOSITY))
-
-
-@runtime_checkable
-class Named(Protocol):
-    """An object of the API: its name is said, and its namespace."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """What it is called."""
-        ...
 
 
 @final
@@ -92,12 +83,12 @@ class Logger:
 
 def as_text(value: object) -> str:
     """A value as klog's text format writes it, on one line but for `Lines`."""
+    meta = _meta_of(value)
+    if meta is not None:
+        return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
     match value:
         case Lines(text) if "\n" in text:
             return "<\n" + "".join(f"\t{_UNPRINTABLE.sub(_escape, line)}\n" for line in text.removesuffix("\n").split("\n")) + " >"
-        case Named():
-            meta = value.metadata
-            return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
         case Lines(text):
             return quoted(text)
         case str() | BaseException():
@@ -108,12 +99,12 @@ def as_text(value: object) -> str:
 
 def as_json(value: object) -> Any:
     """A value as JSON shows it."""
+    meta = _meta_of(value)
+    if meta is not None:
+        return {"name": meta.name, "namespace": meta.namespace} if meta.namespace else {"name": meta.name}
     match value:
         case Lines(text):
             return text
-        case Named():
-            meta = value.metadata
-            return {"name": meta.name, "namespace": meta.namespace} if meta.namespace else {"name": meta.name}
         case int() if not isinstance(value, bool) and value.bit_length() > 63:
             return str(value)  # beyond what JSON readers count with
         case None | bool() | int() | float():
@@ -126,6 +117,20 @@ def as_json(value: object) -> Any:
             return [as_json(each) for each in value]
         case _:
             return _short(_shown(value))
+
+
+@cache
+def _is_named(kind: type) -> bool:
+    return issubclass(kind, ApiObject) and "metadata" in kind.__struct_fields__
+
+
+def _meta_of(value: object) -> ObjectMeta | None:
+    """What an object of the API is called; None for anything else."""
+    kind: Any = type(value)
+    if not _is_named(kind):
+        return None
+    meta: ObjectMeta = value.metadata  # type: ignore[attr-defined]
+    return meta
 
 
 def _shown(value: object) -> str:

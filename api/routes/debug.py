@@ -71,7 +71,7 @@ async def statusz(request: Request) -> PlainTextResponse:
         "Python version": platform.python_version(),
         "Binary version": __version__,
         "Emulation version": EMULATED_VERSION,
-        "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /readyz /statusz",
+        "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz /statusz",
     }
     return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))
 

@@ -143,6 +143,10 @@ class SchedulingAlgorithm:
         self._points.observe((prepared := perf_counter()) - began, "PreScore", "Success", profile)
         total = framework.total_scores(search.state, search.pod, rows)
         self._points.observe(perf_counter() - prepared, "Score", "Success", profile)
+        if _LOG.says(10):
+            for plugin, scores in framework.run_score_plugins(search.state, search.pod, rows).weighted.items():
+                for name, score in zip(rows.names, scores.tolist(), strict=True):
+                    _LOG.info(10, "Plugin scored node for pod", pod=search.pod, plugin=plugin, node=name, score=score)
         return total
 
     def _sampled(self, rows: Rows, enough: int) -> Rows:

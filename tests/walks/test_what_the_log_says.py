@@ -60,6 +60,21 @@ def test_the_way_of_a_pod_to_its_node(caplog: pytest.LogCaptureFixture) -> None:
     assert in_order(said(one_pod_is_bound, 5, caplog), way) == way
 
 
+async def one_pod_has_a_choice() -> None:
+    async with a_cluster(node("small"), node("big", "8")) as cluster:
+        cluster.create(PODS, "default", pod("web"))
+        await asyncio.sleep(5)
+
+
+def test_how_nodes_were_scored(caplog: pytest.LogCaptureFixture) -> None:
+    lines = said(one_pod_has_a_choice, 10, caplog)
+
+    by_fit = [line for line in lines if line.startswith('"Plugin scored node for pod" pod="default/web" plugin="NodeResourcesFit"')]
+    assert sorted(line.rpartition(" node=")[2] for line in by_fit) == ['"big" score=87', '"small" score=50']
+    totals = [line for line in lines if line.startswith('"Calculated node\'s final score for pod" pod="default/web" node="big" score=')]
+    assert len(totals) == 1
+
+
 def test_without_verbosity_nothing_is_said_of_pods_that_find_a_node(caplog: pytest.LogCaptureFixture) -> None:
     assert not [line for line in said(one_pod_is_bound, 0, caplog) if "web" in line]
 
