@@ -13,8 +13,9 @@ from typing import Any, Final, final
 
 from extender.framework import ApiCall, CallError, CallSkipped, RecordEvent
 
-MOST_EVENTS: Final = 1000
-"""That wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents."""
+MOST_EVENTS: Final = 10_000
+"""That wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it does not bind hundreds of pods a
+second."""
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
 OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
@@ -103,12 +104,13 @@ class CallQueue:
                 ticket.following = None
 
     def close(self) -> None:
-        """Nothing is performed any more, what waits included."""
+        """Nothing is performed any more, what waits included. Events that come to nothing are for the closer to tell of, all at once."""
         self._is_closed = True
         held_back = [ticket.following for ticket in self._in_flight]
         for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting.values()), *held_back]:
             if ticket is not None and not ticket.outcome.done():
-                ticket.outcome.set_exception(CallError(CLOSED))
+                kind = CallSkipped if isinstance(ticket.call, RecordEvent) else CallError
+                ticket.outcome.set_exception(kind(CLOSED))
         for waiting in self._lanes.values():
             waiting.clear()
         self._by_object = {key: ticket for key, ticket in self._by_object.items() if ticket in self._in_flight}

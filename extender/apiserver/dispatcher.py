@@ -81,6 +81,9 @@ class Dispatcher:
                         group.create_task(self._work(lane, ticket))
                     await self._wake.wait()
         finally:
+            lost = self._queue.num_waiting(Lane.EVENTS)
+            if lost:
+                _log.warning("%d events were not recorded: %s", lost, CLOSED)
             self._queue.close()
             self._note_idleness()
 

@@ -63,15 +63,15 @@ class EventRecorder:
             CallError: the API server does not take it, or was away for too long.
         """
         now = self._now()
-        loop_time = asyncio.get_running_loop().time()
+        at, loop_time = _micro_time(now), asyncio.get_running_loop().time()
         key = replace(event, note="")
         known = self._recorded.get(key)
         if known is None:
-            known = self._recorded[key] = _Recorded(event, self._name(event, now), _micro_time(now), loop_time, _micro_time(now))
+            known = self._recorded[key] = _Recorded(event, self._name(event, now), at, loop_time, at)
             await self._try(known)
             return
         known.count += 1
-        known.last, known.last_observed = loop_time, _micro_time(now)
+        known.last, known.last_observed = loop_time, at
         if known.count == 2:
             await self._try(known)
 
@@ -171,4 +171,4 @@ def _reference(reference: ObjectReference) -> dict[str, str]:
 
 
 def _micro_time(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return now.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -1,6 +1,11 @@
 """Where objects are: paths of the Kubernetes API."""
 
+import re
+from typing import Final
 from urllib.parse import quote
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~:-]+")
+"""What is the same when it is quoted: nearly every name there is."""
 
 
 def path(
@@ -36,4 +41,4 @@ def _segment(text: str) -> str:
     """Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName (v1.36.2)."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} can not be part of a path")
-    return quote(text, safe=":")
+    return text if _PLAIN.fullmatch(text) else quote(text, safe=":")

@@ -1,4 +1,4 @@
-"""What a backlog costs: pods a second from the first binding to the last, and CPU and memory of the scheduler's process, all included.
+"""What a backlog costs: pods a second from the first binding to the last; CPU and memory of the scheduler until the last event is told.
 
 Three processes: an embedded API over a socket, the scheduler, and this one, which waits.
 """
@@ -28,7 +28,7 @@ def run(num_pods: int = 5000) -> None:
             found = json.loads(done.stdout)
             print(
                 f"  {num_nodes:5} nodes {shape:6}  {found['per_second']:5.0f} pods/s  {found['cpu_ms']:.2f} ms of CPU a pod (aim {aim})  "
-                f"peak {found['peak']:.0f} MiB",
+                f"{found['events']} events  peak {found['peak']:.0f} MiB",
                 flush=True,
             )
 

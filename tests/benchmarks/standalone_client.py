@@ -1,6 +1,7 @@
-"""A scheduler in a process of its own: `python -m tests.benchmarks.standalone_client URL PODS`; one line of JSON when all are bound."""
+"""A scheduler in a process of its own: `python -m tests.benchmarks.standalone_client URL PODS`; one line of JSON when all is done."""
 
 import asyncio
+import gc
 import json
 import resource
 import sys
@@ -18,6 +19,8 @@ async def _drain(url: str, num_pods: int) -> None:
     client = Client(Target(url))
     began = time.process_time()
     async with following(Configuration.default(), client, decides=True) as found:
+        gc.collect()
+        gc.freeze()  # as the service does
         cache = found.engine._cluster.cache
         first = None
         while (bound := len(cache.pods) - len(cache.assumed_pods)) < num_pods:
@@ -26,10 +29,13 @@ async def _drain(url: str, num_pods: int) -> None:
             await asyncio.sleep(0.01)
         assert first is not None
         seconds = time.perf_counter() - first[0]
+        await found.finish()  # events may lag behind bindings
         cpu = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "peak": peak}), flush=True)
+        events = len(json.loads(await client.get("/apis/events.k8s.io/v1/events"))["items"])
     await client.aclose()
+    figures = {"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "events": events, "peak": peak}
+    print(json.dumps(figures), flush=True)
 
 
 uvloop.run(_drain(sys.argv[1], int(sys.argv[2])))

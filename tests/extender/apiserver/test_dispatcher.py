@@ -13,6 +13,8 @@ from extender.framework import (
     CallSkipped,
     CallUnknown,
     PatchPodStatus,
+    RecordEvent,
+    reference_to,
 )
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import (
@@ -127,6 +129,25 @@ def test_whoever_still_waits_when_it_ends_is_told() -> None:
 
     assert {str(ending) for ending in endings} == {"api dispatcher is closed"}
     assert [type(ending) for ending in endings] == [CallUnknown] * AT_A_TIME[Lane.URGENT] + [CallError, CallError]
+
+
+def test_events_that_are_not_recorded_when_it_ends_are_told_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(Fault(black_hole(), resource="events", times=None))
+    pod = pod_on(server)
+    waiting = 5
+
+    async def story(_: Dispatcher) -> None:
+        async with server.dispatching() as ending:
+            for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
+                event = RecordEvent(reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler")
+                ending.submit(event)
+            await asyncio.sleep(0.5)
+            caplog.clear()
+
+    server.run(story)
+
+    assert [message for message in caplog.messages if "not recorded" in message] == ["5 events were not recorded: api dispatcher is closed"]
+    assert len(caplog.messages) <= 1 + AT_A_TIME[Lane.EVENTS]
 
 
 def test_a_caller_that_is_cancelled_withdraws_what_was_not_begun() -> None:
