@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from api import starting
 from api.app import create_app
@@ -51,7 +52,14 @@ def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, **settings
         engine: makes the one that answers, in place of what the settings say.
     """
     chosen = Settings.model_validate({"port": 0, **settings})
-    server = make_server(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen)
+    with serving_app(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen) as service:
+        yield service
+
+
+@contextmanager
+def serving_app(app: FastAPI, settings: Settings) -> Iterator[Service]:
+    """The application, on a port of its own, until the end of the block."""
+    server = make_server(app, settings)
     thread = threading.Thread(target=server.run, name="uvicorn")
     thread.start()
     try:

@@ -1,0 +1,285 @@
+"""What people ask under /v1, over a socket, of a service that decides for a small cluster of its own."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import HTTPConnection
+
+from api import starting
+from api.access import Access, Sight
+from api.app import create_app
+from api.refusals import Refusal
+from api.settings import Settings
+from tests.api.serving import Service, assert_is_refusal, serving, serving_app
+
+PREEMPTED = "bank/batch-0"
+
+
+def pod(name: str, cpu: str, *, namespace: str = "shop", node: str = "", priority: int = 0, **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu}}}
+    written = {
+        "containers": [container],
+        "priority": priority,
+        "terminationGracePeriodSeconds": 0,
+        **({"nodeName": node} if node else {}),
+        **spec,
+    }
+    status = {"phase": "Running" if node else "Pending"} | ({"startTime": "2026-01-01T00:00:00Z"} if node else {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": written, "status": status}
+
+
+def cluster() -> dict[str, Any]:
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{place}"}, "status": {"allocatable": {"cpu": "4", "pods": "110"}}}
+        for place in range(3)
+    ]
+    batch = [pod(f"batch-{place}", "3", namespace="bank", node=f"node-{place}", priority=place) for place in range(3)]
+    names = ("shop", "bank")
+    namespaces = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in names]
+    return {
+        "kind": "List",
+        "apiVersion": "v1",
+        "items": [
+            *namespaces,
+            *nodes,
+            *batch,
+            pod("urgent", "2", priority=1000),
+            pod("too-large", "64"),
+            pod("gated", "1", schedulingGates=[{"name": "later"}]),
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("questions") / "cluster.json"
+    file.write_text(json.dumps(cluster()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def deciding(state: Path) -> Iterator[Service]:
+    with serving(state=state) as service:
+        until(lambda: service.client.get("/v1/explain/shop/urgent").json().get("state") == "Scheduled")
+        until(lambda: [item for item in service.client.get("/v1/queue").json()["items"] if item["queue"] == "unschedulable"])
+        yield service
+
+
+def until(came: Callable[[], object]) -> None:
+    """Wait for what has to come."""
+    end = time.monotonic() + 30
+    while not came():
+        assert time.monotonic() < end, "it has not come"
+        time.sleep(0.02)
+
+
+def get(service: Service, path: str, code: int = 200, **params: str) -> Any:
+    answer = service.client.get(path, params=params)
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def test_a_pending_pod_is_explained(deciding: Service) -> None:
+    told = get(deciding, "/v1/explain/shop/too-large")
+
+    assert told["state"] == "Pending"
+    assert told["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
+    assert told["waterfall"] == [
+        {"plugin": "NodeResourcesFit", "reasons": [{"reason": "Insufficient cpu", "nodes": 3}], "refused": 3, "unresolvable": 3, "left": 0}
+    ]
+    assert told["nearest"][0]["lacks"][0]["resource"] == "cpu"
+    assert told["queue"]["refusedBy"] == ["NodeResourcesFit"]
+    assert {"event": "Node/Add", "plugins": ["NodeResourcesFit"]} in told["queue"]["wakesOn"]
+    assert told["attempts"][-1]["outcome"] == "Unschedulable"
+    assert told["attempts"][-1]["message"] == told["message"]
+    assert told["picture"] is None
+
+
+def test_the_picture_comes_when_it_is_asked_for(deciding: Service) -> None:
+    picture = get(deciding, "/v1/explain/shop/too-large", picture="true")["picture"]
+
+    assert sorted(picture["nodes"]) == ["node-0", "node-1", "node-2"]
+    assert len(picture["cells"]) == 3
+
+
+def test_a_gated_pod_says_who_holds_it_back(deciding: Service) -> None:
+    told = get(deciding, "/v1/explain/shop/gated")
+
+    assert (told["state"], told["queue"]["queue"], told["queue"]["gatedBy"]) == ("Gated", "gated", "SchedulingGates")
+
+
+def test_a_pod_that_preempted_and_its_victim_tell_of_each_other(deciding: Service) -> None:
+    (made,) = get(deciding, "/v1/preemptions", pod=PREEMPTED)["items"]
+
+    assert (made["by"]["namespace"], made["by"]["name"], made["node"]) == ("shop", "urgent", "node-0")
+    assert [victim["pod"]["name"] for victim in made["victims"]] == ["batch-0"]
+    assert made["numCandidates"] == 3
+    assert [candidate["node"] for candidate in made["candidates"]] == ["node-0", "node-1", "node-2"]
+    assert [bool(candidate["whyNot"]) for candidate in made["candidates"]] == [False, True, True]
+    assert get(deciding, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == made
+    assert get(deciding, "/v1/preemptions", pod="shop/urgent")["items"] == [made]
+
+
+def test_decisions_come_newest_first_and_page_by_page(deciding: Service) -> None:
+    everything = get(deciding, "/v1/decisions")["items"]
+    ids = [item["id"] for item in everything]
+
+    assert ids == sorted(ids, reverse=True)
+    assert len(ids) >= 3
+    first = get(deciding, "/v1/decisions", limit="1")["items"]
+    assert [item["id"] for item in first] == ids[:1]
+    assert [item["id"] for item in get(deciding, "/v1/decisions", before=str(ids[0]))["items"]] == ids[1:]
+    assert {item["pod"]["name"] for item in get(deciding, "/v1/decisions", pod="shop/urgent")["items"]} == {"urgent"}
+
+
+def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
+    told = get(deciding, "/v1/queue")
+
+    assert told["deciding"] is True
+    assert {item["pod"]["name"]: item["queue"] for item in told["items"]} == {"too-large": "unschedulable", "gated": "gated"}
+    assert told["counts"]["gated"] == 1
+
+
+def test_a_what_if_says_who_would_go_and_changes_nothing(deciding: Service) -> None:
+    before = get(deciding, "/v1/cluster")
+    answer = deciding.post("/v1/whatif", {"create": [pod("vip", "3", priority=5000)]})
+
+    told = answer.json()
+    assert answer.status_code == 200
+    (placement,) = told["placements"]
+    assert (placement["node"], [victim["pod"]["name"] for victim in placement["evicts"]]) == ("node-1", ["batch-1"])
+    assert [eviction["why"] for eviction in told["evictions"]] == ["preempted"]
+    assert get(deciding, "/v1/cluster") == before
+
+
+def test_it_is_counted_how_many_fit(deciding: Service) -> None:
+    created = deciding.post("/v1/capacity", pod("one", "500m")).json()
+    like = get(deciding, "/v1/capacity", pod="shop/urgent")
+
+    assert (created["fits"], created["isLimit"]) == (8, False)
+    assert created["stoppedBy"].startswith("0/3 nodes are available")
+    assert (like["fits"], like["byNode"]) == (1, [{"node": "node-0", "pods": 1}])
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param("/v1/explain/shop/nobody", 404, id="no such pod"),
+        pytest.param("/v1/capacity?pod=shop/nobody", 404, id="no such pod to count"),
+        pytest.param("/v1/capacity", 400, id="nothing to count"),
+        pytest.param("/v1/capacity?pod=nobody", 400, id="no namespace"),
+        pytest.param("/v1/decisions?limit=0", 400, id="nothing wanted"),
+        pytest.param("/v1/decisions?limit=100000", 400, id="too much wanted"),
+        pytest.param("/v1/decisions?before=yesterday", 400, id="no id"),
+        pytest.param("/v1/explain/shop/too-large?picture=perhaps", 400, id="neither yes nor no"),
+        pytest.param("/v1/cluster/nowhere", 404, id="no such node"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(deciding: Service, path: str, code: int) -> None:
+    assert_is_refusal(deciding.client.get(path), code)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        pytest.param(b"{", 400, "not JSON", id="cut off"),
+        pytest.param({"creat": []}, 400, "creat", id="a misspelt member"),
+        pytest.param({"create": [{"kind": "Pod"}]}, 422, "metadata", id="an object without metadata"),
+        pytest.param({"create": [{"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "x"}}]}, 422, "Gizmo", id="an unknown kind"),
+        pytest.param({"drainNodes": ["nowhere"]}, 422, "nowhere", id="an unknown node"),
+        pytest.param({"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, "", id="another configuration"),
+        pytest.param({"create": [pod("vip", "lots")]}, 422, "quantities must match", id="no quantity"),
+    ],
+)
+def test_a_what_if_that_makes_no_sense_is_refused_in_words(deciding: Service, body: object, code: int, words: str) -> None:
+    answer = deciding.post("/v1/whatif", body)
+
+    assert_is_refusal(answer, code)
+    assert words in answer.json()["message"]
+
+
+# Whose names are shown.
+
+
+class _OnlyOwnNamespace:
+    """Callers say their namespace as their token."""
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        token = caller.headers.get("authorization", "").removeprefix("Bearer ")
+        if not token:
+            raise Refusal(401, "who asks?", {"WWW-Authenticate": "Bearer"})
+        return _Sees(token)
+
+
+class _Sees:
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+
+    async def namespaces(self, among: Any) -> frozenset[str]:
+        return frozenset({self._namespace} & {*among})
+
+
+@pytest.fixture(scope="module")
+def guarded(state: Path) -> Iterator[Service]:
+    """A service that asks who its callers are."""
+    settings = Settings.model_validate({"port": 0, "state": state})
+
+    def guarding(settings: Settings) -> starting.Opens:
+        access: Access = _OnlyOwnNamespace()
+
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[starting.Service]:
+            async with starting.opens(settings)() as service:
+                yield replace(service, access=access)
+
+        return opened
+
+    with serving_app(create_app(settings, guarding), settings) as service:
+        until(lambda: as_(service, "shop", "/v1/preemptions").json().get("items"))
+        yield service
+
+
+def as_(service: Service, namespace: str, path: str) -> httpx.Response:
+    return service.client.get(path, headers={"Authorization": f"Bearer {namespace}"})
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/explain/shop/urgent", "/v1/queue", "/v1/decisions", "/v1/preemptions", "/v1/capacity?pod=shop/urgent", "/v1/cluster"]
+)
+def test_whoever_does_not_say_who_he_is_learns_nothing(guarded: Service, path: str) -> None:
+    answer = guarded.client.get(path)
+
+    assert_is_refusal(answer, 401)
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_pods_of_other_namespaces_are_not_explained(guarded: Service) -> None:
+    assert_is_refusal(as_(guarded, "bank", "/v1/explain/shop/urgent"), 403)
+    assert_is_refusal(as_(guarded, "bank", "/v1/capacity?pod=shop/urgent"), 403)
+
+
+def test_a_victim_learns_when_it_was_preempted_and_not_for_whom(guarded: Service) -> None:
+    told = as_(guarded, "bank", f"/v1/explain/{PREEMPTED}").json()
+
+    made = told["preemptedBy"]
+    assert made["by"] == {"namespace": "", "name": "", "uid": "", "priority": 1000, "hidden": True} | {
+        key: made["by"][key] for key in made["by"].keys() - {"namespace", "name", "uid", "priority", "hidden"}
+    }
+    assert made["victims"][0]["pod"]["name"] == "batch-0"
+    assert "urgent" not in json.dumps(told)
+
+
+def test_a_preemptor_does_not_learn_whom_it_preempted(guarded: Service) -> None:
+    for path in ("/v1/explain/shop/urgent", "/v1/preemptions", "/v1/decisions", "/v1/queue", "/v1/cluster", "/v1/cluster/node-1"):
+        answer = as_(guarded, "shop", path)
+
+        assert answer.status_code == 200
+        assert "batch" not in answer.text
+        assert "bank" not in answer.text
