@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from api.cli import doctor, evaluate, fits, print_config, serve, what_if, who_preempted, why
+from api.cli import doctor, evaluate, fits, print_config, serve, verify, what_if, who_preempted, why
 from api.cli.go_flags import as_options
 from api.server import ServiceOverError
 from api.settings import StartUpError
@@ -30,6 +30,7 @@ app.command("victims")(what_if.victims)
 app.command("who-preempted")(who_preempted.who_preempted)
 app.command("fits")(fits.fits)
 app.command("doctor")(doctor.doctor)
+app.command("verify")(verify.verify_rules)
 app.command("print-config")(print_config.print_config)
 
 

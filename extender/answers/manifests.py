@@ -87,7 +87,7 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
     Raises:
         ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
     """
-    wanted = [obj for obj in _unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
+    wanted = [obj for obj in unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
     if not wanted:
         return []
     reading = _Reading(cluster, wanted)
@@ -99,8 +99,16 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
         raise ManifestError(str(exc)) from exc
 
 
+def unrolled(objects: Iterable[Mapping[str, Any]]) -> list[Object]:
+    """Each object by itself, with its kind; the items of a List are its objects.
+
+    Raises:
+        ManifestError: something is no object.
+    """
+    return list(_unrolled(objects))
+
+
 def _unrolled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Object]:
-    """Each object by itself, with its kind; the items of a List are its objects."""
     for obj in objects:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not isinstance(kind, str) or not kind:
@@ -211,7 +219,7 @@ class _Reading:
                 self._present.add(namespace, name)
         report = seed(self._registry, [obj for _, obj in objects])
         if report.refused:
-            raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {refusal.why}" for refusal in report.refused))
+            raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {_with_advice(refusal.why)}" for refusal in report.refused))
         self._admitted += [at for at, _ in objects]
 
 
@@ -258,6 +266,11 @@ class Present:
     def owned(self, kind: str, namespace: str, name: str) -> Sequence[tuple[str, str]]:
         """See `Surroundings.owned`."""
         return self._owned.get((kind, namespace, name), ())
+
+
+def _with_advice(why: str) -> str:
+    # Classes are only known from the pods that have them.
+    return f"{why}, among the objects or on a pod of the cluster" if why.endswith("was found") and "no PriorityClass" in why else why
 
 
 def _place_of(resource: Resource, obj: Object) -> At:

@@ -46,6 +46,25 @@ def what_if(cluster: Cluster, configuration: Configuration, request: WhatIfReque
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration))
     simulation = Simulation(cluster, simulated_frameworks(configuration, cluster), steps)
+    play(simulation, request)
+    placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
+    return WhatIf(
+        summary=summary(placements, evictions, loops),
+        placements=placements,
+        evictions=evictions,
+        loops=loops,
+        unplaced=sum(not placement.node for placement in placements),
+        is_complete=simulation.is_complete,
+    )
+
+
+def play(simulation: Simulation, request: WhatIfRequest) -> None:
+    """Let happen what the request says, and all that follows from it. Its configuration is not looked at.
+
+    Raises:
+        WhatIfError: an object cannot be created, or a node that should go is not there.
+    """
+    cluster = simulation.cluster
     pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
     try:
         created = take_in(cluster, request.create)
@@ -68,15 +87,6 @@ def what_if(cluster: Cluster, configuration: Configuration, request: WhatIfReque
         if name in cluster.nodes:
             simulation.drain_node(name)
     asyncio.run(simulation.run())
-    placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
-    return WhatIf(
-        summary=summary(placements, evictions, loops),
-        placements=placements,
-        evictions=evictions,
-        loops=loops,
-        unplaced=sum(not placement.node for placement in placements),
-        is_complete=simulation.is_complete,
-    )
 
 
 def simulated_frameworks(configuration: Configuration, cluster: Cluster) -> dict[str, Framework]:

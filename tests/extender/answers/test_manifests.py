@@ -128,7 +128,8 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
         ),
         pytest.param(
             pod(priorityClassName="nobody"),
-            'Pod default/web: pods "web" is forbidden: no PriorityClass with name nobody was found',
+            'Pod default/web: pods "web" is forbidden: no PriorityClass with name nobody was found, '
+            "among the objects or on a pod of the cluster",
             id="an unknown priority class",
         ),
         pytest.param(

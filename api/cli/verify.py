@@ -1,0 +1,187 @@
+"""`reprieve verify`: scheduling rules as tests."""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Final, final
+
+import msgspec
+import typer
+from rich.text import Text
+
+from api.cli.manifests import read_manifests
+from api.cli.showing import console, plural
+from api.settings import StartUpError
+from api.starting import read_configuration
+from extender.answers.rules import Rule, listed, read_rule
+from extender.answers.verifying import Failure, RuleError, verify
+from extender.config import ConfigErrors, Configuration
+from extender.config.json_text import plain
+from extender.config.loading import load as load_configuration
+from extender.config.yaml_text import YamlError, read_yaml
+from extender.embedded.state_file import StateFileError, load
+from extender.objects.decoding import DecodeError
+
+_ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
+_BETWEEN: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one rule."""
+
+    file: Path
+    name: str
+    seconds: float
+    failures: Sequence[Failure] = ()
+    error: str = ""
+    """Why it could not be tried."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all is as it should be."""
+        return not (self.failures or self.error)
+
+
+def verify_rules(
+    tests: Annotated[list[Path], typer.Argument(help="Files with rules, or folders of them.", metavar="TESTS")],
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for rules that bring none.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the outcome to this file, too, as JUnit has it.")] = None,
+) -> None:
+    """Check scheduling rules: given a cluster, when something happens to it, where do pods go and who has to leave?
+
+    A line is printed for each rule; the exit code is 1 if one does not hold. No cluster is needed. A rule:
+
+    \b
+    name: web is spread over the zones, and nobody has to go
+    given: {nodes: {count: 6, zones: \\[a, b, c], cpu: 4}, existing: running.yaml}
+    when: {apply: web.yaml}
+    then:
+      - {pods: app=web, placed: 3, spread: {by: zone, maxSkew: 1}}
+      - {noPreemptionOf: priorityClass=prod}
+    """
+    default = read_configuration(config)
+    verdicts = []
+    for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
+        for verdict in _verdicts(file, default):
+            verdicts.append(verdict)
+            _print(verdict)
+    if not verdicts:
+        raise StartUpError(f"{', '.join(map(str, tests))}: there are no rules in there")
+    failed = sum(not verdict.holds for verdict in verdicts)
+    kept = len(verdicts) - failed
+    text = f"{plural(kept, 'rule')} {'holds' if kept == 1 else 'hold'}"
+    if failed:
+        text += f", {failed} {'does' if failed == 1 else 'do'} not"
+    console().print(Text(text, style="bold red" if failed else "bold green"))
+    if junit is not None:
+        _write_junit(junit, verdicts)
+    if failed:
+        raise typer.Exit(1)
+
+
+# Reading.
+
+
+def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
+    """The file, or those in the folder, in order.
+
+    Raises:
+        StartUpError: there is neither.
+    """
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(tuple(endings)))
+    if not path.exists():
+        raise StartUpError(f"{path}: no such file or directory")
+    return [path]
+
+
+def _verdicts(file: Path, default: Configuration) -> Iterator[Verdict]:
+    """What comes of each rule of a file, one after the other."""
+    try:
+        documents = [plain(read_yaml(text).value) for text in _BETWEEN.split(file.read_text())]
+    except (OSError, UnicodeDecodeError, YamlError) as exc:
+        yield Verdict(file, str(file), 0.0, error=_on_one_line(exc))
+        return
+    # Manifests lie beside the rules that name them.
+    written = [document for document in documents if document is not None and not _is_object(document)]
+    for number, document in enumerate(written, start=1):
+        name = str(document.get("name") or "") if isinstance(document, dict) else ""
+        name = name or (f"{file.name} {number}" if len(written) > 1 else file.name)
+        began = perf_counter()
+        try:
+            failures = _failures(read_rule(document), file.parent, default)
+        except (DecodeError, RuleError, StartUpError, StateFileError, ConfigErrors) as exc:
+            yield Verdict(file, name, perf_counter() - began, error=_on_one_line(exc))
+        else:
+            yield Verdict(file, name, perf_counter() - began, failures)
+
+
+def _is_object(document: object) -> bool:
+    return isinstance(document, dict) and "kind" in document and "apiVersion" in document
+
+
+def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Failure]:
+    """What of the rule does not hold. Its files are found from the folder on."""
+    existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
+    applied = [obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))]
+    configuration = default
+    if isinstance(rule.given.configuration, str):
+        configuration = read_configuration(folder / rule.given.configuration)
+    elif rule.given.configuration is not None:
+        configuration = load_configuration(msgspec.json.encode(rule.given.configuration))
+    return verify(rule, existing, applied, configuration)
+
+
+def _on_one_line(exc: Exception) -> str:
+    return " ".join(str(exc).split())
+
+
+# Writing.
+
+
+def _print(verdict: Verdict) -> None:
+    mark, style = ("✓", "green") if verdict.holds else ("✗", "red")
+    line = Text.assemble((mark, style), f" {verdict.name}", (f"  {verdict.seconds * 1000:.0f} ms", "dim"))
+    out = console()
+    out.print(line, soft_wrap=True)
+    if verdict.error:
+        out.print(f"    {verdict.file}: {verdict.error}", soft_wrap=True)
+    for failure in verdict.failures:
+        out.print(f"    expected {failure.expected}", soft_wrap=True)
+        out.print(f"    but      {failure.happened}", soft_wrap=True)
+
+
+def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
+    """As the JUnit schema of most build servers has it: one suite a file.
+
+    Raises:
+        StartUpError: the file cannot be written.
+    """
+    root = ET.Element("testsuites", name="reprieve verify")
+    for file in dict.fromkeys(verdict.file for verdict in verdicts):
+        cases = [verdict for verdict in verdicts if verdict.file == file]
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=str(file),
+            tests=str(len(cases)),
+            failures=str(sum(bool(case.failures) for case in cases)),
+            errors=str(sum(bool(case.error) for case in cases)),
+            time=f"{sum(case.seconds for case in cases):.3f}",
+        )
+        for case in cases:
+            element = ET.SubElement(suite, "testcase", classname=str(file), name=case.name, time=f"{case.seconds:.3f}")
+            if case.error:
+                ET.SubElement(element, "error", message=case.error)
+            for failure in case.failures:
+                told = f"expected {failure.expected}, but {failure.happened}"
+                ET.SubElement(element, "failure", message=told).text = told
+    try:
+        ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as exc:
+        raise StartUpError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc

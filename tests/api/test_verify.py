@@ -1,0 +1,124 @@
+"""`reprieve verify`: a line for each rule, and an exit code that a build server understands."""
+
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from api.cli import app
+from api.settings import StartUpError
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
+
+HOLDS = "name: fits\ngiven: {nodes: {cpu: 2}}\nwhen: {apply: web.yaml}\nthen: [{placed: 1}]\n"
+DOES_NOT = "name: does not fit\ngiven: {nodes: {cpu: 500m}}\nwhen: {apply: web.yaml}\nthen: [{placed: 1}]\n"
+WEB = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: registry.example/web:1, resources: {requests: {cpu: "1"}}}]
+"""
+
+
+def reprieve(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["verify", *map(str, arguments)])
+
+
+def lines(result: Result) -> list[str]:
+    """What is printed, without how long it took."""
+    return [re.sub(r"  \d+ ms$", "", line) for line in result.stdout.splitlines()]
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    """
+    A folder with a manifest, for rules to come.
+    """
+    (tmp_path / "web.yaml").write_text(WEB)
+    return tmp_path
+
+
+def test_the_examples_hold() -> None:
+    result = reprieve(EXAMPLES)
+
+    assert (result.exit_code, lines(result)[-1]) == (0, "6 rules hold")
+    assert all(line.startswith("✓ ") for line in lines(result)[:-1])
+
+
+def test_what_was_expected_and_what_happened_is_said(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(f"{HOLDS}---\n{DOES_NOT}")
+
+    result = reprieve(rules)
+
+    assert result.exit_code == 1
+    assert lines(result) == [
+        "✓ fits",
+        "✗ does not fit",
+        "    expected pods: 1 placed",
+        "    but      0 placed; default/web is pending: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        "1 rule holds, 1 does not",
+    ]
+
+
+def test_build_servers_read_the_outcome_as_junit(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(f"{HOLDS}---\n{DOES_NOT}---\n{HOLDS.replace('web.yaml', 'gone.yaml').replace('fits', 'lost')}")
+    report = rules / "report.xml"
+
+    reprieve(rules / "rule.yaml", "--junit", report)
+
+    (suite,) = ET.parse(report).getroot()
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {"tests": "3", "failures": "1", "errors": "1"}
+    fits, fails, lost = suite
+    assert (fits.get("name"), list(fits)) == ("fits", [])
+    assert (fails.get("name"), fails[0].tag) == ("does not fit", "failure")
+    assert (fails[0].get("message") or "").startswith("expected pods: 1 placed, but 0 placed; default/web is pending: 0/1 nodes")
+    assert (lost[0].tag, lost[0].get("message")) == ("error", f"{rules / 'gone.yaml'}: no such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("then: [{plcaed: 1}]", "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"),
+        pytest.param("then: {", "did not find expected node content", id="no YAML"),
+        pytest.param("when: {drain: n9}\nthen: [{placed: 0}]", 'node "n9" not found', id="a node that is not there"),
+        pytest.param(
+            "given: {configuration: gone.yaml}\nthen: [{placed: 0}]", "no such file or directory", id="a configuration that is not there"
+        ),
+        pytest.param(
+            "given: {configuration: {kind: Riddle}}\nthen: [{placed: 0}]", "Object 'apiVersion' is missing", id="no configuration"
+        ),
+        pytest.param("given: {existing: gone.yaml}\nthen: [{placed: 0}]", "gone.yaml: no such file", id="a cluster that is not there"),
+    ],
+)
+def test_a_rule_that_cannot_be_tried_fails_with_the_reason(rules: Path, text: str, why: str) -> None:
+    (rules / "rule.yaml").write_text(text)
+
+    result = reprieve(rules / "rule.yaml")
+
+    assert result.exit_code == 1
+    assert why in result.stdout
+    assert str(rules / "rule.yaml") in result.stdout
+
+
+def test_a_dump_of_a_real_cluster_can_be_given(rules: Path) -> None:
+    shutil.copy(Path(__file__).parent / "data" / "cluster-twelve-nodes.json.gz", rules / "cluster.json.gz")
+    (rules / "rule.yaml").write_text(
+        "name: nobody important goes for a web pod\ngiven: {existing: cluster.json.gz}\nwhen: {apply: web.yaml}\n"
+        "then: [{pods: name=web, placed: 1}, {evicted: 0}]\n"
+    )
+
+    result = reprieve(rules / "rule.yaml")
+
+    assert (lines(result), result.exit_code) == (["✓ nobody important goes for a web pod", "1 rule holds"], 0)
+
+
+@pytest.mark.parametrize("name", ["gone", ""])
+def test_where_there_are_no_rules_nothing_holds(rules: Path, name: str) -> None:
+    result = reprieve(rules / name)
+
+    assert isinstance(result.exception, StartUpError)
