@@ -1,0 +1,158 @@
+"""The commands that ask: of a service that runs, of a cluster through its API server, of a dump."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import Result
+from typer.testing import CliRunner
+
+from api.cli import app
+from tests.api.serving import Service, serving
+from tests.api.test_following import kubeconfig_for
+from tests.api.test_questions import cluster, get, pod, until
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("dump") / "cluster.json"
+    file.write_text(json.dumps(cluster()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def running(dump: Path) -> Iterator[Service]:
+    with serving(state=dump) as service:
+        until(lambda: service.client.get("/v1/preemptions").json().get("items"))
+        yield service
+
+
+@pytest.fixture
+def vip(tmp_path: Path) -> str:
+    file = tmp_path / "vip.yaml"
+    file.write_text(yaml.safe_dump(pod("vip", "3", priority=5000)))
+    return str(file)
+
+
+def reprieve(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, [*arguments], input=text, catch_exceptions=False)
+
+
+def at(service: Service) -> list[str]:
+    return ["--server", f"http://127.0.0.1:{service.port}"]
+
+
+def test_why_tells_people(dump: Path) -> None:
+    told = reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
+
+    assert told.startswith("shop/too-large  Pending")
+    assert "0/3 nodes are available: 3 Insufficient cpu." in told
+    assert "NodeResourcesFit" in told
+    assert "asks 64" in told
+
+
+def test_why_wide_shows_every_node(dump: Path) -> None:
+    assert "Every node" not in reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
+    wide = reprieve("why", "shop/too-large", "--dump", str(dump), "-o", "wide").stdout
+
+    every_node = wide.split("Every node")[1]
+    assert [line.split()[0] for line in every_node.splitlines()[2:]] == ["node-0", "node-1", "node-2"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_programs_get_the_answer_of_the_request(running: Service, form: str) -> None:
+    printed = reprieve("why", "shop/too-large", *at(running), "-o", form).stdout
+
+    assert (json.loads(printed) if form == "json" else yaml.safe_load(printed)) == get(
+        running, "/v1/explain/shop/too-large", picture="true"
+    )
+
+
+def test_victims_tells_who_would_go_and_why_not_others(dump: Path, vip: str) -> None:
+    told = reprieve("victims", "-f", vip, "--dump", str(dump)).stdout
+
+    assert told.startswith("shop/vip (priority 5000) would evict 1 pod on node-0")
+    assert "bank/batch-0" in told
+    assert "Not from 2 other nodes" in told
+    assert "its most important victim has priority 1, on node-0 it is 0" in told
+
+
+def test_victims_of_a_running_service_are_those_of_its_cluster_now(running: Service, vip: str) -> None:
+    told = json.loads(reprieve("victims", "-f", vip, *at(running), "-o", "json").stdout)
+
+    assert [victim["pod"]["name"] for victim in told["placements"][0]["evicts"]] == ["batch-1"]
+
+
+def test_whatif_drains_a_node(dump: Path) -> None:
+    told = reprieve("whatif", "--drain", "node-2", "--dump", str(dump)).stdout
+
+    assert "bank/batch-2" in told
+    assert "drained" in told
+
+
+def test_whatif_reads_manifests_from_standard_input(dump: Path) -> None:
+    told = json.loads(reprieve("whatif", "-f", "-", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(pod("small", "500m"))).stdout)
+
+    assert told["placements"][0]["node"]
+    assert told["evictions"] == []
+
+
+def test_fits_counts(dump: Path, tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(yaml.safe_dump(pod("one", "500m")))
+
+    told = reprieve("fits", "-f", str(file), "--dump", str(dump)).stdout
+
+    assert told.startswith("6 pods fit on 3 nodes")
+    assert "3 Insufficient cpu" in told
+
+
+def test_who_preempted_remembers(running: Service) -> None:
+    told = reprieve("who-preempted", "bank/batch-0", *at(running)).stdout
+
+    assert "preempted on node-0 for shop/urgent (priority 1000)" in told
+    assert "Not from 2 other nodes" in told
+
+
+def test_a_cluster_is_asked_through_its_api_server(running: Service, tmp_path: Path) -> None:
+    """
+    Nothing of ours has to run there: the objects are listed, and the question is answered here.
+    """
+    file = kubeconfig_for(running.port, tmp_path)
+
+    told = json.loads(reprieve("why", "shop/too-large", "--kubeconfig", str(file), "-o", "json").stdout)
+
+    assert told["message"] == get(running, "/v1/explain/shop/too-large")["message"]
+
+
+def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
+    result = CliRunner().invoke(app, ["why", "too-large", "--dump", str(dump)])
+
+    assert result.exit_code == 1
+    assert "there is no pod default/too-large" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["why", "shop/x/y", "--dump", "DUMP"], "write namespace/name"),
+        (["why", "shop/x", "--dump", "/nowhere"], "/nowhere"),
+        (["why", "shop/x", "--server", "http://127.0.0.1:1"], "cannot be reached"),
+        (["whatif", "--dump", "DUMP"], "what if what?"),
+        (["whatif", "-f", "/nowhere", "--dump", "DUMP"], "/nowhere: no such file"),
+        (["whatif", "--drain", "node-9", "--dump", "DUMP"], "node-9"),
+        (["who-preempted", "shop/too-large", "--server", "SERVER"], "no preemption of shop/too-large is known"),
+        (["fits", "-f", "DUMP", "--dump", "DUMP"], "6 pods in it; give one"),
+        (["why", "shop/x", "--dump", "DUMP", "--kubeconfig", "DUMP"], "give one of them"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_one_line(running: Service, dump: Path, arguments: list[str], words: str) -> None:
+    names = {"DUMP": str(dump), "SERVER": at(running)[1]}
+
+    result = CliRunner().invoke(app, [names.get(argument, argument) for argument in arguments])
+
+    assert result.exit_code == 1
+    assert words in str(result.exception)
+    assert len(str(result.exception).splitlines()) == 1
