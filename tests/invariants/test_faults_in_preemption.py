@@ -3,12 +3,14 @@
 import asyncio
 from typing import Any
 
+import httpx
 import pytest
 
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from extender.testing.faults import Fault, answers
+from extender.testing.faults import Action, Call, Fault, answers
+from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles
-from tests.invariants.worlds import World, a_world, story
+from tests.invariants.worlds import World, a_world, clock, story
 
 VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
@@ -52,6 +54,62 @@ def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_wi
             assert world.node_of("high") == "n"
 
     story(tell)
+
+
+@pytest.mark.parametrize("code", [403, 500])
+def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) -> None:
+    """
+    F44, V3, V4, V5: of four, one may not be deleted. The last one is not told before that one has gone, so that nobody goes for nothing.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", "b", "c", "d", cpu="500m")
+            world.faults.add(Fault(answers.status(code), **VICTIM_GOES, skip=1, times=40))
+            world.pod("high", "2", priority="high")
+            await asyncio.sleep(3)
+            assert len(told_to_go(world)) in (1, 2)
+            assert len(world.names()) >= 3
+            await settles(world, but_first=120)
+
+            assert (world.node_of("high"), sorted(told_to_go(world))) == ("n", ["a", "b", "c", "d"])
+            assert not world.faults.missed
+
+    story(tell)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_victim_that_has_gone_by_itself_counts_as_told(which: int) -> None:
+    """
+    F44, V5: 404 for the first, the second or the last of three; the pod does not wait for anything else.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            await a_full_node(world, "a", "b", "c", cpu="600m")
+            world.faults.add(Fault(gone_by_itself(world), **VICTIM_GOES, skip=which))
+            world.pod("high", "1800m", priority="high")
+            await settles(world, but_first=10, within=5)
+
+            assert world.node_of("high") == "n"
+            assert world.names() == ["high"]
+            assert len(told_to_go(world)) == 2
+            assert world.faults.count("delete", "pods") == 3
+            assert world.life.alone.world.queue.scheduling_cycle <= 3 + 3
+
+    story(tell)
+
+
+def gone_by_itself(world: World) -> Action:
+    """
+    Somebody else was quicker.
+    """
+
+    async def act(call: Call, forward: Forward) -> httpx.Response:
+        world.delete(call.name, at_once=True)
+        return await forward()
+
+    return act
 
 
 def test_a_victim_that_is_another_pod_by_now_is_left_alone() -> None:
@@ -164,6 +222,33 @@ def test_who_is_disrupted_already_counts_against_a_budget() -> None:
             await settles(world, but_first=15)
 
             assert (told_to_go(world), world.node_of("high")) == (["b"], "n")
+
+    story(tell)
+
+
+@pytest.mark.parametrize("evicted", ["a", "b"])
+def test_who_was_evicted_a_moment_ago_is_not_counted_twice_against_its_budget(evicted: str) -> None:
+    """
+    F48, V4: its budget lets one of two go, and says itself that this one is gone already; the other one is counted against it.
+    """
+
+    async def tell() -> None:
+        async with a_world(kubelet=False) as world:
+            for node, name in (("m", "a"), ("n", "b")):
+                world.node(node)
+                world.pod(name, "1500m", priority="low", labels={"app": "a"}, nodeSelector={"name": node})
+            spec = {"minAvailable": 2, "selector": {"matchLabels": {"app": "a"}}}
+            budget = world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
+            await asyncio.sleep(5)
+            budget = world.get("kept", POD_DISRUPTION_BUDGETS)
+            budget["status"] |= {"disruptionsAllowed": 0, "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")}}
+            world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", budget, subresource="status")
+            await asyncio.sleep(1)
+            world.pod("high", "1500m", priority="high")
+            await asyncio.sleep(10)
+
+            assert told_to_go(world) == [evicted]
+            assert world.witness.complaints == []
 
     story(tell)
 

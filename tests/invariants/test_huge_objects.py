@@ -1,0 +1,110 @@
+"""F52: objects as large as an API server lets them be. They cost their own attempts something, and nobody else a place."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.embedded.resources import NODES, PODS, Object
+from tests.invariants.oracle import settles
+from tests.invariants.worlds import World, a_world, story
+
+
+def containers(count: int, **container: Any) -> list[Object]:
+    return [{"name": f"c{number}", "image": "web:1", "resources": {"requests": {"cpu": "1m"}}, **container} for number in range(count)]
+
+
+def affinity(terms: int, kind: str) -> Object:
+    """
+    Nobody has what they ask for; the pod has a node label each besides.
+    """
+    expressions = [{"matchExpressions": [{"key": f"k{number}", "operator": "In", "values": ["v", "w"]}]} for number in range(terms)]
+    if kind == "node":
+        wanted = [*expressions, {"matchExpressions": [{"key": "name", "operator": "In", "values": ["n"]}]}]
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": wanted}}}
+    selectors = [{"labelSelector": expression, "topologyKey": "name"} for expression in expressions]
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selectors}}
+
+
+HUGE: dict[str, dict[str, Any]] = {
+    "a mebibyte of annotations": {"metadata": {"annotations": {f"k{number}": "x" * 1000 for number in range(250)}}},
+    "ten thousand labels": {"labels": {f"k{number}": "v" for number in range(10_000)}},
+    "five thousand terms of node affinity": {"affinity": affinity(5000, "node")},
+    "five thousand terms of pod anti-affinity": {"affinity": affinity(5000, "pod")},
+    "three thousand containers": {"containers": containers(3000)},
+    "a thousand containers with a thousand ports": {
+        "containers": [
+            {"name": f"c{number}", "image": "i", "ports": [{"containerPort": 80, "hostPort": 1000 + number}]} for number in range(1000)
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("what", HUGE)
+def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) -> None:
+    """
+    V5, V9: no more attempts than for a small pod, and others that come at the same time are bound at the same time.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            for name in ("n", "m"):
+                world.node(name, "8")
+            await asyncio.sleep(5)
+            world.pod("small")
+            put(world, "huge", **HUGE[what])
+            world.pod("smaller", "100m")
+            await settles(world, but_first=5, within=10)
+
+            assert sorted(write.name for write in world.witness.done("binding")) == ["huge", "small", "smaller"]
+            assert world.life.alone.world.queue.scheduling_cycle == 3
+
+    story(tell)
+
+
+@pytest.mark.parametrize("what", ["ten thousand labels", "five thousand terms of node affinity", "a thousand containers with a thousand ports"])
+def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
+    async def tell() -> None:
+        async with a_world() as world:
+            world.node("n", "2")
+            await asyncio.sleep(5)
+            put(world, "huge", **{**HUGE[what], "nodeSelector": {"name": "nowhere"}})
+            for number in range(20):
+                world.pod(f"p{number}", "50m")
+            await asyncio.sleep(60)
+
+            assert len(world.witness.done("binding")) == 20
+            assert world.life.alone.world.queue.scheduling_cycle <= 20 + 4
+
+    story(tell)
+
+
+def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
+    async def tell() -> None:
+        async with a_world() as world:
+            labels = {f"k{number}": f"v{number}" for number in range(10_000)}
+            taints = [{"key": f"k{number}", "effect": "PreferNoSchedule"} for number in range(3000)]
+            status = {"allocatable": {"cpu": "2", "memory": "8Gi", "pods": "20"}}
+            world.registry.store.put(NODES, "", "n", node(world, labels, taints, status))
+            world.pod("web")
+            await settles(world, but_first=5, within=10)
+
+            assert world.node_of("web") == "n"
+
+    story(tell)
+
+
+def node(world: World, labels: dict[str, str], taints: list[Object], status: Object) -> Object:
+    made = world.create(NODES, {"metadata": {"name": "n", "labels": {"name": "n"}}, "status": status})
+    return {**made, "metadata": {**made["metadata"], "labels": {**made["metadata"]["labels"], **labels}}, "spec": {"taints": taints}}
+
+
+def put(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:
+    """
+    The pod is there although an API server might have said that it is too large.
+    """
+    metadata = {"labels": labels or {}, **spec.pop("metadata", {})}
+    made = world.pod(name, "100m", schedulingGates=[{"name": "wait"}])
+    made["metadata"] |= metadata
+    made["spec"] |= {**spec, "schedulingGates": []}
+    world.registry.store.put(PODS, "default", name, made)
