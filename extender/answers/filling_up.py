@@ -47,7 +47,7 @@ def filled_up(framework: Framework, snapshot: Snapshot, nominations: Nominations
     """
     state = framework.begin_cycle(snapshot, nominations)
     outcome = framework.run_pre_filter_plugins(state, pod)
-    if not len(snapshot.nodes) or not outcome.status.is_success or not _is_local(framework, state):
+    if not len(snapshot.nodes) or not outcome.status.is_success or not is_local(framework, state):
         return None
     rows = Rows.of(snapshot, Search(framework, snapshot, state, pod, outcome).within)
     by_node: dict[str, int] = {}
@@ -69,7 +69,7 @@ def filled_up(framework: Framework, snapshot: Snapshot, nominations: Nominations
     return FilledUp({name: number for name, number in by_node.items() if number}, message)
 
 
-def _is_local(framework: Framework, state: fwk.CycleState) -> bool:
+def is_local(framework: Framework, state: fwk.CycleState) -> bool:
     """Whether nothing that is asked about the pod looks beyond one node, and nothing is to be reserved for it."""
     skipped = state.skip_filter_plugins
     looks_further = any(not plugin.looks_only_at_node for name, plugin in framework.plugins.filter if name not in skipped)

@@ -9,6 +9,7 @@ from typing import Final, final
 
 import numpy as np
 
+from extender.answers.another_node import node_to_add
 from extender.answers.lacks import Room
 from extender.answers.refusals import Refusals
 from extender.answers.suggestions import Kind, Situation, giving_in_to_all, giving_in_to_one
@@ -58,6 +59,10 @@ def fixes(evaluation: Evaluation, refusals: Refusals | None, framework: Framewor
     if not found:
         for several in islice(giving_in_to_all(situation), MAX_TRIES_TOGETHER):
             found.add(several.kind, several.text, trials.opened(several.pod))
+    if refusals is not None:
+        kind = node_to_add(framework, refusals, situation.room, pod)
+        if kind is not None:
+            found.add_node(f"add a node like {kind}")
     return found.best(MAX_FIXES)
 
 
@@ -124,6 +129,10 @@ class _Found:
         """The change was tried, and opens the nodes at these places."""
         if len(places):
             self._fixes.setdefault((kind, places.tobytes()), _fix(self._snapshot, kind, text + self._also, places))
+
+    def add_node(self, text: str) -> None:
+        """The change brings one more node, which the pod fits on."""
+        self._fixes["node", b""] = Fix(kind="node", text=text + self._also, opens=1)
 
     def best(self, limit: int) -> tuple[Fix, ...]:
         """Those that open most nodes come first."""

@@ -86,7 +86,7 @@ class Fix(Answer, frozen=True, kw_only=True):
     opens: int
     """Nodes on which the pod would fit then."""
     nodes: tuple[str, ...] = ()
-    """The first of them."""
+    """The first of them; none where the node is still to be added."""
 
 
 @final

@@ -53,6 +53,7 @@ def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
     assert [(fix.text, fix.opens, fix.nodes) for fix in found.fixes] == [
         ("ask for 2 of cpu instead of 3", 1, ("c",)),
         ("uncordon nodes", 1, ("b",)),
+        ("add a node like a", 1, ()),
     ]
     assert found.preemption is not None
     assert (found.preemption.node, [victim.pod.name for victim in found.preemption.victims]) == ("a", ["p"])

@@ -16,7 +16,7 @@ from extender.config.loading import default_configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
 from extender.evaluation import evaluate
 from extender.objects.decoding import replaced
-from extender.objects.meta import ObjectMeta
+from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
 from extender.objects.workloads import MapSelectorSpec, Service
 from extender.plugins import IN_TREE
@@ -70,6 +70,14 @@ def on(name: str, place: str) -> PodBuilder:
 
 
 CRITICAL = 2_000_000_000
+DAEMON = PodBuilder(
+    replaced(
+        on("daemon", "a").req(cpu=1).obj(),
+        metadata=ObjectMeta(
+            name="daemon", namespace="default", owner_references=[OwnerReference(kind="DaemonSet", name="d", controller=True)]
+        ),
+    )
+)
 WEB = make_pod("web-9").label(app="web")
 
 
@@ -81,21 +89,28 @@ WEB = make_pod("web-9").label(app="web")
             nodes("a", "b", "c"),
             [on("1", "a").req(cpu=1), on("2", "b").req(cpu=2), on("3", "c").req(cpu=1)],
             WEB.req(cpu=4),
-            [("request", "ask for 3 of cpu instead of 4", 2)],
+            [("request", "ask for 3 of cpu instead of 4", 2), ("node", "add a node like a", 1)],
             id="as much as is free somewhere, and not more nodes than really have it",
         ),
         pytest.param(
             nodes("a", "b"),
             [on("1", "a").req(cpu=1), on("2", "b").req(memory="2Gi")],
             WEB.req(cpu=4, memory="8Gi"),
-            [("request", "ask for 3 of cpu instead of 4", 1), ("request", "ask for 6Gi of memory instead of 8Gi", 1)],
+            [
+                ("request", "ask for 3 of cpu instead of 4", 1),
+                ("request", "ask for 6Gi of memory instead of 8Gi", 1),
+                ("node", "add a node like a", 1),
+            ],
             id="less of this or less of that",
         ),
         pytest.param(
             nodes("a"),
             [on("1", "a").req(cpu="500m", memory="4Gi")],
             WEB.req(cpu=4, memory="8Gi"),
-            [("request", "ask for 3500m of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1)],
+            [
+                ("request", "ask for 3500m of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
+                ("node", "add a node like a", 1),
+            ],
             id="less of both where both are short",
         ),
         pytest.param(
@@ -114,7 +129,13 @@ WEB = make_pod("web-9").label(app="web")
         ),
         pytest.param(nodes("a"), [], WEB.req({"example.com/gpu": 1}), [], id="to ask for none is no advice"),
         pytest.param(nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), [], id="nor is less than nothing, where overhead takes all"),
-        pytest.param([make_node("a").capacity(cpu=4, pods=1)], [on("1", "a")], WEB, [], id="a smaller pod is still a pod"),
+        pytest.param(
+            [make_node("a").capacity(cpu=4, pods=1)],
+            [on("1", "a")],
+            WEB,
+            [("node", "add a node like a", 1)],
+            id="a smaller pod is still a pod",
+        ),
         # Taints and cordons.
         pytest.param(
             [node("a").taint("gpu", "yes"), node("b").taint("gpu", "yes"), node("c").taint("team", "red", "NoExecute").taint("x")],
@@ -209,6 +230,7 @@ WEB = make_pod("web-9").label(app="web")
             [
                 ("ports", "free or do without the host ports 80/TCP and 81/TCP", 2),
                 ("ports", "free or do without the host port 80/TCP", 1),
+                ("node", "add a node like a", 1),
             ],
             id="host ports",
         ),
@@ -241,7 +263,7 @@ WEB = make_pod("web-9").label(app="web")
             [node("a").taint("gpu"), node("b")],
             [on("1", "a").req(cpu=2), on("2", "b").req(cpu=3)],
             WEB.req(cpu=4),
-            [("request", "ask for 1 of cpu instead of 4", 1)],
+            [("request", "ask for 1 of cpu instead of 4", 1), ("node", "add a node like b", 1)],
             id="but only then",
         ),
         # Gates.
@@ -300,7 +322,38 @@ def test_a_priority_at_which_somebody_could_be_preempted(priorities: list[int], 
 def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> None:
     snapshot = make_snapshot(node("a"), pods=[make_pod("1").node("a").req(cpu=4)])
 
-    assert [fix.kind for fix in found(snapshot, WEB.req(cpu=4).priority(1).obj())] == []
+    assert [fix.text for fix in found(snapshot, WEB.req(cpu=4).priority(1).obj())] == ["add a node like a"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "running", "pod", "like"),
+    [
+        pytest.param(nodes("a", "b"), [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)], WEB.req(cpu=4), "b", id="the nearest one"),
+        pytest.param(
+            [node("a", cpu=4), node("b", cpu=8)], [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)], WEB.req(cpu=6), "b", id="large enough"
+        ),
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b")], [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector(disk="ssd"), "a", id="labels"
+        ),
+        pytest.param([node("a").taint("gpu")], [on("1", "a").req(cpu=1)], WEB.req(cpu=4), "", id="its taints"),
+        pytest.param([node("a").unschedulable()], [], WEB, "", id="cordoned nodes are no example"),
+        pytest.param(nodes("a"), [DAEMON], WEB.req(cpu=4), "", id="a DaemonSet would be there, too"),
+        pytest.param(nodes("a"), [DAEMON, on("1", "a").req(cpu=1)], WEB.req(cpu=3), "a", id="which may leave enough"),
+        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector({HOST: "a"}), "", id="a name is not had twice"),
+        pytest.param(
+            nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")), "", id="whatever is said of names"
+        ),
+        pytest.param(
+            nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).spread(1, ZONE, app="web"), "", id="who minds other nodes"
+        ),
+    ],
+)
+def test_one_more_node_of_a_kind_that_would_take_the_pod(
+    cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, like: str
+) -> None:
+    added = [text for kind, text, _ in told(cluster, running, pod) if text.startswith("add")]
+
+    assert added == ([f"add a node like {like}"] if like else [])
 
 
 def test_volumes_are_named_with_their_claims() -> None:
@@ -342,7 +395,7 @@ def test_room_that_is_promised_to_others_is_not_offered() -> None:
 
     told = found(cache.update_snapshot(), WEB.req(cpu=2).obj(), nominations=nominations)
 
-    assert [fix.text for fix in told] == ["ask for 1 of cpu instead of 2"]
+    assert [fix.text for fix in told] == ["ask for 1 of cpu instead of 2", "add a node like a"]
 
 
 class Suspicious(fwk.FilterPlugin):
