@@ -1,0 +1,274 @@
+"""The page as a browser is sent it: its policy, its refusals, its files, and what is hidden from whom."""
+
+import re
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+from starlette.requests import HTTPConnection
+
+from api import starting
+from api.access import TOKEN_COOKIE, Sight
+from api.app import create_app
+from api.openapi_examples import BY_NAME
+from api.refusals import Refusal
+from api.settings import Settings
+from api.ui.assets import assets
+from api.ui.streams import MAX_STREAMS
+from tests.api.fake_engines import FailingEngine
+from tests.api.serving import Service, assert_is_refusal, serving, serving_app
+
+VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
+SOMEBODY = "another namespace&#39;s pod"
+
+
+class SeesShop:
+    """May list the pods of shop."""
+
+    async def namespaces(self, among: Collection[str]) -> frozenset[str]:
+        return frozenset(among) & {"shop"}
+
+
+class OneToken:
+    """Knows one caller, by his token."""
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        if caller.cookies.get(TOKEN_COOKIE) != "right":
+            raise Refusal(401, "who asks?")
+        return SeesShop()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Service]:
+    """The example cluster, for those who say who they are."""
+    settings = Settings(port=0, schedule=False)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[starting.Service]:
+        async with starting.opens(settings)() as service:
+            yield replace(service, access=OneToken())
+
+    with serving_app(create_app(settings, lambda _: opened), settings) as service:
+        yield service
+
+
+def signed_in(service: Service, path: str) -> httpx.Response:
+    return httpx.get(f"http://127.0.0.1:{service.port}{path}", cookies={TOKEN_COOKIE: "right"}, trust_env=False)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_html_that_may_load_nothing_from_elsewhere(example: Service, view: str) -> None:
+    answer = example.client.get(view)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert {"base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'"} <= set(policy.split("; "))
+    assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_files_are_kept_for_ever_under_a_path_that_changes_with_them(example: Service) -> None:
+    page = example.client.get("/").text
+    paths = re.findall(r'(?:src|href)="(/ui/static/[^"]+)"', page)
+
+    answers = {path.rpartition("/")[2]: example.client.get(path) for path in paths}
+
+    assert set(answers) == {"page.css", "page.js", "theme.js", "icon.svg"}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    assert "immutable" in answers["page.css"].headers["cache-control"]
+    assert answers["page.js"].headers["content-type"] == "text/javascript; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/ui/static/0000000000000000/page.css", f"/ui/static/{assets().version}/nothing.js"])
+def test_files_of_another_version_and_unknown_ones_are_not_there(example: Service, path: str) -> None:
+    assert_is_refusal(example.client.get(path), 404)
+
+
+@pytest.mark.parametrize("path", ["/ui/nodes/nowhere", "/ui/pods/shop/nobody"])
+def test_what_is_not_there_is_told_to_people(example: Service, path: str) -> None:
+    answer = example.client.get(path)
+
+    assert answer.status_code == 404
+    assert "<h1>Not found</h1>" in answer.text
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_a_service_that_is_not_ready_says_so() -> None:
+    with serving(lambda _: FailingEngine(RuntimeError("no"), is_ready=False)) as service:
+        answer = service.client.get("/")
+
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert "<h1>Not ready</h1>" in answer.text
+
+
+def test_names_are_found_on_the_server_too(example: Service) -> None:
+    listed = re.findall(r'class="name">([^ <]+)', example.client.get("/", params={"find": "web"}).text)
+
+    assert listed == ["web-6"]
+
+
+def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
+    def found(part: str) -> list[str]:
+        return re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', example.client.get("/ui/nodes", params={"node": part}).text)
+
+    assert found("node-b3") == ["node-b3"]
+    assert found("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
+
+
+# What if.
+
+
+def test_a_what_if_is_answered_as_a_part_of_the_page(example: Service) -> None:
+    manifest = "kind: Pod\napiVersion: v1\nmetadata: {name: small}\nspec: {containers: [{name: c, image: i}]}"
+
+    answer = example.post("/ui/what-if", {"manifest": manifest, "by": "memory"})
+
+    assert answer.status_code == 200
+    assert "default/small" in answer.text
+    assert "<html" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({"manifest": "kind: ["}, 422),
+        ({"manifest": "kind: Pod\nspec: 5"}, 422),
+        ({"drainNodes": ["nowhere"]}, 422),
+        ({"by": "colour"}, 400),
+        ({"unknown": 1}, 400),
+    ],
+)
+def test_a_what_if_that_cannot_be_tried_is_refused_in_words(example: Service, form: dict[str, object], code: int) -> None:
+    assert_is_refusal(example.post("/ui/what-if", form), code)
+
+
+def test_a_form_of_another_site_is_refused(example: Service) -> None:
+    """
+    Browsers send application/json to another site only after asking it, and nobody answers that.
+    """
+    answer = example.client.post("/ui/what-if", data={"manifest": "kind: Pod"})
+
+    assert answer.status_code == 415
+
+
+# Who may see what.
+
+
+def test_a_stranger_is_asked_who_he_is(guarded: Service) -> None:
+    answer = guarded.client.get("/")
+
+    assert answer.status_code == 401
+    assert 'id="sign-in"' in answer.text
+    assert "node-a1" not in answer.text
+
+
+def test_the_token_is_kept_where_no_script_and_no_other_site_reaches_it(guarded: Service) -> None:
+    answer = guarded.post("/ui/sign-in", {"token": "right"})
+
+    assert answer.status_code == 204
+    cookie = answer.headers["set-cookie"].lower()
+    assert cookie.startswith(f"{TOKEN_COOKIE}=right;")
+    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
+    guarded.client.cookies.clear()
+
+
+@pytest.mark.parametrize("token", ["", "two words", "semi;colon", "new\nline", "x" * 5000])
+def test_what_is_no_token_is_refused(guarded: Service, token: str) -> None:
+    assert_is_refusal(guarded.post("/ui/sign-in", {"token": token}), 400)
+
+
+def test_pods_of_other_namespaces_are_seen_without_their_names(guarded: Service) -> None:
+    page = signed_in(guarded, "/").text
+
+    assert "shop/web-0" in page
+    assert SOMEBODY in page
+    assert "batch/" not in page
+    assert "report-" not in page
+
+
+@pytest.mark.parametrize("path", ["/v1/cluster", "/v1/cluster/node-a3"])
+def test_nor_does_the_map_as_json_name_them(guarded: Service, path: str) -> None:
+    text = signed_in(guarded, path).text
+
+    assert '"shop"' in text
+    assert '"hidden":true' in text
+    assert "report-" not in text
+
+
+def test_a_pod_of_another_namespace_is_not_explained(guarded: Service) -> None:
+    answer = signed_in(guarded, "/ui/pods/batch/train-3")
+
+    assert answer.status_code == 403
+    assert "<h1>Not for you</h1>" in answer.text
+
+
+def test_victims_of_other_namespaces_are_counted_and_not_named(guarded: Service) -> None:
+    page = signed_in(guarded, "/ui/pods/shop/web-6").text
+
+    assert SOMEBODY in page
+    assert "report-" not in page
+
+
+# The map, and news.
+
+
+def test_the_map_has_every_node_with_its_pods(example: Service) -> None:
+    shown = example.client.get("/v1/cluster").json()
+
+    assert (len(shown["nodes"]), shown["hasPods"]) == (12, True)
+    assert shown["nodes"][0]["name"] == "node-a1"
+    assert {pod["pod"]["name"] for pod in shown["nodes"][0]["pods"]} >= {"web-0"}
+
+
+def test_one_node_can_be_asked_for(example: Service) -> None:
+    assert example.client.get("/v1/cluster/node-a1").json() == example.client.get("/v1/cluster").json()["nodes"][0]
+    assert_is_refusal(example.client.get("/v1/cluster/nowhere"), 404)
+
+
+def test_news_come_as_server_sent_events(example: Service) -> None:
+    with example.client.stream("GET", "/v1/stream") as answer:
+        lines = answer.iter_lines()
+        told = [next(lines) for _ in range(4)]
+
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert told[0] == "retry: 2000"
+    assert told[2] == "event: version"
+    assert told[3].startswith("data: ")
+
+
+def test_strangers_get_no_news(guarded: Service) -> None:
+    assert_is_refusal(guarded.client.get("/v1/stream"), 401)
+
+
+def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
+    """
+    Whoever comes too late is told to try again; everybody else is answered.
+    """
+    with ExitStack() as opened:
+        client = opened.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=30))
+        followed = [opened.enter_context(client.stream("GET", "/v1/stream")) for _ in range(MAX_STREAMS + 1)]
+        late = followed.pop()
+        late.read()
+
+        assert {answer.status_code for answer in followed} == {200}
+        assert_is_refusal(late, 503)
+        assert late.headers["retry-after"] == "1"
+        assert example.call("filter", BY_NAME).status_code == 200
+
+
+def test_the_service_ends_although_pages_are_open() -> None:
+    with serving(schedule=False) as service, httpx.Client(base_url=service.client.base_url, trust_env=False, timeout=30) as client:
+        request = client.build_request("GET", "/v1/stream")
+        answer = client.send(request, stream=True)
+        lines = answer.iter_lines()
+        next(lines)
+
+        service.server.should_exit = True
+
+        assert [line for line in lines if line.startswith("event")] == ["event: version"]
