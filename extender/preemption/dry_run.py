@@ -61,7 +61,7 @@ def dry_run(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, nodes: Index, i
     slots, row = lower_priority_pods(snapshot, pod, nodes, is_eligible)
     has_victims = np.zeros(len(nodes), np.bool_)
     has_victims[row] = True
-    statuses = {_name(snapshot, node): fwk.unresolvable(NO_VICTIMS) for node in nodes[~has_victims].tolist()}
+    statuses = dict.fromkeys((_name(snapshot, node) for node in nodes[~has_victims].tolist()), fwk.unresolvable(NO_VICTIMS))
 
     # 1 all pods of lower priority leave
     nodes = nodes[has_victims]
