@@ -5,7 +5,6 @@ What is missing is filled in, what is wrong is refused in the API server's words
 """
 
 import random
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, final
@@ -13,6 +12,7 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers.leaving import selects
+from extender.answers.present import Present, priority_classes, storage_classes
 from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
 from extender.cluster import Cluster
 from extender.cluster_state import NAMESPACED, TABLES
@@ -39,7 +39,6 @@ BESIDE_THE_POINT: Final = frozenset(
 )  # fmt: skip
 """Kinds that come with applications and mean nothing to a scheduler: they are passed over."""
 
-_SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
 _TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
 _MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -149,7 +148,7 @@ class _Reading:
         self._workloads: list[Object] = []
         self._reckoned: set[At] = set()
         """Budgets that say themselves what they allow."""
-        seed(self._registry, [*_priority_classes(cluster, wanted), *_storage_classes(cluster)])
+        seed(self._registry, [*priority_classes(cluster, wanted), *storage_classes(cluster)])
 
     def admit(self, objects: Sequence[Object]) -> None:
         """Let the API server have the objects, and find the workloads among them."""
@@ -223,51 +222,6 @@ class _Reading:
         self._admitted += [at for at, _ in objects]
 
 
-@final
-class Present:
-    """What is in the cluster already, by name and by owner."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.nodes: Final = list(cluster.nodes.values())
-        self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
-        self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
-        self._added: set[tuple[str, str]] = set()
-        self._owned: defaultdict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
-        deployment_of = {
-            (namespace, name): owner.name
-            for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
-            for owner in replica_set.metadata.owner_references
-            if owner.kind == "Deployment"
-        }
-        for pod in (*cluster.cache.pods, *self._pending.values()):
-            for owner in pod.metadata.owner_references:
-                if owner.controller and not pod.is_terminating:
-                    self._owned[owner.kind, pod.namespace, owner.name].append((pod.name, pod.spec.node_name))
-                    deployment = deployment_of.get((pod.namespace, owner.name)) if owner.kind == "ReplicaSet" else None
-                    if deployment is not None:
-                        self._owned["Deployment", pod.namespace, deployment].append((pod.name, pod.spec.node_name))
-
-    def runs(self, namespace: str, name: str) -> bool:
-        """Whether a pod of that name has a node."""
-        return (namespace, name) in self._running
-
-    def has_pod(self, namespace: str, name: str) -> bool:
-        """Whether there is a pod of that name, or is going to be."""
-        return any((namespace, name) in names for names in (self._running, self._pending, self._added))
-
-    def add(self, namespace: str, name: str) -> None:
-        """There is going to be a pod of that name."""
-        self._added.add((namespace, name))
-
-    def pending(self, pod: Pod) -> Pod | None:
-        """The pod that waits under the name of this one."""
-        return self._pending.get((pod.namespace, pod.name))
-
-    def owned(self, kind: str, namespace: str, name: str) -> Sequence[tuple[str, str]]:
-        """See `Surroundings.owned`."""
-        return self._owned.get((kind, namespace, name), ())
-
-
 def _with_advice(why: str) -> str:
     # Classes are only known from the pods that have them.
     return f"{why}, among the objects or on a pod of the cluster" if why.endswith("was found") and "no PriorityClass" in why else why
@@ -304,37 +258,6 @@ def _read_workload(obj: Object) -> Object:
     read: Object = msgspec.to_builtins(decoding.replaced(workload, metadata=named))
     read.setdefault("spec", {})
     return read
-
-
-def _priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
-    """The classes that the objects name and do not bring: those of every cluster, and those that pods of this one have."""
-    named = set(_class_names(wanted)) - {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
-    found: dict[str, tuple[int, str | None]] = {name: (value, None) for name, value in _SYSTEM_CLASSES.items() if name in named}
-    for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
-        if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
-            found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
-    for name, (value, policy) in found.items():
-        written = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
-        yield written | ({"preemptionPolicy": policy} if policy else {})
-
-
-def _class_names(value: object) -> Iterator[str]:
-    """Every priorityClassName in there, of pods and of templates."""
-    if isinstance(value, Mapping):
-        name = value.get("priorityClassName")
-        if isinstance(name, str):
-            yield name
-        for member in value.values():
-            yield from _class_names(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _class_names(member)
-
-
-def _storage_classes(cluster: Cluster) -> Iterator[Object]:
-    """Those of the cluster: one of them may be the default."""
-    for storage_class in cluster.cache.objects.storage_classes.values():
-        yield {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **msgspec.to_builtins(storage_class)}
 
 
 def _put(cluster: Cluster, item: Any) -> None:

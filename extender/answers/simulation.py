@@ -7,14 +7,15 @@ extenders are not asked.
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal, final
 
 from extender import framework as fwk
+from extender.answers.courses import Course, LostPlace, Why
+from extender.answers.eviction_loops import Evictions
 from extender.answers.leaving import belongs_to_node, give_back_claims, is_made_again, made_again, take_from_budgets
-from extender.answers.preemption_answer import preemption_answer, victim
-from extender.answers.requested import requested
-from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, PreemptionAnswer, Victim
+from extender.answers.preemption_answer import MAX_CANDIDATES, preemption_answer, victim
+from extender.answers.refused_alike import Refusal, RefusedAlike
+from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer, Victim
 from extender.answers.waiting import pod_name
 from extender.cluster import Cluster
 from extender.log import Logger
@@ -24,90 +25,17 @@ from extender.preemption import OUTCOME
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.runtime.memory import signature_of
 from extender.runtime.nominations import Nominations
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
 
-Cause = Literal["created", "pending", "evicted"]
-Why = Literal["preempted", "drained", "node removed"]
-
 STEPS: Final = 10_000
 """What a simulation may cost: a pod that finds room is one step, one that does not is ten."""
 _STEPS_WITHOUT_ROOM: Final = 10
+_TOLD_IN_FULL: Final = 50
+"""Preemptions of which the runners-up are told, too; of more nobody reads them."""
 
 _LOG: Final = Logger(__name__)
-
-
-@final
-@dataclass(slots=True)
-class _Eviction:
-    """A pod that lost its place; where it goes is filled in when that is known."""
-
-    victim: Victim
-    node: str
-    why: Why
-    by: PodName | None
-    by_uid: str
-    returns: bool
-    depth: int
-    lands_on: str = ""
-    message: str = ""
-
-    def as_answer(self) -> Eviction:
-        return Eviction(
-            victim=self.victim,
-            node=self.node,
-            why=self.why,
-            by=self.by,
-            returns=self.returns,
-            lands_on=self.lands_on,
-            message=self.message,
-            depth=self.depth,
-        )
-
-
-@final
-@dataclass(slots=True)
-class _Course:
-    """What becomes of one pod."""
-
-    pod: Pod
-    cause: Cause
-    turn: int
-    """Of equals in the queue, who comes first."""
-    depth: int = 0
-    """How many evictions led to its being here."""
-    node: str = ""
-    message: str = ""
-    evicts: list[Victim] = field(default_factory=list)
-    preemption: PreemptionAnswer | None = None
-    lost: _Eviction | None = None
-    """Its last eviction."""
-    failed_at: int | None = None
-    """How much had happened when it found no room; None while it waits or has some."""
-    is_final: bool = False
-    """It is not tried again, whatever happens."""
-
-    def as_answer(self) -> Placement:
-        return Placement(
-            pod=pod_name(self.pod),
-            cause=self.cause,
-            requests=requested(self.pod),
-            node=self.node,
-            message=self.message,
-            evicts=tuple(self.evicts),
-            preemption=self.preemption,
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """What was said to a pod, for all that are equal to it."""
-
-    message: str
-    preemption: PreemptionAnswer | None
 
 
 @final
@@ -126,21 +54,20 @@ class Simulation:
         self._frameworks = frameworks
         self._algorithm = SchedulingAlgorithm()
         self._steps = steps
-        self._courses: dict[str, _Course] = {}
+        self._courses: dict[str, Course] = {}
         self._queue: list[tuple[object, int, str]] = []
-        self._evictions: list[_Eviction] = []
-        self._last_time: dict[tuple[str, str, str], int] = {}
-        """(who, whom, from which node) -> the place in `_evictions` where that happened."""
+        self._evictions = Evictions()
         self._loops: list[EvictionLoop] = []
         self._reserved: dict[str, tuple[Framework, fwk.CycleState, Pod]] = {}
-        self._refused: dict[bytes, tuple[int, _Refusal]] = {}
+        self._refused = RefusedAlike()
+        self._num_preemptions = 0
         self._happened = 0
 
     # What is asked.
 
     def submit(self, pod: Pod, cause: Literal["created", "pending"]) -> None:
         """A pod without a node, to be placed."""
-        self._enqueue(_Course(pod, cause, len(self._courses)))
+        self._enqueue(Course(pod, cause, len(self._courses)))
 
     def remove_node(self, name: str) -> None:
         """The node is no more, nor are its pods; those of controllers come again elsewhere."""
@@ -185,7 +112,7 @@ class Simulation:
     @property
     def evictions(self) -> tuple[Eviction, ...]:
         """In the order in which they would happen."""
-        return tuple(eviction.as_answer() for eviction in self._evictions)
+        return tuple(lost.as_answer() for lost in self._evictions.all)
 
     @property
     def loops(self) -> tuple[EvictionLoop, ...]:
@@ -194,7 +121,7 @@ class Simulation:
 
     # The queue.
 
-    def _enqueue(self, course: _Course) -> None:
+    def _enqueue(self, course: Course) -> None:
         self._courses[course.pod.uid] = course
         course.failed_at = None
         framework = self._frameworks.get(course.pod.scheduler_name)
@@ -211,12 +138,12 @@ class Simulation:
             self._enqueue(course)
         return bool(again)
 
-    def _is_worth_another_try(self, course: _Course) -> bool:
+    def _is_worth_another_try(self, course: Course) -> bool:
         return not course.is_final and course.failed_at is not None and course.failed_at < self._happened
 
     # One pod.
 
-    async def _place(self, course: _Course) -> None:
+    async def _place(self, course: Course) -> None:
         framework = self._frameworks[course.pod.scheduler_name]
         why_gated = _why_gated(framework, course.pod)
         if why_gated:
@@ -228,13 +155,12 @@ class Simulation:
         if not has_room and course.failed_at is None:
             self._enqueue(course)  # it has made room, and there are no steps left to take it
 
-    async def _attempt(self, framework: Framework, course: _Course) -> bool:
+    async def _attempt(self, framework: Framework, course: Course) -> bool:
         """Whether the pod has a node now. If not, it has failed, or others have made room for it."""
-        pod, signature = course.pod, _signature(course.pod)
-        known = self._refused.get(signature) if signature else None
-        if known is not None and known[0] == self._happened:
+        pod, known = course.pod, self._refused.told(course.pod, self._happened)
+        if known is not None:
             self._steps -= 1
-            self._fail(course, known[1].message, known[1].preemption)
+            self._fail(course, known.message, known.preemption)
             return False
         nominations = Nominations(self.cluster.nominees(self._frameworks))
         snapshot = self.cluster.cache.update_snapshot()
@@ -243,7 +169,7 @@ class Simulation:
             result = self._algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state)
         except FitError as exc:
             self._steps -= _STEPS_WITHOUT_ROOM
-            await self._make_room(framework, state, course, exc, signature)
+            await self._make_room(framework, state, course, exc)
             return False
         except (PluginError, fwk.NoNodesAvailableError) as exc:
             self._steps -= 1
@@ -252,7 +178,7 @@ class Simulation:
         self._steps -= 1
         return self._take(framework, state, course, result.suggested_host)
 
-    def _take(self, framework: Framework, state: fwk.CycleState, course: _Course, node: str) -> bool:
+    def _take(self, framework: Framework, state: fwk.CycleState, course: Course, node: str) -> bool:
         try:
             assumed = self.cluster.assume(course.pod.uid, node)
         except ValueError as exc:
@@ -273,7 +199,7 @@ class Simulation:
             course.lost.lands_on, course.lost.message = node, ""
         return True
 
-    async def _make_room(self, framework: Framework, state: fwk.CycleState, course: _Course, refusal: FitError, signature: bytes) -> None:
+    async def _make_room(self, framework: Framework, state: fwk.CycleState, course: Course, refusal: FitError) -> None:
         """No node takes the pod as things are. Others go for it, or it has failed."""
         try:
             found = await framework.run_post_filter_plugins(state, course.pod, refusal.diagnosis.statuses)
@@ -284,29 +210,34 @@ class Simulation:
         told = fwk.Diagnosis(diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=said)
         message = fwk.fit_error_message(refusal.num_all_nodes, told)
         outcome = state.find(OUTCOME)
-        preemption = None if outcome is None else preemption_answer(outcome, framework.snapshot, course.pod)
+        preemption = None
+        if outcome is not None:
+            self._num_preemptions += 1
+            limit = MAX_CANDIDATES if self._num_preemptions <= _TOLD_IN_FULL else 1
+            preemption = preemption_answer(outcome, framework.snapshot, course.pod, limit)
         victims = found.victims
         if victims is None or not victims.pods or not found.nominated_node:
-            if signature:
-                self._refused[signature] = self._happened, _Refusal(message, preemption)
+            self._refused.tell(course.pod, self._happened, Refusal(message, preemption))
             self._fail(course, message, preemption, promise=found.nominated_node)
-        elif not self._is_loop(course, victims, message):
+        elif (loop := self._evictions.loop(course.pod, victims)) is not None:
+            self._loops.append(loop)
+            self._fail(course, message, is_final=True)
+        else:
             if course.preemption is None or not course.preemption.node:
                 # What is said first is what people will see; it may take more than one round until there is room.
                 course.message, course.preemption = message, preemption
             self._preempt(course, victims, preemption)
 
-    def _preempt(self, course: _Course, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
+    def _preempt(self, course: Course, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
         known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
         for pod in victims.pods:
             take_from_budgets(self.cluster, pod)
             gone = known.get(pod.uid) or victim(pod)
-            self._last_time[course.pod.uid, pod.uid, victims.node] = len(self._evictions)
             course.evicts.append(gone)
             self._evict(pod, "preempted", gone=gone, by=course)
         self._promise(course, victims.node)
 
-    def _promise(self, course: _Course, node: str) -> None:
+    def _promise(self, course: Course, node: str) -> None:
         """Room on this node, and on no other, is kept for the pod; on none if it is empty."""
         if course.pod.status.nominated_node_name != node:
             promised = replaced(course.pod, status=replaced(course.pod.status, nominated_node_name=node))
@@ -315,7 +246,7 @@ class Simulation:
 
     def _fail(
         self,
-        course: _Course,
+        course: Course,
         message: str,
         preemption: PreemptionAnswer | None = None,
         *,
@@ -341,28 +272,27 @@ class Simulation:
         return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
 
     def _evict(
-        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: _Course | None = None, violates: tuple[str, ...] = ()
+        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: Course | None = None, violates: tuple[str, ...] = ()
     ) -> None:
         node, returns = pod.spec.node_name, is_made_again(pod)
-        eviction = _Eviction(
+        lost = LostPlace(
             victim=gone or victim(pod, violates),
             node=node,
             why=why,
             by=None if by is None else pod_name(by.pod),
-            by_uid="" if by is None else by.pod.uid,
             returns=returns,
             depth=1 if by is None else by.depth + 1,
         )
-        self._evictions.append(eviction)
+        self._evictions.add(lost)
         self._take_away(pod)
         self._happened += 1
         course = self._courses.get(pod.uid)
         if course is None and returns:
-            course = _Course(pod, "evicted", len(self._courses))
+            course = Course(pod, "evicted", len(self._courses))
         if course is None:
             return
         course.node, course.message, course.preemption = "", "", None
-        course.lost, course.depth = eviction, eviction.depth
+        course.lost, course.depth = lost, lost.depth
         if returns:
             course.pod = made_again(pod)
             self.cluster.changed("pods", None, course.pod)
@@ -378,30 +308,6 @@ class Simulation:
             framework, state, assumed = kept
             run_unreserve_plugins(framework.plugins, state, assumed, assumed.spec.node_name)
 
-    # Loops.
-
-    def _is_loop(self, course: _Course, victims: fwk.NodeVictims, message: str) -> bool:
-        """Whether these victims went for this pod before, from the same node, and nobody else has to do with it since.
-
-        It would go on for ever. The pod gives up then.
-        """
-        times = [self._last_time.get((course.pod.uid, pod.uid, victims.node)) for pod in victims.pods]
-        known = [at for at in times if at is not None]
-        turn = self._evictions[min(known) :] if known else []
-        if not turn or {eviction.by_uid for eviction in turn} - {eviction.victim.pod.uid for eviction in turn} - {course.pod.uid}:
-            return False
-        names = {course.pod.uid: pod_name(course.pod)}
-        steps = []
-        for eviction in turn:
-            names[eviction.victim.pod.uid] = eviction.victim.pod
-            if eviction.by is not None:
-                names.setdefault(eviction.by_uid, eviction.by)
-                steps.append(f"{_key(eviction.by)} evicts {_key(eviction.victim.pod)} from {eviction.node}")
-        steps.append(f"{_key(pod_name(course.pod))} would evict {_key(pod_name(victims.pods[0]))} from {victims.node} again")
-        self._loops.append(EvictionLoop(pods=tuple(names.values()), text=f"{', then '.join(steps)}, and so on for ever"))
-        self._fail(course, message, is_final=True)
-        return True
-
 
 def _why_gated(framework: Framework, pod: Pod) -> str:
     """Why the pod would not be tried at all; empty if it would."""
@@ -414,14 +320,3 @@ def _why_gated(framework: Framework, pod: Pod) -> str:
         if not status.is_success:
             return status.message
     return ""
-
-
-def _key(name: PodName) -> str:
-    return f"{name.namespace}/{name.name}"
-
-
-def _signature(pod: Pod) -> bytes:
-    """Equal for pods that are told the same; empty for those that have something of their own."""
-    if pod.spec.resource_claims or pod.status.nominated_node_name or any(volume.ephemeral is not None for volume in pod.spec.volumes):
-        return b""
-    return signature_of(pod)
