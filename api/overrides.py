@@ -21,6 +21,9 @@ _ELECTION: Final[Mapping[str, str]] = {
 }
 _CONNECTION: Final[Mapping[str, str]] = {"kube_api_qps": "qps", "kube_api_burst": "burst"}
 
+OLDER_SETTINGS: Final = (*_CONNECTION, "profiling")
+"""A configuration file is over them."""
+
 
 def overridden(configuration: Configuration, settings: Settings) -> Configuration:
     """The configuration with what the settings say of it.

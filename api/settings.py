@@ -66,6 +66,7 @@ class Settings(BaseModel):
     vmodule: str = Field(default="", description="how much single files log: scheduler=5,queue*=3")
     logging_format: Literal["text", "json"] = Field(default="text", description="form of the log's lines")
     disabled_metrics: str = Field(default="", description="names of metrics that are not shown, with commas between")
+    records: Path | None = Field(default=None, description="file that keeps what was decided; without one it is known until the end")
     access: Literal["open", "reviewed"] | None = Field(
         default=None, description="who may see names of pods under /v1: everybody, or as the cluster that is followed says"
     )

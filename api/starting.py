@@ -35,6 +35,8 @@ from extender.following import Following, following
 from extender.http_extender import check_extenders
 from extender.own_cluster import own_cluster
 from extender.questions import Questions
+from extender.records import Records
+from extender.records.file import RecordsFile, RecordsFileError, kept_in
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -110,7 +112,14 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     except ConfigErrors as exc:
         where = f"configuration {settings.config}" if settings.config else "configuration"
         raise StartUpError(f"{where}: {_on_one_line(exc)}") from exc
+    if settings.records is not None:
+        try:
+            RecordsFile(settings.records).read()
+        except RecordsFileError as exc:
+            raise StartUpError(f"{exc}; choose another --records") from exc
     cluster = choose_cluster(settings, configuration)
+    if settings.access == "reviewed" and isinstance(cluster, Own):
+        raise StartUpError("--access reviewed: our own cluster has no users that could be told apart; it is for one that is followed")
     if settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own)):
         try:
             check_extenders(configuration)
@@ -134,7 +143,11 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 
 @asynccontextmanager
 async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
-    async with _access(cluster, settings) as access, _deciding_or_not(configuration, cluster, settings) as service:
+    async with (
+        _access(cluster, settings) as access,
+        _records(settings) as records,
+        _deciding_or_not(configuration, cluster, settings, records) as service,
+    ):
         yield dataclasses.replace(service, access=access)
 
 
@@ -149,13 +162,23 @@ async def _access(cluster: Followed, settings: Settings) -> AsyncIterator[Access
 
 
 @asynccontextmanager
-async def _deciding_or_not(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Service]:
+async def _records(settings: Settings) -> AsyncIterator[Records]:
+    """What was decided, known from before if there is a file of it."""
+    if settings.records is None:
+        yield Records()
+        return
+    async with kept_in(settings.records) as records:
+        yield records
+
+
+@asynccontextmanager
+async def _deciding_or_not(configuration: Configuration, cluster: Followed, settings: Settings, records: Records) -> AsyncIterator[Service]:
     connection = configuration.client_connection
     limit = RateLimit(connection.qps, connection.burst) if connection.qps > 0 and connection.burst > 0 else None
     if settings.schedule is not True or not configuration.leader_election.leader_elect:
         async with (
             aclosing(Client(cluster.target, rate_limit=limit)) as client,
-            following(configuration, client, decides=settings.schedule is True, **_limits(settings)) as found,
+            following(configuration, client, decides=settings.schedule is True, records=records, **_limits(settings)) as found,
         ):
             yield _service(configuration, found)
         return
@@ -164,7 +187,7 @@ async def _deciding_or_not(configuration: Configuration, cluster: Followed, sett
         elector = LeaderElector(own_client, configuration.leader_election, identity, rng=random.Random())
         async with (
             aclosing(Client(cluster.target, rate_limit=limit, fence=elector.fence, write_seconds=elector.write_seconds)) as client,
-            following(configuration, client, decides=True, elector=elector, **_limits(settings)) as found,
+            following(configuration, client, decides=True, elector=elector, records=records, **_limits(settings)) as found,
         ):
             yield _service(configuration, found, leadership=elector.check)
 
@@ -177,7 +200,11 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
     async with own_cluster(first, kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
         _tell(own.report)
         decides = settings.schedule is not False
-        async with aclosing(own.client()) as client, following(configuration, client, decides=decides, **_limits(settings)) as found:
+        async with (
+            _records(settings) as records,
+            aclosing(own.client()) as client,
+            following(configuration, client, decides=decides, records=records, **_limits(settings)) as found,
+        ):
             await found.informers.wait_for_sync()
             yield _service(configuration, found, KubernetesApp(own.api))
 

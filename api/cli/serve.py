@@ -11,7 +11,7 @@ from api.app import create_app
 from api.cli.go_flags import passed_over
 from api.cluster_source import Own
 from api.log import configure
-from api.overrides import overridden
+from api.overrides import OLDER_SETTINGS, overridden
 from api.server import BACKLOG, ServiceOverError, make_server
 from api.settings import Settings, StartUpError, read_settings
 from api.starting import prepare, read_configuration
@@ -46,6 +46,13 @@ def serve(
     kubelet: Annotated[bool | None, typer.Option(help="In our own cluster, bound pods run and deleted pods end.")] = None,
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")] = None,
     prefix: Annotated[str | None, typer.Option(help="Path before the verbs, as in urlPrefix (/extender).")] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="Keep what was decided in this file, so that it is known after a restart, too (in memory).")
+    ] = None,
+    access: Annotated[
+        str | None,
+        typer.Option(help="Who may see names of pods: open, or reviewed by the API server that is followed (reviewed there)."),
+    ] = None,
     # As kube-scheduler's, where they mean the same.
     bind_address: Annotated[str | None, typer.Option(help="The same as --host.", rich_help_panel=_AS_UPSTREAM)] = None,
     secure_port: Annotated[
@@ -112,7 +119,10 @@ def serve(
     """
     given = {name: value for name, value in locals().items() if name in Settings.model_fields}
     settings = read_settings(**given | {"host": host if host is not None else bind_address})
-    without_meaning = passed_over(foreign_flag or (), settings.host)
+    without_meaning = dict(passed_over(foreign_flag or (), settings.host))
+    if settings.config is not None:
+        older = [name for name in OLDER_SETTINGS if getattr(settings, name) is not None]
+        without_meaning |= {name.replace("_", "-"): "the configuration file has the last word" for name in older}
     configure(settings.logging_format, settings.v, settings.verbosity_by_file)
     for name, why in without_meaning.items():
         _LOG.info(0, "A flag has no effect", flag=f"--{name}", reason=why)

@@ -1,0 +1,41 @@
+"""What was decided is known after a restart, if there is a file for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from api.settings import Settings, StartUpError
+from api.starting import prepare
+from tests.api.serving import serving
+from tests.api.test_questions import PREEMPTED, get, until
+from tests.api.test_questions import state as state  # noqa: PLC0414 - a fixture
+
+
+def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    with serving(state=state, records=records) as service:
+        until(lambda: service.client.get("/v1/preemptions").json().get("items"))
+        until(lambda: get(service, "/v1/preemptions")["items"][0]["outcome"] == "told")
+        before = get(service, "/v1/preemptions", pod=PREEMPTED)
+        decided = get(service, "/v1/decisions")["items"]
+
+    with serving(state=state, records=records, schedule=False) as service:
+        assert get(service, "/v1/preemptions", pod=PREEMPTED) == before
+        assert [item["id"] for item in get(service, "/v1/decisions")["items"]] == [item["id"] for item in decided]
+        assert get(service, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == before["items"][0]
+
+
+def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(StartUpError, match="choose another --records"):
+        prepare(Settings(records=tmp_path / "nowhere" / "records.jsonl"))
+
+
+def test_our_own_cluster_has_nobody_to_review(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "api.cli", "serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0"]
+
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert result.returncode == 1
+    assert "no users that could be told apart" in result.stderr
