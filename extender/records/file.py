@@ -76,7 +76,7 @@ class RecordsFile:
             RecordsFileError: it cannot be read, or not be written to.
         """
         try:
-            with self._path.open("ab"):
+            with open(self._path, "ab", opener=_private):
                 lines = self._path.read_bytes().splitlines()
         except OSError as exc:
             raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
@@ -139,7 +139,7 @@ class RecordsFile:
     def _append(self, batch: list[Made]) -> int:
         """Bytes of the file afterwards."""
         text = b"".join(self._lines(batch))
-        with self._writing, self._path.open("ab+") as file:  # a thread goes on after its task was cancelled
+        with self._writing, open(self._path, "ab+", opener=_private) as file:  # a thread goes on after its task was cancelled
             length = file.seek(0, os.SEEK_END)
             if length:
                 file.seek(length - 1)
@@ -159,10 +159,15 @@ class RecordsFile:
         temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
         try:
             with self._writing:
-                with temporary.open("wb") as file:
+                with open(temporary, "wb", opener=_private) as file:
                     file.writelines(reversed(lines))
                     file.flush()
                     os.fsync(file.fileno())
                 temporary.replace(self._path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    """It names pods of all namespaces: nobody else is to read it."""
+    return os.open(path, flags, 0o600)

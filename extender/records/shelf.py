@@ -93,6 +93,7 @@ class Shelf:
         """More is known of an attempt."""
         self._size += size_of_attempt(made) - size_of_attempt(self._attempts[made.id])
         self._attempts[made.id] = made
+        self._keep_within_limits()
 
     def put_details(self, number: int, details: Details) -> None:
         """Details of the newest attempt, or of one that will be put here."""

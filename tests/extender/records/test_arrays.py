@@ -1,0 +1,104 @@
+"""Packed arrays say what the arrays said."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from extender import framework as fwk
+from extender.records.arrays import MAX_REASONS, OTHER_REASONS, keep_scores, keep_verdicts
+from extender.records.names import Naming, NodeNames
+from extender.records.reporter import Findings
+from extender.snapshot import Rows, Snapshot
+from extender.testing import make_node, make_snapshot
+
+
+def a_snapshot(num_nodes: int) -> tuple[Snapshot, NodeNames]:
+    snapshot = make_snapshot(*(make_node(f"n{number}") for number in range(num_nodes)))
+    return snapshot, Naming().of(snapshot.nodes.index)
+
+
+@given(st.data(), st.integers(1, 40))
+def test_every_verdict_is_found_again(data: st.DataObject, num_nodes: int) -> None:
+    """
+    Whatever order the nodes were asked in.
+    """
+    snapshot, nodes = a_snapshot(num_nodes)
+    asked = np.array(data.draw(st.lists(st.integers(0, num_nodes - 1), min_size=1, unique=True)), np.intp)
+    rows = Rows.of(snapshot, asked)
+    codes = data.draw(arrays(np.int8, len(rows), elements=st.sampled_from([0, 2, 3, 6])))
+    refused = codes != 0
+    reason = refused & data.draw(arrays(np.bool_, len(rows)))
+    verdicts = fwk.Verdicts(codes, (("a reason", reason),), (("Fit", refused),))
+
+    kept = keep_verdicts(Findings(rows, verdicts), nodes)
+
+    back = {int(place): row for row, place in enumerate(kept.asked().tolist())}
+    assert sorted(back) == sorted(asked.tolist())
+    (_, bits), (_, reasons) = kept.refused_by[0], kept.reasons[0]
+    for row, place in enumerate(asked.tolist()):
+        at = back[place]
+        assert kept.mask(bits)[at] == refused[row]
+        assert kept.mask(reasons)[at] == reason[row]
+        assert kept.mask(kept.unresolvable)[at] == (codes[row] == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        assert (kept.pending is not None and kept.mask(kept.pending)[at]) == (codes[row] == fwk.Code.PENDING)
+
+
+def test_a_node_that_was_asked_about_twice_is_kept_once() -> None:
+    snapshot, nodes = a_snapshot(3)
+    rows = Rows.of(snapshot, np.array([2, 0, 2]))
+    kept = keep_verdicts(Findings(rows, fwk.reject(np.array([True, False, True]), "no")), nodes)
+
+    assert kept.asked().tolist() == [0, 2]
+    assert kept.mask(kept.reasons[0][1]).tolist() == [False, True]
+
+
+def test_a_reason_a_node_is_too_much() -> None:
+    snapshot, nodes = a_snapshot(100)
+    everywhere = np.arange(100)
+    reasons = tuple((f"reason {number}", (everywhere == number) | (everywhere == 99)) for number in range(99))
+    kept = keep_verdicts(Findings(Rows.of(snapshot), fwk.Verdicts(np.full(100, 2, np.int8), reasons)), nodes)
+
+    assert len(kept.reasons) == MAX_REASONS + 1
+    assert kept.reasons[-1][0] == OTHER_REASONS
+    assert np.logical_or.reduce([kept.mask(bits) for _, bits in kept.reasons]).all()
+
+
+def test_what_prefilter_said_of_all_nodes() -> None:
+    snapshot, nodes = a_snapshot(3)
+    nobody = Rows.of(snapshot, np.zeros(0, np.intp))
+    kept = keep_verdicts(Findings(nobody, fwk.accept(0), fwk.unresolvable("never").by("Volumes")), nodes)
+
+    assert kept.pre_filter == ("Volumes", "never", True)
+    assert kept.asked().tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("total", "bytes_a_node"),
+    [
+        pytest.param([0, 1500, 425], 2, id="as scores are by default"),
+        pytest.param([-(2**15) + 1, 7, 2**15 - 1], 2, id="as far as two bytes go"),
+        pytest.param([-(2**15) - 1, 7, 0], 4, id="negative ones, by a negative weight"),
+        pytest.param([2**15, 7, 0], 4, id="high ones, by a high weight"),
+        pytest.param([2**31, -(2**40), 2**62], 8, id="of extenders"),
+    ],
+)
+def test_scores_are_as_narrow_as_they_can_be(total: list[int], bytes_a_node: int) -> None:
+    snapshot, nodes = a_snapshot(3)
+    scores = np.array(total, np.int64)
+
+    kept = keep_scores(Rows.of(snapshot), scores, max(map(abs, total)), nodes)
+
+    assert kept.total.itemsize == bytes_a_node
+    assert kept.total.tolist() == total
+    assert not np.shares_memory(kept.total, scores)
+
+
+def test_the_best_come_first_and_of_equals_the_chosen_one() -> None:
+    snapshot, nodes = a_snapshot(5)
+    rows = Rows.of(snapshot, np.array([4, 1, 3]))
+    kept = keep_scores(rows, np.array([7, 9, 9], np.int64), 9, nodes)
+
+    assert kept.best(2, "n3") == [("n3", 9), ("n1", 9)]
+    assert kept.best(9) == [("n1", 9), ("n3", 9), ("n4", 7)]
