@@ -71,6 +71,29 @@ def test_the_kubeconfig_of_the_configuration(tmp_path: Path) -> None:
     assert found.target.server == "https://near:6443"
 
 
+def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path) -> None:
+    """
+    As kube-scheduler's --master.
+    """
+    with_users, alone = chosen(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/"), chosen(master="http://localhost:8001")
+
+    assert isinstance(with_users, Followed)
+    assert isinstance(alone, Followed)
+    assert (with_users.target.server, with_users.words) == ("https://proxy:8443", "the cluster at https://proxy:8443")
+    assert alone.target.server == "http://localhost:8001"
+
+
+@pytest.mark.parametrize("url", ["10.0.0.1", "ftp://x", "https://me@x", "https://x?y"])
+def test_a_master_is_a_url(url: str) -> None:
+    with pytest.raises(StartUpError, match="^--master: a URL is needed"):
+        chosen(master=url)
+
+
+def test_a_master_is_of_another_cluster_than_our_own() -> None:
+    with pytest.raises(StartUpError, match="--master is about another"):
+        chosen(master="http://x", state=EXAMPLE_CLUSTER)
+
+
 IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
