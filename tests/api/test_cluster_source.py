@@ -85,7 +85,7 @@ def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path
 
 @pytest.mark.parametrize("url", ["10.0.0.1", "ftp://x", "https://me@x", "https://x?y"])
 def test_a_master_is_a_url(url: str) -> None:
-    with pytest.raises(StartUpError, match="^--master: a URL is needed"):
+    with pytest.raises(StartUpError, match=r"^--master: a URL is needed"):
         chosen(master=url)
 
 
