@@ -94,6 +94,14 @@ def test_a_cluster_without_nodes_is_why() -> None:
     assert (found.message, found.total_nodes, found.waterfall) == ("no nodes available to schedule pods", 0, ())
 
 
+def test_a_pod_that_cannot_be_judged_says_why() -> None:
+    found = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
+
+    assert found.message.startswith('running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: ')
+    assert found.summary == f"Nothing can be decided about it: {found.message}."
+    assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
+
+
 def test_the_picture_is_drawn_on_demand() -> None:
     found = explained(make_snapshot(node("a")), make_pod().req(cpu=9).obj(), picture=True)
 
