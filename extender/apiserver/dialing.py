@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from extender.apiserver.carrier import CutError, NotSentError
 from extender.apiserver.http1 import Connection
@@ -41,16 +41,18 @@ class Route:
         """
         parts = urlsplit(server)
         is_secure = parts.scheme == "https"
-        self._host = parts.hostname or ""
+        self._host = _host_of(parts)
         self._port = parts.port or (443 if is_secure else 80)
         self._trust = trust
         self._tls = trust if is_secure else None
         self._server_name = server_name or self._host
         self._proxy = _Proxy(proxy) if proxy is not None else None
-        self.authority = parts.netloc
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.authority = host if parts.port is None else f"{host}:{parts.port}"
         """For the Host header."""
+        path = quote(parts.path, safe="/%:@!$&'()*+,;=~")
         is_read_by_proxy = self._proxy is not None and not is_secure
-        self.prefix = f"http://{parts.netloc}{parts.path}" if is_read_by_proxy else parts.path
+        self.prefix = f"http://{self.authority}{path}" if is_read_by_proxy else path
         """Of what is asked for: a proxy that reads the request itself has to be told the whole URL."""
         self.proxy_headers = self._proxy.headers if self._proxy is not None and is_read_by_proxy else ()
         """That such a proxy wants in each request."""
@@ -98,7 +100,7 @@ class _Proxy:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         self.is_secure = parts.scheme == "https"
-        self.host = parts.hostname or ""
+        self.host = _host_of(parts)
         self.port = parts.port or (443 if self.is_secure else 80)
         self.headers: tuple[tuple[str, str], ...] = ()
         if parts.username or parts.password:
@@ -107,6 +109,11 @@ class _Proxy:
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+def _host_of(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return host if host.isascii() else host.encode("idna").decode("ascii")
 
 
 async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: str) -> Connection:

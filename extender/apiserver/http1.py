@@ -9,7 +9,7 @@ from typing import Final, cast, final
 
 import httptools
 
-from extender.apiserver.carrier import Answer, CutError, Headers
+from extender.apiserver.carrier import Answer, CutError, Headers, NotSentError
 
 MAX_OVERHEAD: Final = 1 << 20
 """Bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
@@ -78,8 +78,11 @@ class Connection(asyncio.Protocol):
             on_close: called once when the answer is closed. Without an answer it is not.
 
         Raises:
+            NotSentError: the connection had ended before.
             CutError: no head came.
         """
+        if not self.is_open:
+            raise NotSentError("the connection ended before anything was sent")
         self._answer = answer = Http1Answer(self, on_close)
         self._overhead = 0
         self.has_heard = False

@@ -163,6 +163,23 @@ def test_nothing_can_be_smuggled_into_the_head():
     assert run(ask("x", "/api/v1/pods/ü")) == 0
 
 
+@pytest.mark.parametrize(
+    ("server", "authority", "prefix"),
+    [
+        ("https://k8s.example", "k8s.example", ""),
+        ("https://K8S.example:6443", "k8s.example:6443", ""),
+        ("http://[fd00::1]:8080", "[fd00::1]:8080", ""),
+        ("https://bücher.example", "xn--bcher-kva.example", ""),
+        ("https://rancher.example/k8s/clusters/c-1", "rancher.example", "/k8s/clusters/c-1"),
+        ("https://rancher.example/my clusters/%20/ü", "rancher.example", "/my%20clusters/%20/%C3%BC"),
+    ],
+)
+def test_what_a_server_is_called_goes_into_the_head(server: str, authority: str, prefix: str):
+    route = Route(server, ssl.create_default_context())
+
+    assert (route.authority, route.prefix) == (authority, prefix)
+
+
 # Which connection is taken
 
 
@@ -360,6 +377,22 @@ def test_whoever_gives_up_gives_his_connection_back():
             return answer.status
 
     assert run(ask()) == 200
+
+
+def test_a_server_that_hangs_up_at_once_keeps_nobody_waiting():
+    async def ask() -> None:
+        async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.abort()
+
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            client = Client(Target(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+            for _ in range(20):
+                with pytest.raises(errors.ApiError):
+                    async with asyncio.timeout(5):
+                        await client.create(PODS, {})
+            await client.aclose()
+
+    run(ask())
 
 
 # Holding the server up

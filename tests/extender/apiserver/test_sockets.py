@@ -246,9 +246,9 @@ def test_a_watch_does_not_stand_in_the_way_of_requests():
 
 
 def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
-    """By local address of a connection to `peer`: which timer runs, and for how many hundredths of a second."""
+    """By local address of an established connection to `peer`: which timer runs, and for how many hundredths of a second."""
     connections = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
-    return {own: (timer[:2], int(timer[3:], 16)) for _, own, other, _, _, timer, *_ in connections if other == peer}
+    return {own: (timer[:2], int(timer[3:], 16)) for _, own, other, state, _, timer, *_ in connections if other == peer and state == "01"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net/tcp")
