@@ -20,12 +20,13 @@ from extender.questions import Questions
 @final
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever has sent a request; `now` is when."""
+    """Whoever has sent a request; `now` is when, and `version` what the cluster was then."""
 
     face: Face
     questions: Questions
     sight: Sight
     now: datetime
+    version: str
 
     async def map(self) -> ClusterMap:
         """The cluster."""
@@ -98,4 +99,5 @@ async def caller_of(request: Request) -> Caller:
     face = face_of(request)
     if face is None or face.questions is None or not face.engine.is_ready:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
-    return Caller(face, face.questions, await face.access.of(request), datetime.now(UTC))
+    version = face.questions.version()
+    return Caller(face, face.questions, await face.access.of(request), datetime.now(UTC), version)

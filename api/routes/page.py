@@ -200,7 +200,7 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
 
 
 async def _around(caller: Caller, shown: ClusterMap, find: str) -> Frame:
-    return frame(shown, await caller.queue(), caller.now, find)
+    return frame(shown, await caller.queue(), caller.now, find, caller.version)
 
 
 def _resource(by: str) -> Resource:

@@ -35,7 +35,6 @@ function watchWhatIf(form) {
       if (answer.ok) {
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
         result.replaceChildren(...fresh.body.childNodes);
-        result.dataset.keep = "";
         watchGrids();
       } else result.replaceChildren(alert(await problem(answer)));
     } catch {

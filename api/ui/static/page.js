@@ -5,6 +5,7 @@ import { watchForms } from "./forms.js";
 
 const PARTS = ["figures", "pending", "view"];
 const LEAST_PAUSE = 1000;
+const TIMES_GROW_OLD = 30_000;
 
 function markCurrent() {
   for (const link of document.querySelectorAll("a.row")) {
@@ -38,6 +39,7 @@ function watchTheme() {
 }
 
 // News: the server says that something has changed; the view is fetched again as it would be shown now, and what differs is exchanged.
+const shown = new Map();
 let isFetching = false;
 let isStale = false;
 
@@ -68,17 +70,19 @@ async function refresh() {
   }, Math.max(LEAST_PAUSE, 10 * (performance.now() - began)));
 }
 
-function exchange(fresh) {
+function exchange(answered) {
   for (const id of PARTS) {
     const old = document.getElementById(id);
-    const part = fresh.getElementById(id);
+    const part = answered.getElementById(id);
     if (!old || !part || document.querySelector(`#${id} [data-keep]`)) continue;
+    const fresh = part.innerHTML;
+    if (shown.get(id) === fresh) continue;
     const open = new Map([...old.querySelectorAll("details[id]")].map((each) => [each.id, each.open]));
     for (const each of part.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
-    if (old.innerHTML === part.innerHTML) continue;
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
     if (focused instanceof HTMLInputElement) continue;
     const again = focused && focused !== old ? selectorOf(focused) : null;
+    shown.set(id, fresh);
     const scrolled = old.scrollTop;
     old.replaceChildren(...part.childNodes);
     old.scrollTop = scrolled;
@@ -102,13 +106,14 @@ function watchNews() {
     live.lastElementChild.textContent = words;
   };
   const news = new EventSource("/v1/stream");
-  let last;
+  let last = document.body.dataset.version;
   news.addEventListener("open", () => say(true, "live"));
   news.addEventListener("error", () => say(false, "not live"));
   news.addEventListener("version", (event) => {
-    if (last !== undefined && last !== event.data) refresh();
+    if (last !== event.data) refresh();
     last = event.data;
   });
+  setInterval(refresh, TIMES_GROW_OLD);
   document.addEventListener("visibilitychange", () => isStale && !document.hidden && refresh());
   window.addEventListener("pagehide", () => news.close());
   window.addEventListener("pageshow", (event) => event.persisted && location.reload());
