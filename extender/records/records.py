@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Final, final
 
 import msgspec
@@ -243,9 +242,7 @@ class Records(Reporter):
     def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keep the best."""
         made = self._asked(asked, "Prioritize", feasible=len(nodes))
-        highest = max(scores, default=0)
-        best = islice((node for node, score in zip(nodes, scores, strict=True) if score == highest), BEST_OF_ASKED)
-        self._store.put_details(made.id, Details(best=tuple((node, highest) for node in best)))
+        self._store.put_details(made.id, Details(best=_best_of(nodes, scores)))
         self._keep(made)
 
     def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
@@ -351,6 +348,20 @@ class Records(Reporter):
         self.version += 1
         if self._is_awaited:
             self._something_came.set()
+
+
+def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    """The nodes with the highest of scores from 0 to 10, in their order."""
+    as_bytes = bytes(scores)
+    best: list[tuple[str, int]] = []
+    for score in range(max(scores, default=-1), -1, -1):
+        at = as_bytes.find(score)
+        while at >= 0:
+            if len(best) == BEST_OF_ASKED:
+                return tuple(best)
+            best.append((nodes[at], score))
+            at = as_bytes.find(score, at + 1)
+    return tuple(best)
 
 
 def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts | None) -> tuple[tuple[str, int], ...]:

@@ -1,0 +1,150 @@
+"""What was recorded reads as kube-scheduler and the live answers put it."""
+
+import numpy as np
+import pytest
+
+from extender import framework as fwk
+from extender.answers.history import attempt_answer, picture, preemption_answer
+from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
+from extender.answers.waterfall import waterfall
+from extender.evaluation import evaluate
+from extender.records import Records
+from extender.records.arrays import keep_verdicts
+from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
+from extender.records.names import Naming
+from extender.records.reporter import Findings
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.snapshot import Rows
+from extender.testing import make_framework, make_node, make_pod, make_snapshot, virtual_time
+from tests.extender.plugins_by_table import Looks, Refuses
+from tests.extender.records.deciding import Scheduling, noon
+
+NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
+SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
+
+
+def attempt_with(findings: Findings) -> Attempt:
+    verdicts = keep_verdicts(findings, Naming().of(findings.rows.snapshot.nodes.index))
+    made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")
+    return attempt_answer(KeptAttempt(made, Details(verdicts)))
+
+
+def refused_by(*plugins: fwk.Plugin) -> Findings:
+    with pytest.raises(FitError) as caught:
+        SchedulingAlgorithm().schedule_pod(make_framework(*plugins), SNAPSHOT, make_pod().obj())
+    return caught.value.findings
+
+
+@pytest.mark.parametrize(
+    "plugins",
+    [
+        pytest.param((Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NEVER})), id="two Filters"),
+        pytest.param((Looks("P", fwk.SUCCESS, "a", "c"), Refuses("A", {"a": NO, "c": NEVER})), id="PreFilter narrows"),
+        pytest.param((Looks("P", NEVER),), id="PreFilter refuses for good"),
+        pytest.param((Looks("P", NO),), id="PreFilter refuses"),
+        pytest.param((Looks("P", fwk.SUCCESS, "*"),), id="PreFilter leaves nothing"),
+    ],
+)
+def test_the_waterfall_is_that_of_the_live_explanation(plugins: tuple[fwk.Plugin, ...]) -> None:
+    framework = make_framework(*plugins)
+
+    async def live() -> tuple[WaterfallStep, ...]:
+        return waterfall(await evaluate(framework, SNAPSHOT, make_pod().obj(), NO_NOMINATIONS))
+
+    recorded = attempt_with(refused_by(*plugins)).waterfall
+
+    assert recorded == virtual_time.run(live())
+    assert sum(step.refused for step in recorded) == 4
+
+
+def test_what_extenders_refused_is_the_last_step() -> None:
+    rows = Rows.of(SNAPSHOT)
+    verdicts = fwk.Verdicts(np.array([2, 0, 0, 0], np.int8), (("no", rows.node == 0),), (("A", rows.node == 0),))
+    said = {"b": fwk.unschedulable("licence"), "c": fwk.unresolvable("licence")}
+
+    steps = attempt_with(Findings(rows, verdicts, by_extenders=said)).waterfall
+
+    assert steps[-1] == WaterfallStep(
+        plugin="extenders", reasons=(ReasonCount(reason="licence", nodes=2),), refused=3, unresolvable=1, left=0
+    )  # fmt: skip
+
+
+def test_nodes_that_nobody_asked_about_are_no_step() -> None:
+    rows = Rows.of(SNAPSHOT, np.array([1, 2]))
+
+    (step,) = attempt_with(Findings(rows, fwk.Verdicts(np.array([2, 0], np.int8), (), (("A", np.array([True, False])),)))).waterfall
+
+    assert (step.plugin, step.refused, step.left) == ("A", 1, 1)
+
+
+def test_the_picture_shows_who_refused_each_node_first() -> None:
+    findings = refused_by(Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NO}))
+
+    shown = picture(keep_verdicts(findings, Naming().of(SNAPSHOT.nodes.index)))
+
+    assert shown.plugins == ("A", "B")
+    assert shown.nodes == ("a", "b", "c", "d")
+    said = [(verdict.plugin, verdict.code, verdict.reasons) for verdict in shown.verdicts]
+    assert [[said[cell] if cell >= 0 else None for cell in cells] for cells in shown.cells] == [
+        [("A", "Unschedulable", ("no",)), None],
+        [("A", "UnschedulableAndUnresolvable", ("never",)), None],
+        [None, ("B", "Unschedulable", ("no",))],
+        [None, ("B", "Unschedulable", ("no",))],
+    ]
+
+
+def test_a_decision_tells_the_best_nodes() -> None:
+    async def tell() -> None:
+        records = Records(now=noon)
+        scheduling = Scheduling(records)
+        scheduling.comes(*(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1))
+        await scheduling.decides()
+
+        (answer,) = map(attempt_answer, records.attempts())
+        assert (answer.time, answer.outcome, answer.number) == ("2026-01-01T12:00:00.000Z", "Scheduled", 1)
+        assert answer.scores[0] == NodeScore(node=answer.node, total=answer.scores[0].total)
+        assert {score.node for score in answer.scores} == {"a", "b"}
+        assert answer.preemption is None
+
+    virtual_time.run(tell())
+
+
+def test_a_preemption_tells_why_the_others_lost() -> None:
+    async def tell() -> None:
+        records = Records(now=noon)
+        scheduling = Scheduling(records)
+        scheduling.comes(
+            *(make_node(name).capacity(cpu=2, pods=10) for name in "ab"),
+            make_pod("low").uid("low").req(cpu=2).node("a"),
+            make_pod("higher").uid("higher").req(cpu=2).priority(5).node("b"),
+            make_pod("high").uid("high").req(cpu=2).priority(9),
+        )
+        await scheduling.decides()
+
+        (made,), (attempt,) = map(preemption_answer, records.preemptions()), map(attempt_answer, records.attempts())
+        assert (made.by.name, made.node, [victim.pod.name for victim in made.victims], made.outcome) == ("high", "a", ["low"], "told")
+        assert [(candidate.node, candidate.why_not) for candidate in made.candidates] == [
+            ("a", ""),
+            ("b", "its most important victim has priority 5, on a it is 0"),
+        ]
+        assert attempt.preemption is not None
+        assert (attempt.preemption.eligible, attempt.preemption.node) == (True, "a")
+        assert attempt.preemption.candidates == made.candidates
+
+    virtual_time.run(tell())
+
+
+def test_who_may_not_preempt_is_told_why() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(make_node("a").capacity(cpu=1, pods=9), make_pod("p").uid("p").req(cpu=2).priority(9).preemption_policy("Never"))
+        await scheduling.decides()
+
+        (answer,) = map(attempt_answer, records.attempts())
+        assert answer.preemption is not None
+        assert (answer.preemption.eligible, answer.preemption.message) == (False, "not eligible due to preemptionPolicy=Never.")
+        assert answer.preemption.not_helpful == ()
+
+    virtual_time.run(tell())
