@@ -1,12 +1,13 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|preemption|queue|reflector|standalone|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|explain|preemption|queue|reflector|standalone|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, preemption, queue, reflector, standalone, verbs
+from tests.benchmarks import decision, embedded, explain, preemption, queue, reflector, standalone, verbs
 
 BENCHMARKS = {
     "decision": decision.run,
     "embedded": embedded.run,
+    "explain": explain.run,
     "preemption": preemption.run,
     "queue": queue.run,
     "reflector": reflector.run,
