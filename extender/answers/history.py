@@ -21,8 +21,9 @@ from extender.answers.types import (
     Victim,
     WaterfallStep,
 )
-from extender.answers.why_not import Costs, why_not
+from extender.answers.why_not import why_not
 from extender.framework import Code
+from extender.preemption.costs import Costs
 from extender.records.arrays import KeptVerdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, Leaving, PodId, PreemptionMade, Room
 from extender.snapshot.axes import Mask

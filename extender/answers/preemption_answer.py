@@ -1,7 +1,6 @@
 """What preemption would do for a pod, or why it cannot help: the dry run's outcome for people."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -9,20 +8,16 @@ import numpy as np
 from extender.answers.reasons import counted
 from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount, Victim
 from extender.answers.waiting import pod_name
-from extender.answers.why_not import costs_of, ranked, why_not
+from extender.answers.why_not import why_not
 from extender.framework import NodeVictims
 from extender.objects.pod import Pod
 from extender.preemption import Candidates, PreemptionOutcome
-from extender.preemption.budgets import violated
-from extender.preemption.dry_run import lower_priority_pods
+from extender.preemption.costs import broken_budgets, costs_of, ranked
 from extender.preemption.evaluator import NOT_HELPFUL
 from extender.snapshot import Snapshot
 
 MAX_CANDIDATES: Final = 20
 """Nodes spelled out; there may be thousands."""
-
-Violates = Mapping[str, tuple[str, ...]]
-"""UID -> the names of the budgets that the pod's going would break; pods that break none are left out."""
 
 
 def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, limit: int = MAX_CANDIDATES) -> PreemptionAnswer:
@@ -75,7 +70,7 @@ def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, 
         order = np.r_[chosen, order[order != chosen]]
     order = order[:limit]
     shown = candidates.take(order)
-    costs, violates = costs_of(shown), _violates(shown, pod)
+    costs, violates = costs_of(shown), broken_budgets(shown, pod)
     return tuple(
         CandidateNode(
             node=one.node,
@@ -86,18 +81,6 @@ def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, 
         )
         for at, one in enumerate(shown.listed())
     )
-
-
-def _violates(candidates: Candidates, pod: Pod) -> Violates:
-    """Budgets are counted over all possible victims of a node, those that are reprieved included: as the dry run does."""
-    snapshot = candidates.snapshot
-    slots, row = lower_priority_pods(snapshot, pod, candidates.node)
-    found: dict[str, tuple[str, ...]] = {}
-    for budget, breaks in violated(snapshot, slots, row):
-        for slot in slots[breaks].tolist():
-            uid = snapshot.pod_at(slot).uid
-            found[uid] = (*found.get(uid, ()), budget.metadata.name)
-    return found
 
 
 def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:

@@ -4,41 +4,13 @@ It takes numbers, so that a comparison can be put into words long after the vict
 """
 
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
-
-import numpy as np
+from typing import Final
 
 from extender.answers.wall_clock import rfc3339
 from extender.objects.pod import STARTED_NOW
-from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates
-from extender.snapshot.axes import Index, Int64s
+from extender.preemption.costs import Costs
 
 _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
-
-
-class Costs(NamedTuple):
-    """What choosing a node would cost, criterion by criterion, in their order. Less is better, but for the start time."""
-
-    num_pdb_violations: int
-    first_priority: int
-    """Of the most important victim."""
-    sum_of_priorities: int
-    """Of all victims, each counted from the lowest priority that there is, so that it is never negative."""
-    num_victims: int
-    start_time: int
-    """When the first of the most important victims started, in seconds since 1970; the later, the better."""
-
-
-def costs_of(candidates: Candidates) -> list[Costs]:
-    """The costs of each candidate."""
-    violations, first_priority, sums, victims, started = (scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS)
-    return [Costs(*costs) for costs in np.stack([-violations, -first_priority, -sums, -victims, started], axis=1).tolist()]
-
-
-def ranked(candidates: Candidates) -> Index:
-    """(M,) places in `candidates`, best first; those that no criterion tells apart in their order."""
-    by_criterion: list[Int64s] = [-scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS]
-    return np.lexsort(by_criterion[::-1])
 
 
 def why_not(lost: Costs, chosen: Costs, node: str) -> str:

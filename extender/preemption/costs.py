@@ -36,8 +36,8 @@ def ranked(candidates: Candidates) -> Index:
     return np.lexsort(by_criterion[::-1])
 
 
-def broken_budgets(candidates: Candidates, pod: Pod) -> dict[int, tuple[str, ...]]:
-    """Pod slot -> the names of the budgets that the pod's going breaks; pods that break none are left out.
+def broken_budgets(candidates: Candidates, pod: Pod) -> dict[str, tuple[str, ...]]:
+    """UID -> the names of the budgets that the pod's going breaks; pods that break none are left out.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included: as the dry run does.
 
@@ -48,8 +48,9 @@ def broken_budgets(candidates: Candidates, pod: Pod) -> dict[int, tuple[str, ...
     if not snapshot.objects.pdbs:
         return {}
     slots, row = lower_priority_pods(snapshot, pod, candidates.node)
-    found: dict[int, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {}
     for budget, breaks in violated(snapshot, slots, row):
         for slot in slots[breaks].tolist():
-            found[slot] = (*found.get(slot, ()), budget.metadata.name)
+            uid = snapshot.pod_at(slot).uid
+            found[uid] = (*found.get(uid, ()), budget.metadata.name)
     return found

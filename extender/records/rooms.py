@@ -44,7 +44,7 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
         rooms.append(
             Room(
                 node=best.snapshot.nodes.objects[int(best.node[at])].name,
-                victims=tuple(_leaving(best.snapshot.pod_at(slot), broken.get(slot, ())) for slot in slots),
+                victims=tuple(_leaving(pod, broken.get(pod.uid, ())) for pod in map(best.snapshot.pod_at, slots)),
                 num_victims=last - first,
                 num_pdb_violations=int(best.num_pdb_violations[at]),
                 costs=tuple(costs[at]),

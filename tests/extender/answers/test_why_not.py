@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from extender.answers.why_not import Costs, costs_of, ranked, why_not
+from extender.answers.why_not import why_not
 from extender.framework import NodeVictims
 from extender.objects.pod import STARTED_NOW
 from extender.preemption.candidates import Candidates, pick_one_node_for_preemption
+from extender.preemption.costs import Costs, costs_of, ranked
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
 EIGHT, NINE = 1767254400, 1767258000  # of the morning of 2026-01-01
