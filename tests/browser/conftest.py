@@ -34,6 +34,7 @@ class Profiles:
         self._contexts: list[BrowserContext] = []
         self._said: list[str] = []
         self._asked: list[str] = []
+        self._hosts: set[str] = set()
 
     def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900) -> Page:
         scheme: Literal["dark", "light"] = "dark" if dark else "light"
@@ -44,8 +45,8 @@ class Profiles:
         page.on("console", lambda message: self._said.append(message.text))
         page.on("pageerror", lambda error: self._said.append(str(error)))
         page.on("request", lambda request: self._asked.append(urlsplit(request.url).netloc))
+        self._hosts.add(urlsplit(url).netloc)
         page.goto(url)
-        self._host = urlsplit(url).netloc
         return page
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class Profiles:
             context.close()
         unexpected = [said for said in self._said if not any(part in said for part in self.expected)]
         assert unexpected == [], "the console is silent"
-        assert set(self._asked) <= {self._host}, "nobody else is asked"
+        assert set(self._asked) <= self._hosts, "nobody else is asked"
 
 
 @pytest.fixture(scope="session")

@@ -69,11 +69,12 @@ PICTURES: dict[str, tuple[str, str, Callable[[Page], None], bool]] = {
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PICTURES)
-def test_the_documentation_shows_the_page(name: str, theme: str, request: pytest.FixtureRequest, open_page: OpenPage) -> None:
+def test_the_documentation_shows_the_page(name: str, theme: str, request: pytest.FixtureRequest) -> None:
     file = FOLDER / f"{name}-{theme}.png"
     if MAKES_THEM:
         service, path, prepare, whole = PICTURES[name]
         shown: Running = request.getfixturevalue(service)
+        open_page: OpenPage = request.getfixturevalue("open_page")
         page = open_page(f"{shown.url}{path}", dark=theme == "dark")
         prepare(page)
         page.screenshot(path=file, full_page=whole)
