@@ -77,6 +77,7 @@ def standalone(
     first = next(iter(frameworks.values()))
 
     metrics = Metrics()
+    first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
 
     def gated_by(pod: Pod, last: str) -> str:
         began = perf_counter()
@@ -101,7 +102,6 @@ def standalone(
     )
     world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
-
 
     def evaluations() -> Counter[tuple[str, str, str]]:
         return Counter(

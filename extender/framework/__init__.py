@@ -62,6 +62,7 @@ from extender.framework.interface import (
     ScorePlugin,
 )
 from extender.framework.normalizing import default_normalize_score
+from extender.framework.plugin_metrics import PLUGIN_METRICS
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.pod_memo import PodMemo
 from extender.framework.polling import DEADLINE_EXCEEDED, poll
@@ -84,6 +85,7 @@ from extender.framework.status import (
 )
 from extender.framework.storage_calls import PatchPersistentVolume, PatchPersistentVolumeClaim
 from extender.framework.waiting import PODS_TO_ACTIVATE, WaitingPod, WaitingPods
+from extender.metrics import PluginMetrics
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
@@ -93,6 +95,7 @@ __all__ = [
     "CLAIM_FINALIZER",
     "DEADLINE_EXCEEDED",
     "MAX_NODE_SCORE",
+    "PLUGIN_METRICS",
     "PODS_TO_ACTIVATE",
     "SKIP",
     "SUCCESS",
@@ -133,6 +136,7 @@ __all__ = [
     "PatchPodStatus",
     "PermitPlugin",
     "Plugin",
+    "PluginMetrics",
     "Pod",
     "PodChanges",
     "PodCondition",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from extender.metrics.histogram import Histogram, exponential
 
@@ -36,6 +36,14 @@ class PluginMetrics:
             ("plugin", "event", "hint"),
             exponential(0.00001, 1.5, 20),
         )
+        self.device_waits: Final = Histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Seconds until a driver had said that devices can be used, or that they cannot, or had not said anything in time.",
+            ("profile", "driver", "status"),
+            exponential(0.1, 2, 14),
+        )
+        self.volume_errors: Counter[str] = Counter()
+        """Operation -> how often it failed."""
         self._cycles: Counter[str] = Counter()
 
     def sampled(self, kind: str = "scheduling") -> ObservePlugin | None:
@@ -52,3 +60,18 @@ class PluginMetrics:
         """As Prometheus wants them."""
         yield self.durations.collect()
         yield self.hints.collect()
+        yield self.device_waits.collect()
+        allocations = CounterMetricFamily(
+            "scheduler_dra_bindingconditions_allocations",
+            "Attempts in which a driver had to get devices ready, by how that ended.",
+            labels=("profile", "driver", "status"),
+        )
+        for labels, times in self.device_waits.counts().items():
+            allocations.add_metric(labels, times)
+        yield allocations
+        errors = CounterMetricFamily(
+            "scheduler_volume_scheduling_stage_error", "Failures to find, keep or bind volumes for a pod.", labels=("operation",)
+        )
+        for operation, times in self.volume_errors.items():
+            errors.add_metric((operation,), times)
+        yield errors

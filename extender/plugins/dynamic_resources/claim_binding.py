@@ -108,6 +108,21 @@ def _id(claim: ResourceClaim) -> tuple[str, str, str]:
     return claim.namespace, claim.metadata.name, claim.metadata.uid
 
 
+def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
+    """Those that have to get a device of the claims ready."""
+    allocations = (claim.status.allocation for claim in claims)
+    return {result.driver for each in allocations if each is not None for result in each.devices.results if result.binding_conditions}
+
+
+def outcome_of_wait(failed: ClaimBindingError | None) -> str:
+    """What the end of `wait_for_devices` is called in metrics."""
+    if failed is None:
+        return "success"
+    if isinstance(failed.__cause__, BindingFailedError):
+        return "failure"
+    return "timeout" if str(failed).endswith("timeout") else "error"
+
+
 async def wait_for_devices(
     claims: Iterable[ResourceClaim],
     latest: Callable[[], Mapping[Key, ResourceClaim]],

@@ -24,6 +24,8 @@ from extender.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
     ClaimUncertainError,
     bind_claim,
+    drivers_to_wait_for,
+    outcome_of_wait,
     read_claim,
     wait_for_devices,
 )
@@ -280,7 +282,16 @@ class DynamicResources(
                 text = f"waiting for binding conditions for device on node {node}"
                 self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
                 table = live.objects.resource_claims
-                await wait_for_devices(claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now)
+                began, failed = asyncio.get_running_loop().time(), None
+                try:
+                    await wait_for_devices(claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now)
+                except ClaimBindingError as exc:
+                    failed = exc
+                    raise
+                finally:
+                    waits = self.handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).device_waits
+                    for driver in sorted(drivers_to_wait_for(claims)):
+                        waits.observe(asyncio.get_running_loop().time() - began, pod.scheduler_name, driver, outcome_of_wait(failed))
         except (fwk.CallError, ClaimBindingError) as exc:
             return fwk.error(str(exc))
         return fwk.SUCCESS

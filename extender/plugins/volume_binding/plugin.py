@@ -97,7 +97,11 @@ class VolumeBinding(
         """Refused for good: removing pods moves no volume and frees none."""
         known = state.read(_STATE)
         if known.volumes is None:
-            known.volumes = find_pod_volumes(rows.snapshot, known.storage, known.claims)
+            try:
+                known.volumes = find_pod_volumes(rows.snapshot, known.storage, known.claims)
+            except Exception:
+                self._count_error("predicate")
+                raise
         return known.volumes.verdicts(rows)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
@@ -117,6 +121,7 @@ class VolumeBinding(
             try:
                 assumed = assume_pod_volumes(known.storage, bindings, provisions, node)
             except AssumeError as exc:
+                self._count_error("assume")
                 return fwk.error(str(exc))
         state.write(ASSUMED, assumed)
         return fwk.SUCCESS
@@ -138,8 +143,13 @@ class VolumeBinding(
         try:
             await bind_pod_volumes(state.read(_STATE).storage, assumed, pod, node, self.handle, self._bind_timeout)
         except (fwk.CallError, BindingError) as exc:
+            self._count_error("bind")
             return fwk.error(str(exc))
         return fwk.SUCCESS
+
+    def _count_error(self, operation: str) -> None:
+        if self._handle is not None:
+            self._handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).volume_errors[operation] += 1
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         """Let go of them."""

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from extender.framework import (
+    PLUGIN_METRICS,
     SKIP,
     SUCCESS,
     ApiCall,
     CallConflict,
     CallError,
     CallNotFound,
+    PluginMetrics,
     ProtectResourceClaim,
     ReadResourceClaim,
     RecordEvent,
@@ -24,6 +26,7 @@ from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim
 from extender.testing import make_framework, virtual_time
 from extender.testing.devices import (
+    DRIVER,
     make_slice,
 )
 from tests.extender.plugins.claims_on_the_way import ATTACHED, Scheduler, allocated, claim, make, pod_with
@@ -224,6 +227,11 @@ def test_two_profiles_share_what_is_on_its_way() -> None:
 # Devices that have to be got ready.
 
 
+def waits(scheduler: Scheduler) -> dict[tuple[str, ...], int]:
+    """(profile, driver, how it ended) -> how often."""
+    return scheduler.framework.shared(PLUGIN_METRICS, PluginMetrics).device_waits.counts()
+
+
 def test_the_pod_waits_until_the_driver_says_that_the_device_is_ready() -> None:
     """
     It is looked at once in five seconds, and people are told.
@@ -237,30 +245,36 @@ def test_the_pod_waits_until_the_driver_says_that_the_device_is_ready() -> None:
     assert (event.type, event.reason, event.action) == ("Normal", "BindingConditionsPending", "Scheduling")
     assert event.note == "waiting for binding conditions for device on node n"
     assert (event.regarding.name, event.reporting_controller) == ("p", "default-scheduler")
+    assert waits(scheduler) == {("default-scheduler", DRIVER, "success"): 1}
 
 
 @pytest.mark.parametrize(
-    ("happens", "message"),
+    ("happens", "message", "outcome"),
     [
         pytest.param(
             lambda scheduler: scheduler.device_says("broken", reason="NoCable", message='port "1"'),
             'claim c binding failed: reason=NoCable, message="port \\"1\\""',
+            "failure",
             id="the driver failed",
         ),
         pytest.param(
             lambda scheduler: scheduler.cache.objects.resource_claims.clear(),
             'could not find ResourceClaim "default/c"',
+            "error",
             id="the claim went",
         ),
-        pytest.param(lambda scheduler: scheduler.device_says("ready", "False"), "device binding timeout", id="it takes too long"),
+        pytest.param(
+            lambda scheduler: scheduler.device_says("ready", "False"), "device binding timeout", "timeout", id="it takes too long"
+        ),
     ],
 )
-def test_waiting_can_be_in_vain(happens: Callable[[Scheduler], None], message: str) -> None:
+def test_waiting_can_be_in_vain(happens: Callable[[Scheduler], None], message: str, outcome: str) -> None:
     scheduler = Scheduler(claim(), slices=ATTACHED)
 
     status, _ = scheduler.bind(later=(7.0, lambda: happens(scheduler)))
 
     assert status == error(message)
+    assert waits(scheduler) == {("default-scheduler", DRIVER, outcome): 1}
 
 
 def test_time_that_passed_before_counts() -> None:

@@ -9,6 +9,7 @@ import pytest
 from extender.cache import Cache
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework import (
+    PLUGIN_METRICS,
     SKIP,
     SUCCESS,
     CallConflict,
@@ -17,6 +18,7 @@ from extender.framework import (
     Handle,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
+    PluginMetrics,
     Status,
     error,
 )
@@ -169,6 +171,7 @@ def test_what_the_api_server_refuses_is_an_error_in_its_words() -> None:
     status, seconds = binding.pre_bind()
 
     assert status == error('Operation cannot be fulfilled on persistentvolumes "v"')
+    assert binding.framework.shared(PLUGIN_METRICS, PluginMetrics).volume_errors == {"bind": 1}
     assert seconds == 0
 
 
