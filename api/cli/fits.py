@@ -28,16 +28,28 @@ def fits(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say how many of such a pod fit, one after the other, on which nodes, and what stops the next one. Nobody is evicted for them."""
-    pods = [obj for obj in read_manifests(filename) if obj.get("kind") == "Pod"]
+    objects = read_manifests(filename)
+    pods = [obj for obj in objects if obj.get("kind") == "Pod"]
     if len(pods) != 1:
         raise StartUpError(f"{filename}: {plural(len(pods), 'pod')} in it; give one")
-    answer = asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), pods[0], limit))
+    answer = asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), _with_priority(pods[0], objects), limit))
     show(answer, output, _in_words)
 
 
 async def _asked(source: Source, pod: dict[str, Any], limit: int) -> Capacity:
     async with source.open() as asked:
         return await asked.capacity_of(pod, limit)
+
+
+def _with_priority(pod: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pod with the priority that a class beside it in the file gives it."""
+    spec = pod.get("spec")
+    name = spec.get("priorityClassName") if isinstance(spec, dict) else None
+    for obj in objects:
+        if obj.get("kind") == "PriorityClass" and name and obj.get("metadata", {}).get("name") == name:
+            others = {key: value for key, value in spec.items() if key != "priorityClassName"} if isinstance(spec, dict) else {}
+            return {**pod, "spec": {**others, "priority": obj.get("value")}}
+    return pod
 
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:

@@ -1,0 +1,66 @@
+"""docs/questions.md: every command in it is run, and answers as it says there."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.app import create_app
+from api.documentation import describe
+from api.settings import Settings
+from tests.api.serving import Service, serving
+from tests.api.test_questions import get, until
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "questions.md").read_text()
+CONSOLES = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = [tuple(part.split("\n", 1)) for console in CONSOLES for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]]
+
+VARYING = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|"
+    r"(?<=\"generation\": )\d+|(?<=\"id\": )\d+|(?<=\"attempts\": )\d+|\d+ attempts?"
+)
+"""Times, UIDs, and how often a pod was tried before the fixture went on."""
+
+
+@pytest.fixture(scope="module")
+def three_nodes() -> Iterator[Service]:
+    with serving(state=ROOT / "examples" / "clusters" / "three-nodes.yaml") as service:
+        until(lambda: service.client.get("/v1/explain/shop/web-0").json().get("state") == "Scheduled")
+        until(lambda: [item["pod"]["name"] for item in get(service, "/v1/queue")["items"] if item["queue"] == "unschedulable"])
+        yield service
+
+
+def lines_of(text: str) -> list[str]:
+    return [VARYING.sub("<varying>", line.rstrip()) for line in text.rstrip().splitlines()]
+
+
+def is_as_said(said: list[str], found: list[str]) -> bool:
+    """Whether the lines are those that were said, any number of them where `...` stands."""
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) + r"\n" for line in said)
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in found)) is not None
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_what_the_page_says_happens(three_nodes: Service, command: str, output: str) -> None:
+    address = f"http://127.0.0.1:{three_nodes.port}"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "REPRIEVE_SERVER": address}
+
+    run = subprocess.run(
+        ["bash", "-c", command.replace("http://127.0.0.1:8888", address)],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    assert run.returncode == 0, run.stderr
+    assert is_as_said(lines_of(output), lines_of(run.stdout)), run.stdout
+
+
+def test_every_question_has_an_example() -> None:
+    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")} - {"/v1/evaluate"}
+    asked = {re.sub(r"\?.*", "", path) for path in re.findall(r"http://127\.0\.0\.1:8888(/v1/[^\s']+)", PAGE)}
+
+    assert {next(path for path in questions if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), each)) for each in asked} == questions
