@@ -12,6 +12,10 @@ from extender.standalone import Standalone
 from tests.stories.remote import RemoteApi, change
 
 GLANCE: Final = 0.01
+GLANCES: Final = 3
+"""At so many of them in a row nothing may stir."""
+TURNS: Final = 50
+"""Everybody has so many turns between two glances, however slow the machine is: whoever has been answered can go on."""
 PATIENCE: Final = 30.0
 """Seconds for what is under way to come to an end. Nothing takes that long, unless the machine has much else to do."""
 
@@ -64,10 +68,12 @@ class Settling:
         now = asyncio.get_running_loop().time
         until, latest = now() + seconds, now() + seconds + PATIENCE
         glances = 0
-        while glances < 2:
+        while glances < GLANCES:
             assert now() < latest, "there is no end to it"
             glances = glances + 1 if await self._is_at_rest(until, now(), watched) else 0
             await asyncio.sleep(GLANCE)
+            for _ in range(TURNS):
+                await asyncio.sleep(0)
 
     async def _is_at_rest(self, until: float, now: float, watched: Watched) -> bool:
         if self._kubelet and self._kubelets_act():
