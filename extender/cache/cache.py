@@ -46,6 +46,8 @@ class _ImageState:
 @final
 @dataclass(slots=True)
 class _NodeEntry:
+    owner: object
+    """Of the cache that may change it; a fork copies the others' before it does."""
     node: Node | None = None
     """None for a ghost."""
     slots: list[int] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Cache:
     def __init__(self) -> None:
         self.objects: ClusterObjects = ClusterObjects()
         self._nodes: dict[str, _NodeEntry] = {}
+        self._owner = object()
         self._tree = NodeTree()
         self._images: dict[str, _ImageState] = {}
         self._pods: dict[str, Pod] = {}
@@ -82,14 +85,19 @@ class Cache:
     def fork(self) -> "Cache":
         """A second cache that knows the same, to be changed by itself. They share nothing that changes: another thread may have it.
 
-        Neither reads a pod again, nor writes a node; the last snapshot of this one still holds.
+        No pod is read again, and no node written; the last snapshot of this one still holds.
         """
         other = Cache()
         other.objects = self.objects.copy()
         other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
         other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
-        other._nodes = {name: self._forked(entry) for name, entry in self._nodes.items()}
+        # From now on what is known of a node is neither's: whoever changes it first makes a copy.
+        self._owner, other._nodes = object(), self._nodes.copy()
+        for name, entry in self._nodes.items():
+            if entry.node is None:
+                images = {image: _ImageState(state.size, state.nodes.copy()) for image, state in entry.images.items()}
+                other._own(name).images = images
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
         other._moves, other._rewritten, other._denominated = self._moves.copy(), self._rewritten.copy(), self._denominated.copy()
@@ -98,24 +106,27 @@ class Cache:
         other._laid_out, other._num_listed = self._laid_out.copy(), self._num_listed
         return other
 
-    def _forked(self, entry: _NodeEntry) -> _NodeEntry:
-        images = entry.images  # of a node that is there, these only name what is in `_images`
-        if entry.node is None:
-            images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in images.items()}
-        return _NodeEntry(entry.node, entry.slots.copy(), images, entry.used_ports.copy())
+    def _own(self, name: str) -> _NodeEntry:
+        """What is known of the node, to be changed; nothing yet of one that is new."""
+        entry = self._nodes.get(name)
+        if entry is None:
+            entry = self._nodes[name] = _NodeEntry(self._owner)
+        elif entry.owner is not self._owner:
+            entry = self._nodes[name] = _NodeEntry(self._owner, entry.node, entry.slots.copy(), entry.images, entry.used_ports.copy())
+        return entry
 
     # Nodes.
 
     def add_node(self, node: Node) -> None:
         """The node exists; pods that were seen before it are on it now."""
-        entry = self._nodes.setdefault(node.name, _NodeEntry())
+        entry = self._own(node.name)
         self._forget_images(entry.node)
         self._tree.add(node)
         self._set_node(entry, node)
 
     def update_node(self, old: Node | None, new: Node) -> None:
         """The node changed. With its zone changes its place in the order, from the next time on that a node comes or goes."""
-        entry = self._nodes.setdefault(new.name, _NodeEntry())
+        entry = self._own(new.name)
         self._tree.update(old, new)
         if entry.node is not None and entry.node.status.images == new.status.images:
             entry.node = new
@@ -130,9 +141,9 @@ class Cache:
         Raises:
             CacheError: the node is unknown, or not in the zone its labels name.
         """
-        entry = self._nodes.get(node.name)
-        if entry is None:
+        if node.name not in self._nodes:
             raise CacheError(f"node {node.name} is not found")
+        entry = self._own(node.name)
         entry.node = None
         if not entry.slots:
             del self._nodes[node.name]
@@ -267,7 +278,7 @@ class Cache:
         return list(self._pods.values())
 
     def _put(self, pod: Pod, slot: int) -> None:
-        entry = self._nodes.setdefault(pod.spec.node_name, _NodeEntry())
+        entry = self._own(pod.spec.node_name)
         entry.slots.append(slot)
         entry.used_ports.update(self._writer.host_ports(slot))
         self._pods[pod.uid] = pod
@@ -278,7 +289,7 @@ class Cache:
         name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
         del self._pods[pod.uid]
         self._assumed.discard(pod.uid)
-        entry = self._nodes[name]
+        entry = self._own(name)
         # The last pod moves into the hole, as in upstream's NodeInfo: the order is visible in preemption.
         hole = entry.slots.index(slot)
         last = entry.slots.pop()

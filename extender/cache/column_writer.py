@@ -84,8 +84,12 @@ class ColumnWriter:
         """
         other = ColumnWriter(objects)
         for name, value in vars(self).items():
-            if isinstance(value, np.ndarray | list | dict | SymbolTable | Tallies):
+            if isinstance(value, np.ndarray | list | dict | SymbolTable | Tallies) and value is not self._requests:
                 setattr(other, name, value.copy())
+        # The largest of all: of the room for further pods and resources nothing is written that is not there.
+        used = np.s_[: len(self.resources), : len(self._pods)]
+        other._requests = _zeros(*self._requests.shape)
+        other._requests[used] = self._requests[used]
         other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
         other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
         other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
