@@ -126,7 +126,9 @@ async def history(request: Request, find: Find = "") -> Response:
     async def make(caller: Caller) -> Render:
         preemptions = await caller.preemptions(MAX_PREEMPTIONS)
         around = await _around(caller, await caller.map(), find)
-        return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, caller.now)
+        names = list(dict.fromkeys(record.node for record in preemptions.items[: pages.MAX_DRAWN]))
+        nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
+        return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, nodes, caller.now)
 
     return await _page(request, make)
 

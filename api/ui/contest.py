@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
+import msgspec
+
 from api.ui.changes import NodeChange
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
 from extender.answers.types import CandidateNode, PodName, PreemptionAnswer, PreemptionRecord, Victim
@@ -43,6 +45,23 @@ def contest(answer: PreemptionAnswer | PreemptionRecord) -> Contest:
         Contestant(rank, each.node, each.victims, each.num_pdb_violations, each.why_not) for rank, each in enumerate([*chosen, *others])
     )
     return Contest(shown, max(answer.num_candidates, len(shown)))
+
+
+def change_told(now: NodeOnMap, record: PreemptionRecord) -> NodeChange | None:
+    """What has happened on the node, told from what is there now: the same with the victims and without the preemptor, and then without
+    them and with it. None if the preemptor is not there, or not to be seen.
+    """
+    by = next((pod for pod in now.pods if pod.pod.uid and pod.pod.uid == record.by.uid), None)
+    if by is None:
+        return None
+    uids = {victim.pod.uid for victim in record.victims}
+    gone = tuple(
+        PodOnNode(pod=msgspec.structs.replace(victim.pod, uid=f"victim {place}"), cpu=victim.cpu, memory=victim.memory)
+        for place, victim in enumerate(record.victims)
+    )
+    others = [pod for pod in now.pods if pod is not by and not (pod.pod.uid and pod.pod.uid in uids)]
+    before = sorted([*others, *gone], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory))
+    return NodeChange(msgspec.structs.replace(now, pods=tuple(before)), frozenset(each.pod.uid for each in gone), (by,))
 
 
 def change_on(node: NodeOnMap, answer: PreemptionAnswer, pod: PodName, cpu: int, memory: int) -> NodeChange:

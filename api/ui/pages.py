@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from api.ui import wording
 from api.ui.assets import assets
 from api.ui.changes import BeforeAndAfter, NodeChange, before_and_after, changed_priorities
-from api.ui.contest import change_on, contest
+from api.ui.contest import change_on, change_told, contest
 from api.ui.frame import Frame, pod_href, short_reason
 from api.ui.funnel import funnel
 from api.ui.node_grid import zone_grids
@@ -25,6 +25,9 @@ from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatI
 
 MAX_LISTED: Final = 500
 """Nodes of the table; the rest is found by name."""
+
+MAX_DRAWN: Final = 5
+"""Preemptions of the history that are drawn."""
 
 _SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """Up to so many nodes: width and height of each."""
@@ -96,11 +99,33 @@ def pod_page(frame: Frame, answer: Explanation, chosen: NodeOnMap | None, now: d
     )
 
 
-def history_page(frame: Frame, attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime) -> str:
-    """What was decided."""
-    contests = [(record, contest(record)) for record in preemptions]
-    picture = timeline(attempts, preemptions, now)
-    return _render("history.html", frame=frame, attempts=attempts, contests=contests, picture=picture, now=now, priorities=frame.priorities)
+def history_page(
+    frame: Frame,
+    attempts: Sequence[Attempt],
+    preemptions: Sequence[PreemptionRecord],
+    nodes: Mapping[str, NodeOnMap],
+    now: datetime,
+) -> str:
+    """What was decided.
+
+    Arguments:
+        nodes: those of preemptions that are to be drawn, with their pods.
+    """
+    drawn: dict[int, BeforeAndAfter] = {}
+    for record in preemptions[:MAX_DRAWN]:
+        change = change_told(nodes[record.node], record) if record.node in nodes else None
+        if change is not None:
+            (drawn[record.id],) = _drawn([change], frame, _ruling(change.arrives[0].cpu, change.arrives[0].memory, change.node))
+    return _render(
+        "history.html",
+        frame=frame,
+        attempts=attempts,
+        contests=[(record, contest(record)) for record in preemptions],
+        drawn=drawn,
+        picture=timeline(attempts, preemptions, now),
+        now=now,
+        priorities=frame.priorities,
+    )
 
 
 def what_if_page(frame: Frame) -> str:

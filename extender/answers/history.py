@@ -182,7 +182,14 @@ def _candidates(rooms: tuple[Room, ...], chosen: str) -> tuple[CandidateNode, ..
 
 
 def _victim(leaving: Leaving) -> Victim:
-    return Victim(pod=_pod(leaving.pod), started=leaving.started, owner=leaving.owner, violates=leaving.violates)
+    return Victim(
+        pod=_pod(leaving.pod),
+        started=leaving.started,
+        owner=leaving.owner,
+        violates=leaving.violates,
+        cpu=leaving.cpu,
+        memory=leaving.memory,
+    )
 
 
 def _pod(pod: PodId) -> PodName:

@@ -11,6 +11,7 @@ from extender.answers.waiting import pod_name
 from extender.answers.why_not import why_not
 from extender.framework import NodeVictims
 from extender.objects.pod import Pod
+from extender.objects.resources import assigned_requests
 from extender.preemption import Candidates, PreemptionOutcome
 from extender.preemption.costs import broken_budgets, costs_of, ranked
 from extender.preemption.evaluator import NOT_HELPFUL
@@ -59,7 +60,10 @@ def victim(pod: Pod, violates: tuple[str, ...] = ()) -> Victim:
         violates: names of the budgets that its going breaks.
     """
     owner = next((f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller), "")
-    return Victim(pod=pod_name(pod), started=pod.status.start_time, owner=owner, violates=violates)
+    held, _, _ = assigned_requests(pod)
+    return Victim(
+        pod=pod_name(pod), started=pod.status.start_time, owner=owner, violates=violates, cpu=held.milli_cpu, memory=held.memory
+    )
 
 
 def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:

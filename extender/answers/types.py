@@ -34,6 +34,10 @@ class Victim(Answer, frozen=True, kw_only=True):
     """Kind/name of its controller."""
     violates: tuple[str, ...] = ()
     """Names of the PodDisruptionBudgets that its going violates."""
+    cpu: int = 0
+    """Millicores that it holds, or held."""
+    memory: int = 0
+    """Bytes that it holds, or held."""
 
 
 @final

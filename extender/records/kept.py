@@ -67,6 +67,10 @@ class Leaving(Kept, frozen=True, gc=False):
     """Kind/name of its controller."""
     violates: tuple[str, ...] = ()
     """Names of the budgets that its going breaks."""
+    cpu: int = 0
+    """Millicores that it held."""
+    memory: int = 0
+    """Bytes that it held."""
 
 
 @final

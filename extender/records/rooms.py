@@ -6,9 +6,11 @@ import numpy as np
 
 from extender.framework import NodeVictims
 from extender.objects.pod import Pod
+from extender.objects.resources import assigned_requests
 from extender.preemption import Candidates
 from extender.preemption.costs import broken_budgets, costs_of, ranked
 from extender.records.kept import Leaving, PodId, Room
+from extender.snapshot.axes import CPU, MEMORY
 
 MAX_ROOMS: Final = 8
 """Candidates kept of a preemption."""
@@ -41,10 +43,12 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
     for at, (first, last) in enumerate(zip(best.first[:-1].tolist(), best.first[1:].tolist(), strict=True)):
         limit = MAX_VICTIMS if at == 0 or chosen is None else MAX_VICTIMS_OF_OTHERS
         slots: list[int] = best.slots[first : min(last, first + limit)].tolist()
+        held = best.snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
+        going = zip(map(best.snapshot.pod_at, slots), held, strict=True)
         rooms.append(
             Room(
                 node=best.snapshot.nodes.objects[int(best.node[at])].name,
-                victims=tuple(_leaving(pod, broken.get(pod.uid, ())) for pod in map(best.snapshot.pod_at, slots)),
+                victims=tuple(_leaving(pod, broken.get(pod.uid, ()), cpu, memory) for pod, (cpu, memory) in going),
                 num_victims=last - first,
                 num_pdb_violations=int(best.num_pdb_violations[at]),
                 costs=tuple(costs[at]),
@@ -55,8 +59,11 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
 
 def keep_victims(victims: NodeVictims) -> Room:
     """A node that a plugin chose by a way of its own."""
-    leaving = tuple(_leaving(pod, ()) for pod in victims.pods[:MAX_VICTIMS])
-    return Room(victims.node, leaving, len(victims.pods), victims.num_pdb_violations)
+    leaving = []
+    for pod in victims.pods[:MAX_VICTIMS]:
+        held, _, _ = assigned_requests(pod)
+        leaving.append(_leaving(pod, (), held.milli_cpu, held.memory))
+    return Room(victims.node, tuple(leaving), len(victims.pods), victims.num_pdb_violations)
 
 
 def place_of(candidates: Candidates, node: str) -> int | None:
@@ -65,6 +72,6 @@ def place_of(candidates: Candidates, node: str) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _leaving(pod: Pod, violates: tuple[str, ...]) -> Leaving:
+def _leaving(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int) -> Leaving:
     owner = next((f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller), "")
-    return Leaving(pod_id(pod), pod.status.start_time, owner, violates)
+    return Leaving(pod_id(pod), pod.status.start_time, owner, violates, cpu, memory)

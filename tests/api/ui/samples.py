@@ -65,7 +65,7 @@ def waiting(*names: str, message: str = "") -> Queue:
     return Queue(items=places)
 
 
-VICTIMS = (Victim(pod=pod_name("p0"), owner="ReplicaSet/p", violates=("budget-of-p",)),)
+VICTIMS = (Victim(pod=pod_name("p0"), owner="ReplicaSet/p", violates=("budget-of-p",), cpu=1000),)
 
 PREEMPTION = PreemptionAnswer(
     eligible=True,

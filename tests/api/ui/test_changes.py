@@ -1,11 +1,14 @@
 """Before and after: who goes and who comes, node by node."""
 
+import msgspec
+
 from api.ui.changes import NodeChange, before_and_after
-from api.ui.contest import change_on, contest
+from api.ui.contest import change_on, change_told, contest
 from api.ui.priorities import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
+from extender.answers.cluster_map import PodOnNode
 from extender.answers.types import Eviction, PreemptionAnswer, Victim, WhatIf
-from tests.api.ui.samples import PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing
+from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing
 
 
 def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
@@ -39,6 +42,35 @@ def test_the_victims_leave_the_chosen_node_and_the_pod_comes() -> None:
 
     assert change.leaves == {"shop/p0"}
     assert [(pod.pod.name, pod.cpu, pod.memory) for pod in change.arrives] == [("new", 3000, 5)]
+
+
+def test_a_preemption_that_has_happened_is_told_from_what_is_there_now() -> None:
+    """
+    Before: without the preemptor, with those who went. Those who are still on their way out are not counted twice.
+    """
+    now = node(standing("stays", 500), standing("p0", 1000), standing("pending", 1500, 1000))
+
+    change = change_told(now, RECORD)
+
+    assert change is not None
+    assert [(pod.pod.name, pod.cpu) for pod in change.node.pods] == [("p0", 1000), ("stays", 500)]
+    assert change.leaves == {change.node.pods[0].pod.uid}
+    assert [(pod.pod.name, pod.cpu) for pod in change.arrives] == [("pending", 1500)]
+
+
+def test_a_preemption_whose_preemptor_is_gone_is_not_drawn() -> None:
+    assert change_told(node(standing("stays", 500)), RECORD) is None
+
+
+def test_hidden_victims_leave_and_hidden_bystanders_stay() -> None:
+    hidden = PodOnNode(pod=HIDDEN, cpu=300)
+    record = msgspec.structs.replace(RECORD, victims=(Victim(pod=HIDDEN, cpu=700), Victim(pod=HIDDEN, cpu=700)))
+
+    change = change_told(node(hidden, standing("pending", 1500, 1000)), record)
+
+    assert change is not None
+    assert sorted(pod.cpu for pod in change.node.pods if pod.pod.uid in change.leaves) == [700, 700]
+    assert [pod.cpu for pod in change.node.pods if pod.pod.uid not in change.leaves] == [300]
 
 
 def test_a_what_if_changes_the_nodes_that_lose_or_get_pods() -> None:

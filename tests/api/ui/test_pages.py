@@ -11,7 +11,7 @@ from api.ui.frame import Frame, frame
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.types import Attempt, PodName
-from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, waiting
+from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, standing, waiting
 
 HOSTILE = '"><script>alert(1)</script>'
 CLUSTER = small_cluster()
@@ -21,6 +21,9 @@ ATTEMPTS = (
     Attempt(id=2, time=seconds_ago(4), pod=pod_name("placed"), profile="p", number=1, outcome="Scheduled", node="n1", feasible=2),
     Attempt(id=1, time=seconds_ago(9), pod=HIDDEN, profile="p", number=1, outcome="Unschedulable", message="0/4 nodes are available: 4 x."),
 )
+
+
+AFTERWARDS = node(standing("stays", 500), standing("pending", 1500, 1000), name="n0")
 
 
 def found(name: str) -> NodeOnMap:
@@ -45,7 +48,7 @@ PAGES: Mapping[str, str] = {
     "nodes": pages.nodes_page(AROUND, SHOWN, ""),
     "node": pages.node_page(AROUND, found("n0")),
     "pod": pages.pod_page(AROUND, EXPLANATION, found("n0"), NOW),
-    "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), NOW),
+    "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
     "problem": pages.problem_page("Who asks?", "send a token", asks_for_token=True),
@@ -115,8 +118,9 @@ def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
     assert 'id="preemption-4"' in page
     assert "shop/pending" in page
     assert "shop/p0" in page
-    assert "1 budget</span>" not in page
     assert "1 budget violated" in page
+    assert "✕ p0" in page
+    assert "★ pending" in page
     assert "another namespace&#39;s pod" in page
 
 
@@ -150,7 +154,7 @@ def test_names_are_text_and_never_markup() -> None:
         pages.nodes_page(around, shown, HOSTILE),
         pages.node_page(around, hostile_node),
         pages.pod_page(around, explanation, hostile_node, NOW),
-        pages.history_page(around, (msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),), (), NOW),
+        pages.history_page(around, (msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),), (), {}, NOW),
         pages.problem_page(HOSTILE, HOSTILE),
     ):
         assert "<script>alert" not in page

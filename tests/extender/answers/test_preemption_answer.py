@@ -67,6 +67,7 @@ def test_a_victim_is_told_with_who_made_it_and_when_it_started() -> None:
             pod=PodName(namespace="default", name="web-1", uid="default/web-1", priority=7),
             started="2026-01-01T09:00:00Z",
             owner="ReplicaSet/web-5d",
+            cpu=4000,
         ),
     )
 
