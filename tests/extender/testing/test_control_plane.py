@@ -86,6 +86,13 @@ def test_the_programs_are_told_of_each_other_and_of_nobody_else(assets: Path, wo
         assert Path(api_server[name]).parent == work
 
 
+def test_it_does_without_the_admission_that_it_is_told_to_do_without(assets: Path, work: Path):
+    with ControlPlane.start(assets, work, without_admission=("TaintNodesByCondition", "Priority")):
+        api_server = json.loads((assets / "kube-apiserver.flags").read_text())
+
+    assert api_server["disable-admission-plugins"] == "ServiceAccount,TaintNodesByCondition,Priority"
+
+
 def test_further_users_have_their_groups(assets: Path, work: Path):
     with ControlPlane.start(assets, work, users={"viewer": ("readers", "others"), "nobody": ()}) as plane:
         answer = ask(plane.target("viewer"))

@@ -1,0 +1,33 @@
+"""The way from a story to an API server, with a kube-apiserver that only pretends."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from extender.embedded.resources import PODS
+from extender.testing.certificates import can_make_certificates
+from extender.testing.control_plane import ControlPlane
+from tests.stories.remote import RemoteApi
+
+FAKE = Path(__file__).parents[1] / "extender" / "testing" / "fake_program.py"
+
+
+@pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
+def test_a_kube_apiserver_is_asked_by_its_certificate_and_with_a_token(tmp_path: Path) -> None:
+    assets, work = tmp_path / "assets", tmp_path / "work"
+    for folder in (assets, work):
+        folder.mkdir()
+    for name in ("etcd", "kube-apiserver"):
+        program = assets / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{FAKE}" {name} "{assets}" "$@"\n')
+        program.chmod(0o755)
+
+    with ControlPlane.start(assets, work) as plane:
+        api = RemoteApi(plane.target())
+        answer = api.get(PODS, "default", "p")
+        api.close()
+
+    assert answer == {"kind": "Answer", "path": "/api/v1/namespaces/default/pods/p", "user": "admin"}
+
+
