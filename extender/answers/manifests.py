@@ -12,20 +12,31 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers.leaving import selects
+from extender.answers.pod_claims import claim_statuses, objects_for
 from extender.answers.present import Present, priority_classes, storage_classes
 from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
 from extender.cluster import Cluster
 from extender.cluster_state import NAMESPACED, TABLES
 from extender.embedded.controllers.budget_status import desired_healthy
 from extender.embedded.registry import Registry
-from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, REPLICA_SETS, RESOURCES, Resource, of_kind
+from extender.embedded.resources import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    REPLICA_SETS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCES,
+    Resource,
+    of_kind,
+)
 from extender.embedded.seed import seed
 from extender.embedded.store import Store
 from extender.objects import decoding
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.meta import ApiObject, ObjectMeta
 from extender.objects.node import Node
-from extender.objects.pod import Pod, PodSpec
+from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
 
 MAX_PODS: Final = 5_000
 """Pods that can be created at a time."""
@@ -43,7 +54,7 @@ _FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TAB
 _TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
 _MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """When everything is created; nobody is told."""
-_BY_KIND: Final = {resource.kind: resource for resource in (PODS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS)}
+_BY_KIND: Final = {resource.kind: resource for resource in (PODS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)}
 
 
 class ManifestError(ValueError):
@@ -93,6 +104,7 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
     try:
         reading.admit(wanted)
         reading.make_pods()
+        reading.make_claims()
         return reading.put_into(cluster)
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
@@ -146,6 +158,7 @@ class _Reading:
         self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
         self._admitted: list[At] = []
         self._workloads: list[Object] = []
+        self._claim_statuses: dict[At, Sequence[PodResourceClaimStatus]] = {}
         self._reckoned: set[At] = set()
         """Budgets that say themselves what they allow."""
         seed(self._registry, [*priority_classes(cluster, wanted), *storage_classes(cluster)])
@@ -189,6 +202,24 @@ class _Reading:
                     raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
             self._store(made)
 
+    def make_claims(self) -> None:
+        """Make what pods that have no node only describe."""
+        made: list[tuple[At, Object]] = []
+        for at in [at for at in self._admitted if at[0] is PODS]:
+            pod = self._registry.get(*at)
+            if pod["spec"].get("nodeName"):
+                continue
+            for obj in objects_for(pod, self._template):
+                place = _place_of(_BY_KIND[obj["kind"]], obj)
+                if self._registry.store.get(*place) is None:
+                    made.append((place, obj))
+            self._claim_statuses[at] = claim_statuses(pod, self._template)
+        self._store(made)
+
+    def _template(self, namespace: str, name: str) -> Object | None:
+        stored = self._registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
+        return None if stored is None else stored.decoded()
+
     def put_into(self, cluster: Cluster) -> list[Pod]:
         """Hand everything to the cluster: nodes and what pods refer to first, then the pods."""
         if sum(resource is PODS for resource, _, _ in self._admitted) > MAX_PODS:
@@ -201,7 +232,7 @@ class _Reading:
                 continue  # a Deployment, a PriorityClass: what they are good for is done
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
-                made.append(item)
+                made.append(_with_claims(item, self._claim_statuses.get(at, ())))
             elif isinstance(item, PodDisruptionBudget) and at not in self._reckoned:
                 _put(cluster, _reckoned(cluster, item, obj["spec"]))
             else:
@@ -220,6 +251,13 @@ class _Reading:
         if report.refused:
             raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {_with_advice(refusal.why)}" for refusal in report.refused))
         self._admitted += [at for at, _ in objects]
+
+
+def _with_claims(pod: Pod, statuses: Sequence[PodResourceClaimStatus]) -> Pod:
+    if not statuses:
+        return pod
+    known = pod.status.resource_claim_statuses
+    return decoding.replaced(pod, status=decoding.replaced(pod.status, resource_claim_statuses=[*known, *statuses]))
 
 
 def _with_advice(why: str) -> str:

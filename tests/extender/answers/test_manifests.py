@@ -279,3 +279,31 @@ def test_a_cron_job_runs_once() -> None:
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tidy"}, "spec": spec}
 
     assert names(take_in(cluster(), [cron])) == ["tidy-1"]
+
+
+# What pods only describe.
+
+
+def test_an_ephemeral_volume_gets_its_claim() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    about = cluster()
+
+    (made,) = take_in(about, [pod(volumes=[scratch])])
+
+    claim = about.cache.objects.pvcs["default", "web-scratch"]
+    assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [("Pod", made.uid, True)]
+
+
+def test_a_resource_claim_is_made_of_its_template() -> None:
+    exactly = {"exactly": {"deviceClassName": "gpu"}, "name": "r"}
+    spec = {"spec": {"devices": {"requests": [exactly]}}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    about = cluster()
+
+    (made,) = take_in(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
+
+    assert [each.resource_claim_name for each in made.status.resource_claim_statuses] == ["web-gpu-1"]
+    claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
+    assert claim.spec.devices.requests[0].exactly is not None
+    assert [owner.uid for owner in claim.metadata.owner_references] == [made.uid]

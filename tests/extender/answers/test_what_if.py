@@ -15,12 +15,14 @@ from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.config import Configuration
 from extender.objects.decoding import replaced
+from extender.objects.devices import ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
-from extender.objects.pod import Pod
+from extender.objects.pod import Pod, PodResourceClaim
 from extender.plugins.node_name import NodeName
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
+from extender.testing.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
 from tests.extender.cache.seen import seen
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
@@ -191,6 +193,45 @@ def test_who_was_refused_hears_of_room_that_comes_later() -> None:
     answer = ask(cluster(node("n1"), node("n2")), HIGH, follower, leader)
 
     assert places(answer)["follower"] == places(answer)["leader"] != ""
+
+
+def test_devices_are_given_out_one_by_one() -> None:
+    """
+    One device a node, and three pods with a claim of a template each: the important one and one of the others get theirs.
+    """
+    exactly = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one"},
+        "spec": {"spec": {"devices": {"requests": [exactly]}}},
+    }
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    low = [written(f"low-{number}", **claims) for number in range(2)]
+    about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(make_device_class("any"),))
+
+    answer = ask(about, HIGH, template, *low, written("high", priorityClassName="high", **claims))
+
+    assert {places(answer)["high"], places(answer)["low-0"]} == {"n1", "n2"}
+    assert answer.placements[1].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+
+
+def test_who_has_to_go_gives_his_devices_back() -> None:
+    """
+    The claim was for a device of the first node; it can be one of the second then.
+    """
+    allocation = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
+    claim = make_claim("mine", exactly(), allocation=allocation, reservedFor=[{"resource": "pods", "name": "web", "uid": "default/web"}])
+    web = running("web", "n1")
+    using = replaced(web, spec=replaced(web.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="mine")]))
+    objects = {"resource_slices": devices(), "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
+
+    assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
+
+
+def devices() -> tuple[ResourceSlice, ...]:
+    """One on each node."""
+    return tuple(make_slice("gpu", name=name, pool=name, nodeName=name) for name in ("n1", "n2"))
 
 
 # Budgets.

@@ -1,0 +1,59 @@
+"""Objects that a new pod's spec only describes: a claim for each ephemeral volume, a ResourceClaim for each template that it names.
+
+Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from extender.embedded.controllers.pod_claims import POD_CLAIM_NAME
+from extender.objects.pod import PodResourceClaimStatus
+
+Object = dict[str, Any]
+TemplateOf = Callable[[str, str], Object | None]
+"""(namespace, name) -> the ResourceClaimTemplate, if it is known."""
+
+
+def objects_for(pod: Object, template_of: TemplateOf) -> Iterator[Object]:
+    """The objects that controllers make for the pod."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    for volume in spec.get("volumes") or ():
+        if volume.get("ephemeral") is not None:
+            template = volume["ephemeral"].get("volumeClaimTemplate") or {}
+            yield _object("v1", "PersistentVolumeClaim", f"{metadata['name']}-{volume['name']}", pod, template)
+    for claim, template in _templates(pod, template_of):
+        made = _object("resource.k8s.io/v1", "ResourceClaim", _claim_name(pod, claim), pod, template)
+        made["metadata"]["annotations"] = {**made["metadata"].get("annotations", {}), POD_CLAIM_NAME: claim["name"]}
+        yield made
+
+
+def claim_statuses(pod: Object, template_of: TemplateOf) -> list[PodResourceClaimStatus]:
+    """What the pod's status says of them then."""
+    return [
+        PodResourceClaimStatus(name=claim["name"], resource_claim_name=_claim_name(pod, claim)) for claim, _ in _templates(pod, template_of)
+    ]
+
+
+def _templates(pod: Object, template_of: TemplateOf) -> Iterator[tuple[Object, Object]]:
+    known = {each.get("name") for each in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+    for claim in pod["spec"].get("resourceClaims") or ():
+        name = claim.get("resourceClaimTemplateName")
+        template = template_of(pod["metadata"]["namespace"], name) if name and claim["name"] not in known else None
+        if template is not None:
+            yield claim, template["spec"]
+
+
+def _claim_name(pod: Object, claim: Object) -> str:
+    return f"{pod['metadata']['name']}-{claim['name']}-1"
+
+
+def _object(api_version: str, kind: str, name: str, pod: Object, template: Object) -> Object:
+    metadata = template.get("metadata") or {}
+    kept = {part: dict(metadata[part]) for part in ("labels", "annotations") if metadata.get(part)}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], "controller": True}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {**kept, "name": name, "namespace": pod["metadata"]["namespace"], "ownerReferences": [owner]},
+        "spec": template.get("spec") or {},
+    }
