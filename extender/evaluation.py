@@ -24,7 +24,7 @@ DEFAULT_PREEMPTION = "DefaultPreemption"
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # the columns of a cluster are megabytes of text, and asyncio asks for it
 class Evaluation:
     """What each part of the scheduler says. The parts that were not reached are None."""
 

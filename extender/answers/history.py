@@ -49,7 +49,7 @@ def attempt_answer(attempt: KeptAttempt) -> Attempt:
         message=made.message,
         evaluated=made.evaluated,
         feasible=made.feasible,
-        seconds=made.seconds,
+        seconds=round(made.seconds, 6),
         woken_by=made.woken_by,
         waterfall=_waterfall(details.verdicts, refuses_all=made.feasible == 0) if details.verdicts is not None else (),
         scores=tuple(NodeScore(node=node, total=total) for node, total in best),

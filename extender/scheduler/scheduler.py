@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2
 
 import asyncio
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Final, final
 
 from extender import framework as fwk
@@ -101,14 +102,14 @@ class Scheduler:
             self._world.queue.done(pod.uid)
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
-        began = asyncio.get_running_loop().time()
+        began = perf_counter()  # the loop's own clock stands still while something is worked out
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
         except Exception as exc:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
-        reporter, profile, seconds = self._world.reporter, framework.profile_name, asyncio.get_running_loop().time() - began
+        reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
         if isinstance(outcome, Decided):
             reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
             acting.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
@@ -141,8 +142,8 @@ class Scheduler:
         finally:
             running["binding"] -= 1
         self._unconfirmed.add(decided.pod)
-        metrics, now = self._world.metrics, asyncio.get_running_loop().time()
-        metrics.attempted(SCHEDULED, framework.profile_name, now - began)
+        metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
+        metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
         metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
 
     def _not_bound(self, framework: Framework, info: QueuedPodInfo, decided: Decided, failure: Failure, began: float) -> None:
@@ -156,7 +157,7 @@ class Scheduler:
 
     def _count_failure(self, framework: Framework, failure: Failure, began: float) -> None:
         result = UNSCHEDULABLE if failure.status.is_rejected else ERROR
-        self._world.metrics.attempted(result, framework.profile_name, asyncio.get_running_loop().time() - began)
+        self._world.metrics.attempted(result, framework.profile_name, perf_counter() - began)
 
     def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
         pod, victims = info.pod, failure.victims
@@ -202,7 +203,7 @@ class Scheduler:
         def tell(victim: Pod, note: str) -> None:
             framework.record_event(victim, "Normal", "Preempted", "Preempting", note)
 
-        done, began = False, asyncio.get_running_loop().time()
+        done, began = False, perf_counter()
         try:
             known = world.pod_by_key(pod.key)
             if promise is None or known is None or known.spec.node_name:
@@ -217,7 +218,7 @@ class Scheduler:
         finally:
             self._preemptions.end(pod.uid)
             world.reporter.victims_told(pod, done=done)
-        world.metrics.preemptions.observe(asyncio.get_running_loop().time() - began, "success" if done else "error")
+        world.metrics.preemptions.observe(perf_counter() - began, "success" if done else "error")
         return done
 
     def _after_preemption(self, pod: Pod, victims: fwk.NodeVictims, *, done: bool) -> None:

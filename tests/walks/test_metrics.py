@@ -56,6 +56,24 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
     story(tell)
 
 
+def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
+    """
+    What is worked out is measured by a clock that runs meanwhile; in virtual time, and in a loop that reads its clock once a turn, none passes.
+    """
+
+    async def tell() -> None:
+        async with a_followed_cluster(node("a")) as (cluster, found):
+            for created in (pod("web"), pod("big", "7")):
+                cluster.create(PODS, "default", created)
+            await asyncio.sleep(5)
+
+            for result in ("scheduled", "unschedulable"):
+                name = "scheduler_scheduling_attempt_duration_seconds_sum"
+                assert value(found, name, result=result, profile="default-scheduler") > 0  # type: ignore[operator]
+
+    story(tell)
+
+
 def test_victims_are_counted() -> None:
     async def tell() -> None:
         high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
