@@ -36,9 +36,8 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
     order = ranked(candidates)
     if chosen is not None:
         order = np.r_[chosen, order[order != chosen]]
-    order = order[:MAX_ROOMS]
-    costs, best = costs_of(candidates.take(order)), candidates.take(order)
-    broken = broken_budgets(best, preemptor)
+    best = candidates.take(order[:MAX_ROOMS])
+    costs, broken = costs_of(best), broken_budgets(best, preemptor)
     rooms: list[Room] = []
     for at, (first, last) in enumerate(zip(best.first[:-1].tolist(), best.first[1:].tolist(), strict=True)):
         limit = MAX_VICTIMS if at == 0 or chosen is None else MAX_VICTIMS_OF_OTHERS

@@ -36,7 +36,7 @@ class Shelf:
         self._limits = limits
         self._attempts: OrderedDict[int, AttemptMade] = OrderedDict()
         self._of_pod: dict[str, tuple[int, ...]] = {}
-        self._details: OrderedDict[int, Details] = OrderedDict()
+        self._details: OrderedDict[int, tuple[Details, int]] = OrderedDict()  # with their size
         self._preemptions: OrderedDict[int, PreemptionMade] = OrderedDict()
         self._last_preemption: dict[str, int] = {}
         self._size = 0
@@ -57,7 +57,8 @@ class Shelf:
         for number in ids:
             made = self._attempts[number]
             if (before is None or number < before) and (uid is None or made.pod.uid == uid):
-                yield KeptAttempt(made, self._details.get(number), self._preemptions.get(number))
+                details, _ = self._details.get(number, (None, 0))
+                yield KeptAttempt(made, details, self._preemptions.get(number))
 
     def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionMade]:
         """See `Records.preemptions`."""
@@ -99,8 +100,9 @@ class Shelf:
         """Details of the newest attempt, or of one that will be put here."""
         if number in self._details:
             self._drop_details(number)
-        self._details[number] = details
-        self._size += details.size
+        size = details.size
+        self._details[number] = details, size
+        self._size += size
         for arrays in (details.scores, details.verdicts):
             if arrays is not None:
                 self.naming.used(arrays.nodes)
@@ -147,8 +149,8 @@ class Shelf:
             self._drop_details(number)
 
     def _drop_details(self, number: int) -> None:
-        details = self._details.pop(number)
-        self._size -= details.size
+        details, size = self._details.pop(number)
+        self._size -= size
         for arrays in (details.scores, details.verdicts):
             if arrays is not None:
                 self.naming.unused(arrays.nodes)

@@ -1,8 +1,8 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|explain|preemption|queue|reflector|standalone|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [decision|embedded|explain|preemption|queue|recording|reflector|standalone|verbs ...]`."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, explain, preemption, queue, reflector, standalone, verbs
+from tests.benchmarks import decision, embedded, explain, preemption, queue, recording, reflector, standalone, verbs
 
 BENCHMARKS = {
     "decision": decision.run,
@@ -10,6 +10,7 @@ BENCHMARKS = {
     "explain": explain.run,
     "preemption": preemption.run,
     "queue": queue.run,
+    "recording": recording.run,
     "reflector": reflector.run,
     "standalone": standalone.run,
     "verbs": verbs.run,

@@ -1,0 +1,207 @@
+"""What it costs to record every decision: CPU of an attempt with a reporter, against the same without, and memory.
+
+Attempts with and without take turns, forty at a time, in the same cluster, so that the moods of the machine meet both alike; the medians
+count. The store is full from the beginning on, so that each attempt pushes an old one out, as in a service that has run for a while.
+"""
+
+import asyncio
+import gc
+import random
+import statistics
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter, process_time
+
+import msgspec
+
+from extender.cache import Cache
+from extender.cluster import Cluster
+from extender.config.loading import default_configuration
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records import NO_REPORTER, Guarded, Limits, Records, Reporter
+from extender.runtime.framework import Framework
+from extender.runtime.registry import Registry
+from extender.runtime.waiting_pods import WaitingPods
+from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.scheduler.scheduling_cycle import scheduling_cycle
+from extender.scheduler.world import Decided, PodsInPreBind, World
+from extender.snapshot import Rows
+from extender.snapshot.axes import Int64s
+from extender.standalone import standalone
+from extender.testing.writes import RecordedWrites
+from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
+from tests.benchmarks.decision import basic, mixed
+
+BLOCK = 40
+
+
+def run(num_nodes: int = 5000, num_blocks: int = 120) -> None:
+    """Print a line for each kind of pod, then one about memory."""
+    print(f"recording, {num_nodes} nodes: CPU of a decision without and with")
+    print(f"{'':44} {'without us':>10} {'with us':>8} {'costs':>8}")
+    for name, make in (("basic", basic), ("mixed", mixed)):
+        _print(f"{name}: filter, score, select, assume", *_decisions(make_cache(num_nodes), make, num_blocks))
+        _print(f"{name}: from the queue to the binding", *asyncio.run(_attempts(make_cache(num_nodes), make, num_blocks // 2)))
+    for name, cache, pod, blocks, size in (
+        ("fits nowhere", make_cache(num_nodes), _too_large, num_blocks // 4, 4),
+        ("preempts", make_full_cache(num_nodes), _important, num_blocks // 6, 2),
+    ):
+        _print(name, *asyncio.run(_refusals(cache, pod, blocks, size)))
+    for name, cache, pod, count in (
+        ("had a choice", make_cache(num_nodes), mixed, 1000),
+        ("fit nowhere", make_cache(num_nodes), _too_large, 200),
+        ("preempt", make_full_cache(num_nodes), _important, 50),
+    ):
+        own, traced = asyncio.run(_memory(cache, pod, count))
+        print(
+            f"1,000 attempts that {name:14} {own / 2**20:6.2f} MiB by its own count, {traced / 2**20:6.2f} MiB as Python counts", flush=True
+        )
+
+
+def _print(name: str, without: float, with_: float) -> None:
+    print(f"{name:44} {without * 1e6:10.1f} {with_ * 1e6:8.1f} {(with_ / without - 1) * 100:+7.1f} %", flush=True)
+
+
+def _too_large(number: int) -> Pod:
+    return make_pod(f"large-{number}", app=number % 20, cpu="100")
+
+
+def _important(number: int) -> Pod:
+    return make_pod(f"important-{number}", app=number % 20, cpu="4", memory="8Gi", priority=1000)
+
+
+def _full() -> Records:
+    """Records that have no room left."""
+    records = Records(Limits(attempts=200, size=2 * 2**20))
+    for number in range(400):
+        records.decided(_info(make_pod(f"old-{number}")), "default-scheduler", "n", 1, 1, 0.001)
+    return records
+
+
+def _info(pod: Pod) -> QueuedPodInfo:
+    info = QueuedPodInfo(pod, 0.0)
+    info.attempts = 1
+    return info
+
+
+def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tuple[float, float]:
+    """Seconds a decision (snapshot, filters, scores, select, assume), without and with."""
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    algorithm = SchedulingAlgorithm()
+    took: dict[Guarded, list[float]] = {NO_REPORTER: [], Guarded(_full()): []}
+    with _collected():
+        for block in range(num_blocks):
+            reporter = list(took)[block % 2]
+            infos = [_info(make(block * BLOCK + number)) for number in range(BLOCK)]
+            began = process_time()
+            for info in infos:
+                pod, at = info.pod, perf_counter()
+                result = algorithm.schedule_pod(framework, cache.update_snapshot(), pod)
+                if result.choice is not None:
+                    reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
+                host = result.suggested_host
+                cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
+                reporter.decided(info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at)
+            took[reporter].append((process_time() - began) / BLOCK)
+    without, with_ = (statistics.median(times[1:]) for times in took.values())
+    return without, with_
+
+
+async def _attempts(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tuple[float, float]:
+    """Seconds of a whole attempt of a scheduler that writes to nobody, without and with."""
+    cluster, switch, records = Cluster(cache), _Switch(), Guarded(_full())
+    alone = standalone(default_configuration(), cluster, RecordedWrites(cache), random.Random(1), reporter=switch)
+    took: dict[Guarded, list[float]] = {NO_REPORTER: [], records: []}
+    with _collected():
+        for block in range(num_blocks):
+            switch.to = list(took)[block % 2]
+            for number in range(BLOCK):
+                alone.handlers.changed("pods", None, make(block * BLOCK + number))
+            began = process_time()
+            async with asyncio.TaskGroup() as acting:
+                while (info := alone.world.queue.pop_nowait()) is not None:
+                    await alone.scheduler.schedule_one(info, acting)
+                    await asyncio.sleep(0)
+            took[switch.to].append((process_time() - began) / BLOCK)
+    without, with_ = (statistics.median(times[1:]) for times in took.values())
+    return without, with_
+
+
+class _Switch(Reporter):
+    """Hears for one or the other."""
+
+    to = NO_REPORTER
+
+    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+        self.to.chose(pod, rows, total, highest)
+
+    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+        self.to.decided(info, profile, node, evaluated, feasible, seconds)
+
+
+async def _refusals(cache: Cache, make: Callable[[int], Pod], num_blocks: int, size: int) -> tuple[float, float]:
+    """Seconds of a cycle that ends without a node, without and with."""
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    algorithm = SchedulingAlgorithm()
+    cluster = Cluster(cache)
+    worlds = [(_world(cluster, reporter), list[float]()) for reporter in (NO_REPORTER, Guarded(_full()))]
+    with _collected():
+        for block in range(num_blocks):
+            world, took = worlds[block % 2]
+            infos = [_info(make(block * size + number)) for number in range(size)]
+            began = process_time()
+            for info in infos:
+                await _attempt(world, algorithm, framework, info)
+            took.append((process_time() - began) / size)
+    without, with_ = (statistics.median(took) for _, took in worlds)
+    return without, with_
+
+
+async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple[float, float]:
+    """Bytes of 1,000 attempts, as `Records` counts them and as Python does."""
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    limits = Limits(size=2**40, scores_a_second=2**30)
+    algorithm, records, cluster = SchedulingAlgorithm(), Records(limits), Cluster(cache)
+    world = _world(cluster, Guarded(records))
+    infos = [_info(make(number)) for number in range(count + 1)]
+    for info in infos:
+        cluster.changed("pods", None, info.pod)
+    await _attempt(world, algorithm, framework, infos.pop())
+    list(records.attempts())
+    own = records.size
+    gc.collect()
+    tracemalloc.start()
+    for info in infos:
+        await _attempt(world, algorithm, framework, info)
+    list(records.attempts())
+    gc.collect()
+    snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/extender/records/*")])
+    tracemalloc.stop()
+    traced = sum(each.size for each in snapshot.statistics("filename"))
+    return (records.size - own) * 1000 / count, traced * 1000 / count
+
+
+async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Framework, info: QueuedPodInfo) -> None:
+    outcome = await scheduling_cycle(world, algorithm, framework, info.pod, 0)
+    if isinstance(outcome, Decided):
+        world.reporter.decided(info, "default-scheduler", outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, 0.001)
+    else:
+        world.reporter.failed(info, "default-scheduler", outcome.status, 0.001)
+
+
+def _world(cluster: Cluster, reporter: Guarded) -> World:
+    queue = SchedulingQueue(lambda pod, queued: (), {}, lambda pod, last: "", now=lambda: 0.0, pod_lister=lambda key: None)
+    # Nobody waits in the queue: pods are brought by hand.
+    return World(cluster, queue, WaitingPods(), PodsInPreBind(), RecordedWrites(cluster.cache), lambda key: None, reporter=reporter)
+
+
+@contextmanager
+def _collected() -> Iterator[None]:
+    gc.collect()
+    gc.freeze()  # as the service does once it has its cluster
+    yield
+    gc.unfreeze()
