@@ -114,7 +114,8 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
         if answer is None:
             raise Refusal(404, "There is no such pod, and none was decided about lately.")
         chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
-        return partial(pages.pod_page, await _around(caller, await caller.map(), find), answer, chosen, caller.now)
+        shown = await caller.map()
+        return partial(pages.pod_page, await _around(caller, shown, find), answer, shown, chosen, caller.now)
 
     return await _page(request, make)
 

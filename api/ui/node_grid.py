@@ -1,6 +1,6 @@
 """Thousands of nodes as a grid of small vessels: the darker and the fuller, the less room there is. A zone is a handful of SVG paths."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Final, final
@@ -14,8 +14,13 @@ from extender.answers.cluster_map import NodeOnMap
 
 WIDTH: Final = 1000
 LEVELS: Final = 10
+PASSES: Final = "passes"
+"""The class of nodes that nothing refuses."""
 _AREA: Final = WIDTH * 560
 _SMALLEST, _LARGEST = 9, 34
+
+Box = tuple[float, float, float, float]
+"""x, y, width, height."""
 
 
 @final
@@ -30,8 +35,8 @@ class ZoneGrid:
     count: int
     pitch: int
     columns: int
-    promised: int
-    """Percent, of the whole zone."""
+    words: str
+    """What is to be said of the whole zone."""
 
 
 def pitch_for(count: int) -> int:
@@ -45,42 +50,97 @@ def level(promised: int, whole: int) -> int:
 
 
 def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
-    """A grid for each zone.
+    """A grid for each zone, of how full the nodes are.
 
     Arguments:
         nodes: by zone, as a map has them.
         marked: names of nodes that get a frame.
     """
+    return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(nodes))
+
+
+def reason_grids(nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
+    """A grid for each zone, of what refuses the nodes.
+
+    Arguments:
+        css: by node, the class of its cell; nodes without one pass.
+        marked: names of nodes that get a frame.
+    """
+    return tuple(_reasons(zone, css, frozenset(marked)) for zone in _zones(nodes))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Zone:
+    """The nodes of one zone, and the corners of their cells."""
+
+    nodes: Sequence[NodeOnMap]
+    first: int
+    pitch: int
+    columns: int
+    corners: Sequence[tuple[int, int]]
+
+    @property
+    def inner(self) -> int:
+        """The side of a cell without the gap to the next one."""
+        return self.pitch - (2 if self.pitch > 14 else 1)
+
+    def cells(self) -> Iterator[tuple[NodeOnMap, int, int]]:
+        """Each node, and the corner of its cell."""
+        return ((node, x, y) for node, (x, y) in zip(self.nodes, self.corners, strict=True))
+
+    def promised(self, by: Resource) -> int:
+        """Percent."""
+        sums = [room(node, by) for node in self.nodes]
+        return share(sum(promised for promised, _ in sums), sum(whole for _, whole in sums))
+
+
+def _zones(nodes: Sequence[NodeOnMap]) -> list[_Zone]:
     pitch = pitch_for(len(nodes))
     starts = [place for place, node in enumerate(nodes) if place == 0 or node.zone != nodes[place - 1].zone]
-    ends = [*starts[1:], len(nodes)]
-    return tuple(_grid(nodes[start:end], start, by, pitch, frozenset(marked)) for start, end in zip(starts, ends, strict=False))
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(nodes)], strict=True) if starts else ():
+        columns = min(WIDTH // pitch, end - start)
+        corners = [(place % columns * pitch, place // columns * pitch) for place in range(end - start)]
+        found.append(_Zone(nodes[start:end], start, pitch, columns, corners))
+    return found
 
 
-def _grid(nodes: Sequence[NodeOnMap], first: int, by: Resource, pitch: int, marked: frozenset[str]) -> ZoneGrid:
-    columns = min(WIDTH // pitch, len(nodes))
-    is_wide = columns == WIDTH // pitch
-    inner = pitch - (2 if pitch > 14 else 1)
-    corners = [(place % columns * pitch, place // columns * pitch) for place in range(len(nodes))]
-    filled: dict[int, list[tuple[float, float, float, float]]] = {}
-    for (x, y), node in zip(corners, nodes, strict=True):
+def _fullness(zone: _Zone, by: Resource, marked: frozenset[str]) -> ZoneGrid:
+    inner = zone.inner
+    filled: dict[int, list[Box]] = {}
+    for node, x, y in zone.cells():
         promised, whole = room(node, by)
         tall = round(inner * min(100, share(promised, whole)) / 100)
         if tall:
             filled.setdefault(level(promised, whole), []).append((x, y + inner - tall, inner, tall))
-    parts = [element("path", class_="cell", d=boxes((x, y, inner, inner) for x, y in corners))]
+    parts = [element("path", class_="cell", d=boxes((x, y, inner, inner) for x, y in zone.corners))]
     parts += [element("path", class_=f"u{shade}", d=boxes(places)) for shade, places in sorted(filled.items())]
-    cordoned = [corner for corner, node in zip(corners, nodes, strict=True) if node.cordoned]
-    if cordoned:
-        crossed = "".join(f"M{x} {y + inner}l{inner} {-inner}" for x, y in cordoned)
+    crossed = "".join(f"M{x} {y + inner}l{inner} {-inner}" for node, x, y in zone.cells() if node.cordoned)
+    if crossed:
         parts.append(element("path", class_="cordoned", d=crossed))
-    framed = [corner for corner, node in zip(corners, nodes, strict=True) if node.name in marked]
-    if framed:
-        parts.append(element("path", class_="framed", d=boxes((x - 1, y - 1, inner + 2, inner + 2) for x, y in framed)))
-    sums = [room(node, by) for node in nodes]
-    promised = share(sum(each for each, _ in sums), sum(each for _, each in sums))
-    zone = nodes[0].zone
-    said = f"{plural(len(nodes), 'node')}{f' of {zone}' if zone else ''}, {promised} % promised"
-    rows = ceil(len(nodes) / columns)
-    picture = drawing(WIDTH if is_wide else columns * pitch, rows * pitch, *parts, label=said, class_="grid" if is_wide else "grid part")
-    return ZoneGrid(zone, picture, first, len(nodes), pitch, columns, promised)
+    return _drawn(zone, parts, marked, f"{zone.promised(by)} % of {by} promised")
+
+
+def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> ZoneGrid:
+    groups: dict[str, list[Box]] = {}
+    for node, x, y in zone.cells():
+        groups.setdefault(css.get(node.name, PASSES), []).append((x, y, zone.inner, zone.inner))
+    parts = [element("path", class_=name, d=boxes(places)) for name, places in sorted(groups.items())]
+    return _drawn(zone, parts, marked, f"{len(groups.get(PASSES, ())):,} would take it")
+
+
+def _drawn(zone: _Zone, parts: Sequence[Markup], marked: frozenset[str], words: str) -> ZoneGrid:
+    framed = boxes((x - 1, y - 1, zone.inner + 2, zone.inner + 2) for node, x, y in zone.cells() if node.name in marked)
+    frames = [element("path", class_="framed", d=framed)] if framed else []
+    name = zone.nodes[0].zone
+    is_wide = zone.columns == WIDTH // zone.pitch
+    picture = drawing(
+        WIDTH if is_wide else zone.columns * zone.pitch,
+        ceil(len(zone.nodes) / zone.columns) * zone.pitch,
+        *parts,
+        *frames,
+        label=f"{plural(len(zone.nodes), 'node')}{f' of {name}' if name else ''}, {words}",
+        class_="grid" if is_wide else "grid part",
+    )
+    return ZoneGrid(name, picture, zone.first, len(zone.nodes), zone.pitch, zone.columns, words)

@@ -72,6 +72,16 @@ def picture(answer: NodePicture) -> Picture:
     return Picture(tuple(answer.plugins[place] for place in refusing), silent, rows, sum(len(names) for _, names in ordered[MAX_ROWS:]))
 
 
+def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each plugin with the nodes that it refuses before any other does, in the order in which plugins are asked."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for name, cells in zip(answer.nodes, answer.cells, strict=True):
+        first = next((place for place, cell in enumerate(cells) if cell >= 0), None)
+        if first is not None:
+            found[first].append(name)
+    return tuple((answer.plugins[place], tuple(names)) for place, names in sorted(found.items()))
+
+
 def _cell(plugin: str, verdict: PluginVerdict | None) -> PictureCell:
     sign, css = _SIGNS.get(verdict.code if verdict is not None else "", ("!", "error"))
     if verdict is None:

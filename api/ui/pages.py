@@ -13,19 +13,21 @@ from api.ui.changes import BeforeAndAfter, NodeChange, before_and_after, changed
 from api.ui.contest import change_on, change_told, contest
 from api.ui.frame import Frame, pod_href, short_reason
 from api.ui.funnel import funnel
-from api.ui.node_grid import zone_grids
-from api.ui.node_plugin_picture import picture
+from api.ui.node_grid import ZoneGrid, reason_grids, zone_grids
+from api.ui.node_plugin_picture import picture, refused_first
 from api.ui.priorities import Priorities
-from api.ui.score_bars import score_bars
+from api.ui.score_bars import COLOURS, score_bars
 from api.ui.timeline import timeline
 from api.ui.vessel import Resource, pod_tip, quantity, room, vessel
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
 from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatIf
 
-MAX_LISTED: Final = 500
+MAX_LISTED: Final = 200
 """Nodes of the table; the rest is found by name."""
 
+MANY_NODES: Final = 40
+"""From here on the answer about a pod has a map."""
 MAX_DRAWN: Final = 5
 """Preemptions of the history that are drawn."""
 
@@ -74,12 +76,13 @@ def node_page(frame: Frame, node: NodeOnMap) -> str:
     return _render("node.html", frame=frame, node=node, pictures=pictures, priorities=priorities)
 
 
-def pod_page(frame: Frame, answer: Explanation, chosen: NodeOnMap | None, now: datetime) -> str:
+def pod_page(frame: Frame, answer: Explanation, shown: ClusterMap, chosen: NodeOnMap | None, now: datetime) -> str:
     """Why a pod is where it is, or nowhere.
 
     Arguments:
         chosen: the node on which it would preempt, if there is one.
     """
+    grids, legend = _where(answer, shown)
     drawn: list[BeforeAndAfter] = []
     if chosen is not None and answer.preemption is not None:
         cpu, memory = wording.requested(answer.requests)
@@ -92,6 +95,8 @@ def pod_page(frame: Frame, answer: Explanation, chosen: NodeOnMap | None, now: d
         now=now,
         funnel=funnel(answer.waterfall, answer.total_nodes) if answer.waterfall else None,
         picture=picture(answer.picture) if answer.picture is not None and answer.picture.nodes else None,
+        grids=grids,
+        grid_legend=legend,
         scores=score_bars(answer.scores),
         contest=contest(answer.preemption) if answer.preemption is not None else None,
         drawn=drawn,
@@ -162,6 +167,17 @@ def problem_page(title: str, text: str, *, asks_for_token: bool = False) -> str:
 
 
 _RESOURCES: Final[tuple[Resource, ...]] = ("cpu", "memory")
+
+
+def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
+    """Which plugin refuses the nodes first, on the map of a cluster of many nodes; (plugin, class, nodes) of each."""
+    if answer.picture is None or len(shown.nodes) <= MANY_NODES:
+        return (), []
+    refused = refused_first(answer.picture)
+    legend = [(plugin, f"c{place % COLOURS}", len(names)) for place, (plugin, names) in enumerate(refused)]
+    css = {name: colour for (_, colour, _), (_, names) in zip(legend, refused, strict=True) for name in names}
+    nearest = [near.node for near in answer.nearest]
+    return reason_grids(shown.nodes, css, [*nearest, answer.preemption.node if answer.preemption is not None else ""]), legend
 
 
 def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[BeforeAndAfter]:

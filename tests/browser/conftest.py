@@ -76,21 +76,21 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
 
 @pytest.fixture(scope="session")
-def still() -> Iterator[Running]:
+def still(browser: Browser) -> Iterator[Running]:
     """The example cluster, with two pods that wait; nobody decides, so that it stays as it is."""
     with running("--no-schedule") as service:
         yield service
 
 
 @pytest.fixture(scope="module")
-def deciding() -> Iterator[Running]:
+def deciding(browser: Browser) -> Iterator[Running]:
     """The example cluster, scheduled."""
     with running() as service:
         yield service
 
 
 @pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def large(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Thousands of nodes."""
     state: Path = many_nodes(tmp_path_factory.mktemp("large") / "cluster.json")
     with running("--no-schedule", "--state", str(state)) as service:

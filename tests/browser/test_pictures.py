@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.services import SECONDS, Running, pod, running
@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
-def busy() -> Iterator[Running]:
+def busy(browser: Browser) -> Iterator[Running]:
     """The example cluster with a little life in it."""
     with running() as service:
         labels = {"app": "etl"}

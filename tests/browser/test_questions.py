@@ -108,6 +108,8 @@ def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(de
     expect(story.locator("summary")).to_contain_text("takes node-")
     expect(page.locator("#decisions tbody tr", has_text="default/vip").first).to_be_visible()
     expect(page.locator(".timeline .flag").first).to_be_attached()
+    expect(story.locator(".change rect.leaves").first).to_be_attached()
+    expect(story.locator(".change rect.arrives")).to_have_count(1)
     assert int(re.sub(r"\D", "", story.get_attribute("id") or "")) > 0
 
 

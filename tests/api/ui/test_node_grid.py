@@ -2,7 +2,7 @@
 
 import re
 
-from api.ui.node_grid import level, pitch_for, zone_grids
+from api.ui.node_grid import level, pitch_for, reason_grids, zone_grids
 from extender.answers.cluster_map import NodeOnMap
 
 
@@ -32,7 +32,10 @@ def test_five_thousand_nodes_are_few_elements_and_few_bytes() -> None:
 def test_zones_know_where_their_nodes_begin() -> None:
     found = zone_grids(nodes(10, zones=2), "cpu")
 
-    assert [(grid.zone, grid.first, grid.count, grid.promised) for grid in found] == [("z0", 0, 5, 50), ("z1", 5, 5, 50)]
+    assert [(grid.zone, grid.first, grid.count, grid.words) for grid in found] == [
+        ("z0", 0, 5, "50 % of cpu promised"),
+        ("z1", 5, 5, "50 % of cpu promised"),
+    ]
 
 
 def test_a_cell_is_as_full_as_its_node() -> None:
@@ -61,5 +64,13 @@ def test_levels_reach_from_empty_to_full_and_what_is_over_is_full() -> None:
     assert level(5, 0) == 9
 
 
+def test_nodes_have_the_colour_of_what_refuses_them() -> None:
+    (grid,) = reason_grids(nodes(5), {"n0": "c0", "n1": "c1", "n2": "c0"}, ["n4"])
+
+    counts = {name: path.count("z") for name, path in re.findall(r'class="(c\d|passes|framed)" d="([^"]*)"', grid.picture)}
+    assert counts == {"c0": 2, "c1": 1, "passes": 2, "framed": 1}
+    assert grid.words == "2 would take it"
+
+
 def test_a_cluster_without_nodes_has_no_grid() -> None:
-    assert zone_grids([], "cpu") == ()
+    assert zone_grids([], "cpu") == reason_grids([], {}) == ()

@@ -1,6 +1,6 @@
 """Nodes that every plugin answers alike are one row."""
 
-from api.ui.node_plugin_picture import MAX_NAMES, MAX_ROWS, picture
+from api.ui.node_plugin_picture import MAX_NAMES, MAX_ROWS, picture, refused_first
 from extender.answers.types import NodePicture, PluginVerdict
 from tests.api.ui.samples import EXPLANATION
 
@@ -40,6 +40,12 @@ def test_five_thousand_nodes_are_a_few_rows_that_name_the_first_of_them() -> Non
     found = picture(shown)
 
     assert [(row.count, len(row.names), row.percent) for row in found.rows] == [(4000, MAX_NAMES, 100), (1000, MAX_NAMES, 25)]
+
+
+def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
+    shown = NodePicture(plugins=("Taints", "Fit"), nodes=("a", "b", "c"), verdicts=(NO_ROOM, TAINTED), cells=((1, 0), (-1, 0), (-1, -1)))
+
+    assert refused_first(shown) == (("Taints", ("a",)), ("Fit", ("b",)))
 
 
 def test_nodes_of_rows_that_are_left_out_are_counted() -> None:

@@ -47,7 +47,7 @@ PAGES: Mapping[str, str] = {
     "grid": grid(),
     "nodes": pages.nodes_page(AROUND, SHOWN, ""),
     "node": pages.node_page(AROUND, found("n0")),
-    "pod": pages.pod_page(AROUND, EXPLANATION, found("n0"), NOW),
+    "pod": pages.pod_page(AROUND, EXPLANATION, SHOWN, found("n0"), NOW),
     "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
@@ -96,12 +96,23 @@ def test_a_pods_page_has_the_whole_explanation() -> None:
     assert "★ pending" in page
 
 
+def test_in_a_large_cluster_the_map_tells_who_refuses_it_where() -> None:
+    many = tuple(node(name=f"n{number}") for number in range(100))
+    told = msgspec.structs.replace(EXPLANATION, preemption=None)
+
+    page = pages.pod_page(AROUND, told, ClusterMap(generation=1, nodes=many, has_pods=False), None, NOW)
+
+    assert "NodeResourcesFit 3</dd>" in page
+    assert "97 would take it" in page
+    assert 'id="where"' not in PAGES["pod"]
+
+
 def test_a_pod_that_no_node_helps_is_told_so() -> None:
     assert EXPLANATION.preemption is not None
     words = "not eligible due to preemptionPolicy=Never."
     nowhere = msgspec.structs.replace(EXPLANATION.preemption, node="", victims=(), candidates=(), message=words)
 
-    page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), None, NOW)
+    page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), SHOWN, None, NOW)
 
     assert words in page
 
@@ -109,7 +120,7 @@ def test_a_pod_that_no_node_helps_is_told_so() -> None:
 def test_a_pod_of_which_little_is_known_has_a_page_too() -> None:
     bare = type(EXPLANATION)(pod=pod_name("bare"), state="NotOurs", summary="Another scheduler takes care of it.")
 
-    assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, None, NOW)
+    assert "Another scheduler takes care of it." in pages.pod_page(AROUND, bare, SHOWN, None, NOW)
 
 
 def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
@@ -153,7 +164,7 @@ def test_names_are_text_and_never_markup() -> None:
         pages.cluster_page(around, shown, "cpu", (), (), NOW),
         pages.nodes_page(around, shown, HOSTILE),
         pages.node_page(around, hostile_node),
-        pages.pod_page(around, explanation, hostile_node, NOW),
+        pages.pod_page(around, explanation, shown, hostile_node, NOW),
         pages.history_page(around, (msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),), (), {}, NOW),
         pages.problem_page(HOSTILE, HOSTILE),
     ):
