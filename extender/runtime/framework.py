@@ -89,6 +89,7 @@ class Framework:
         self._memory = Memory()
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
+        self._skipped: dict[frozenset[str], frozenset[str]] = {}
         # In how many attempts had a say: all PreFilters but these and all Filters but these; all PreScores and Scores but these.
         self._pre_filtered: Counter[frozenset[str]] = Counter()
         self._filtered: Counter[frozenset[str]] = Counter()
@@ -194,7 +195,7 @@ class Framework:
                     if not names:
                         return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         finally:
-            state.skip_filter_plugins = frozenset(skipped)
+            state.skip_filter_plugins = self._known(skipped)
             self._pre_filtered[state.skip_filter_plugins] += 1
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
@@ -380,7 +381,7 @@ class Framework:
                 skipped.add(plugin.name)
             elif not status.is_success:
                 raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {status.message}')
-        state.skip_score_plugins = frozenset(skipped)
+        state.skip_score_plugins = self._known(skipped)
         self._scored[state.skip_score_plugins] += 1
 
     def total_scores(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
@@ -400,6 +401,11 @@ class Framework:
         for scorer in plan.others:
             total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, rows)) * scorer.weight
         return total
+
+    def _known(self, skipped: set[str]) -> frozenset[str]:
+        """The same names, as one object for all cycles: whoever looks something up under it need not compare them."""
+        names = frozenset(skipped)
+        return self._skipped.setdefault(names, names)
 
     def evaluations(self) -> Counter[tuple[str, str]]:
         """(plugin, extension point) -> in how many attempts it had a say.
