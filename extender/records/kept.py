@@ -148,6 +148,8 @@ def size_of_attempt(made: AttemptMade) -> int:
 
 def size_of_preemption(made: PreemptionMade) -> int:
     """Bytes, about."""
-    leaving = [*made.victims, *(victim for room in made.candidates for victim in room.victims)]
+    leaving = [victim for room in made.candidates for victim in room.victims]
+    if not made.candidates or made.victims is not made.candidates[0].victims:
+        leaving += made.victims
     texts = sum(len(one.pod.name) + len(one.pod.namespace) + len(one.pod.uid) + len(one.owner) for one in leaving)
-    return 600 + 250 * len(made.candidates) + 420 * len(leaving) + texts
+    return 600 + 250 * len(made.candidates) + 300 * len(leaving) + texts

@@ -22,7 +22,7 @@ class Limits:
     """So that a pod that is tried again and again does not push the others out."""
     size: int = 64 * 2**20
     """Bytes, about, of everything together."""
-    scores_a_second: int = 50
+    scores_a_second: int = 20
     """Decisions a second whose scores are kept; more than that is a crowd of pods, and their scores would cost more than all the rest."""
 
 

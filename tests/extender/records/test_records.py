@@ -11,6 +11,7 @@ from extender import framework as fwk
 from extender.objects.decoding import convert, replaced
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.pod import Pod
+from extender.queue import QueuedPodInfo
 from extender.records import Limits, Records, Reporter
 from extender.records.kept import KeptAttempt
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -170,6 +171,22 @@ def test_attempts_are_found_by_pod_and_page_by_page() -> None:
         assert list(records.attempts("default/unknown")) == []
 
     story(tell)
+
+
+def test_a_flood_stays_within_the_limits() -> None:
+    """
+    Whether anybody looks meanwhile or not; the newest are there.
+    """
+    records = Records(Limits(attempts=100, size=250_000))
+    for number in range(1000):
+        pod = make_pod(f"{'long-' * 40}{number}").uid(f"uid-{number}").obj()
+        records.decided(QueuedPodInfo(pod, 0.0), "default-scheduler", "n", 1, 1, 0.001)
+        assert records.size <= 250_000
+        if number % 300 == 0:
+            assert next(records.attempts()).made.id == number + 1
+
+    assert [each.made.id for each in records.attempts()] == list(range(1000, 900, -1))
+    assert records.size <= 250_000
 
 
 # Preemptions.
