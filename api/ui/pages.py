@@ -16,7 +16,7 @@ from api.ui.funnel import funnel
 from api.ui.node_grid import ZoneGrid, reason_grids, zone_grids
 from api.ui.node_plugin_picture import picture, refused_first
 from api.ui.priorities import Priorities
-from api.ui.score_bars import COLOURS, score_bars
+from api.ui.score_bars import score_bars
 from api.ui.timeline import timeline
 from api.ui.vessel import Resource, pod_tip, quantity, room, vessel
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
@@ -33,6 +33,10 @@ MAX_DRAWN: Final = 5
 
 _SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """Up to so many nodes: width and height of each."""
+
+
+_REFUSALS: Final = ("c1", "c0", "c3", "c4", "c7", "c6")
+"""Classes of plugins that refuse: no green among them, for that is what nobody refuses."""
 
 
 @cache
@@ -174,7 +178,7 @@ def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...]
     if answer.picture is None or len(shown.nodes) <= MANY_NODES:
         return (), []
     refused = refused_first(answer.picture)
-    legend = [(plugin, f"c{place % COLOURS}", len(names)) for place, (plugin, names) in enumerate(refused)]
+    legend = [(plugin, _REFUSALS[place % len(_REFUSALS)], len(names)) for place, (plugin, names) in enumerate(refused)]
     css = {name: colour for (_, colour, _), (_, names) in zip(legend, refused, strict=True) for name in names}
     nearest = [near.node for near in answer.nearest]
     return reason_grids(shown.nodes, css, [*nearest, answer.preemption.node if answer.preemption is not None else ""]), legend

@@ -57,7 +57,10 @@ def running(*arguments: str) -> Iterator[Running]:
 
 
 def many_nodes(path: Path) -> Path:
-    """A file with thousands of nodes in five zones, each with one pod of its own size, and a pod that is too large for all."""
+    """A file with thousands of nodes in five zones, each with one pod of its own size, and a pod that is too large for all.
+
+    The nodes of one zone are tainted, and some elsewhere are cordoned.
+    """
     chance = random.Random(5)
     objects: list[dict[str, Any]] = []
     for number in range(MANY):
@@ -65,7 +68,10 @@ def many_nodes(path: Path) -> Path:
         amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
         labels = {ZONE: f"zone-{number * 5 // MANY}", "kubernetes.io/hostname": name}
         status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
-        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status})
+        spec: dict[str, Any] = {"unschedulable": True} if number % 40 == 7 else {}
+        if labels[ZONE] == "zone-3":
+            spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
+        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
         share = min(1.0, max(0.02, chance.gauss(0.72, 0.2)))
         requests = {"cpu": f"{int(16000 * share)}m", "memory": f"{int(64 * share)}Gi"}
         objects.append(pod(f"pod-{number}", requests, priority=chance.choice([0, 10, 100, 1000]), node=name))

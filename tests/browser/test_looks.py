@@ -48,12 +48,18 @@ def test_the_nodes_of_a_large_cluster_are_walked_with_the_arrow_keys(large: Runn
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
-def test_a_pod_that_thousands_of_nodes_refuse_has_one_row_for_them(large: Running, open_page: OpenPage) -> None:
+def test_a_pod_that_thousands_of_nodes_refuse_has_few_rows_and_one_map(large: Running, open_page: OpenPage) -> None:
+    """
+    Nodes that all plugins answer alike share a row; the map tells in which zone which plugin refuses.
+    """
     page = open_page(f"{large.url}/ui/pods/default/too-large")
 
     expect(page.locator("#waterfall h2")).to_have_text("From 5,000 nodes to none")
-    expect(page.locator("#picture tbody tr")).to_have_count(1)
-    expect(page.locator("#picture tbody tr")).to_contain_text("5,000")
+    counts = [int(text.replace(",", "")) for text in page.locator("#picture tbody th").all_inner_texts()]
+    assert len(counts) == 3
+    assert sum(counts) == MANY
+    expect(page.locator("#where .legend")).to_contain_text("TaintToleration 975")
+    expect(page.locator("#where .grid-holder")).to_have_count(5)
 
 
 @pytest.mark.parametrize("view", VIEWS)

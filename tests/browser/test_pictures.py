@@ -64,6 +64,7 @@ PICTURES: dict[str, tuple[str, str, Callable[[Page], None], bool]] = {
     "what-if": ("busy", "/ui/what-if", what_if, True),
     "history": ("busy", "/ui/history", alive, False),
     "large": ("large", "/", alive, False),
+    "large-pod": ("large", "/ui/pods/default/too-large", alive, True),
 }
 
 
