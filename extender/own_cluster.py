@@ -22,11 +22,18 @@ from extender.embedded.seed import SeedReport, seed
 from extender.embedded.state_file import save
 from extender.embedded.store import Store, Stored
 from extender.embedded.transport import EmbeddedTransport
+from extender.embedded.validation.policy import SYSTEM_CLASSES
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
 """Seconds between two looks at whether there is something new to save."""
+
+_CRITICAL: Final = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+}
+"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses (v1.36.2)."""
 
 
 @final
@@ -64,6 +71,7 @@ async def own_cluster(
     registry = Registry(Store(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
     # There from the first request on; what is given knows them better.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
+    seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
     cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
@@ -77,6 +85,11 @@ async def own_cluster(
                 task.cancel()
             if saved is not None:
                 saved.write(_stored(registry))
+
+
+def _priority_class(name: str, description: str) -> Object:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return kind | {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": description}
 
 
 def _now() -> datetime:

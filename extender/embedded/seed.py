@@ -33,6 +33,7 @@ from extender.embedded.resources import (
     of_kind,
 )
 from extender.embedded.statuses import ApiStatus
+from extender.embedded.validation.policy import SYSTEM_CLASSES
 from extender.objects import decoding
 from extender.objects.devices import ResourceClaim
 from extender.objects.meta import ApiObject
@@ -137,8 +138,9 @@ class _Seeding:
 
     def _store(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
         registry = self._registry
-        # The namespaces that every cluster has are there already; the dump knows them better.
-        if registry.store.get(resource, namespace, name) is not None and resource is not NAMESPACES:
+        # The namespaces and priority classes that every cluster has are there already; the dump knows them better.
+        is_of_every_cluster = resource is NAMESPACES or (resource is PRIORITY_CLASSES and name in SYSTEM_CLASSES)
+        if registry.store.get(resource, namespace, name) is not None and not is_of_every_cluster:
             raise statuses.already_exists(resource, name)
         if namespace:
             self._require_namespace(namespace)

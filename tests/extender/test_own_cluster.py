@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from extender.embedded.resources import NAMESPACES, NODES, PODS, Object
+from extender.embedded.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
 from extender.embedded.state_file import load
 from extender.own_cluster import own_cluster
 from extender.testing import virtual_time
@@ -26,6 +26,19 @@ def test_the_namespaces_of_every_cluster_are_there() -> None:
             listed = names(own.api.registry.list(NAMESPACES), "Namespace")
 
         assert listed == ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+    virtual_time.run(tell())
+
+
+def test_the_priority_classes_of_every_cluster_are_there() -> None:
+    async def tell() -> None:
+        async with own_cluster() as own:
+            values = {each["metadata"]["name"]: each["value"] for each in own.api.registry.list(PRIORITY_CLASSES)}
+            critical = {**POD, "spec": {**POD["spec"], "priorityClassName": "system-cluster-critical"}}
+            created = own.api.registry.create(PODS, "kube-system", critical)
+
+        assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+        assert created["spec"]["priority"] == 2_000_000_000
 
     virtual_time.run(tell())
 
