@@ -87,7 +87,7 @@ class RemoteApi:
         headers = {"Authorization": target.credentials.authorization} if target.credentials.authorization else {}
         self._http = httpx.Client(base_url=target.server, headers=headers, verify=verification(target), trust_env=False, timeout=30)
         self.touched: set[Resource] = set()
-        """Kinds of which objects were written, here."""
+        """Kinds of which objects were written or deleted here."""
 
     def close(self) -> None:
         self._http.close()
@@ -145,6 +145,7 @@ class RemoteApi:
                 if meta.get("finalizers"):
                     del meta["finalizers"], meta["resourceVersion"]
                     self.update(resource, meta.get("namespace", ""), meta["name"], each)
+                self.touched.add(resource)  # a first list may still show it
                 self._try("DELETE", _path(resource, meta.get("namespace", ""), meta["name"]), {"gracePeriodSeconds": 0})
 
     def _created(self, where: str, body: Object) -> Object:

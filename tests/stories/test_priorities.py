@@ -1,0 +1,75 @@
+"""What is more important than what. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2)."""
+
+import pytest
+
+from extender.embedded.resources import PODS
+from tests.stories.remote import change
+from tests.stories.scenery import node, pod, priority
+from tests.stories.storage import claim, volume
+from tests.stories.telling import a_scene, story
+from tests.stories.wishes import claims
+
+ONCE = "ReadWriteOncePod"
+
+
+@pytest.mark.anywhere
+@story
+async def test_importance_is_what_the_class_says() -> None:
+    """TestPodPriorityResolution: of the system's own classes too, and nothing is what a pod without one has."""
+    named = {"kube": "system-cluster-critical", "node": "system-node-critical", "own": "high", "none": ""}
+    async with a_scene(node("n")) as scene:
+        await scene.has(*(pod(name, "100m", of_class) for name, of_class in named.items()))
+
+        assert {name: scene.pod(name)["spec"]["priority"] for name in named} == {
+            "kube": 2_000_000_000, "node": 2_000_001_000, "own": 100, "none": 0,
+        }  # fmt: skip
+        assert {scene.node_of(name) for name in named} == {"n"}
+
+
+@pytest.mark.parametrize(
+    ("user", "wanted", "goes"),
+    [
+        pytest.param("low", ["data"], True, id="a less important user goes"),
+        pytest.param("high", ["data"], False, id="an equal user stays"),
+        pytest.param("low", ["data", "more"], True, id="one of two claims is in use"),
+    ],
+)
+@pytest.mark.anywhere
+@story
+async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(user: str, wanted: list[str], goes: bool) -> None:
+    """TestReadWriteOncePodPreemption (3)."""
+    storage = [each for name in ("data", "more") for each in (volume(name, ONCE), claim(name, ONCE, bound_to=name))]
+    async with a_scene(node("n"), *storage) as scene:
+        await scene.has(pod("user", "100m", user, **claims("data")))
+        await scene.has(pod("wants", "100m", "high", **claims(*wanted)), within=10)
+
+        assert scene.pods() == ({"wants"} if goes else {"user", "wants"})
+        assert scene.node_of("wants") == ("n" if goes else "")
+
+
+@pytest.mark.parametrize(
+    ("free", "goes_to"),
+    [pytest.param("2", "n", id="it fits there"), pytest.param("100m", "other", id="it does not fit there any more")],
+)
+@pytest.mark.anywhere
+@story
+async def test_the_promised_node_is_tried_first(free: str, goes_to: str) -> None:
+    """TestPreferNominatedNode (2)."""
+    async with a_scene(node("n", free), node("other", "8")) as scene:
+        await scene.has(pod("p", "500m", "high", schedulingGates=[{"name": "wait"}]))
+        change(scene.api, PODS, "default", "p", lambda found: found["status"].update(nominatedNodeName="n"), subresource="status")
+        await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
+
+        assert scene.node_of("p") == goes_to
+
+
+@pytest.mark.anywhere
+@story
+async def test_who_may_not_preempt_is_still_tried_before_the_less_important() -> None:
+    patient = priority("patient", 1000, preemptionPolicy="Never")
+    async with a_scene(node("n"), patient) as scene:
+        await scene.has(pod("first", "1500m", "high"))
+        await scene.has(pod("low", "1500m", "low"), pod("patient", "1500m", "patient"))
+        await scene.loses("first", at_once=True, within=10)
+
+        assert (scene.node_of("patient"), scene.node_of("low")) == ("n", "")
