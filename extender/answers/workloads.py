@@ -191,7 +191,7 @@ def _pinned(affinity: Mapping[str, Any], node: str) -> Object:
 
 def _pod(owner: Object, name: str) -> Object:
     """A pod of the owner's template."""
-    template = owner["spec"].get("template") or {}
+    template = (owner.get("spec") or {}).get("template") or {}
     metadata = template.get("metadata") or {}
     kept = {part: dict(metadata[part]) for part in ("labels", "annotations") if metadata.get(part)}
     return {
