@@ -16,6 +16,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.errors import PluginError
+from extender.runtime.evaluations import Evaluations
 from extender.runtime.memory import REMEMBERED, Memory, remembered_fits, remembered_raw_scores, remembered_sum, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.plans import FilterPlan, Filters, ScorePlan, filter_plan, score_plan
@@ -89,11 +90,7 @@ class Framework:
         self._memory = Memory()
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
-        self._skipped: dict[frozenset[str], frozenset[str]] = {}
-        # In how many attempts had a say: all PreFilters but these and all Filters but these; all PreScores and Scores but these.
-        self._pre_filtered: Counter[frozenset[str]] = Counter()
-        self._filtered: Counter[frozenset[str]] = Counter()
-        self._scored: Counter[frozenset[str]] = Counter()
+        self._evaluations = Evaluations()
         self.plugins = make_plugins(self)
         self.highest_total = fwk.MAX_NODE_SCORE * sum(abs(scorer.weight) for scorer in self.plugins.score)
         """No weighted sum of scores is above it, or below its negative."""
@@ -195,8 +192,8 @@ class Framework:
                     if not names:
                         return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         finally:
-            state.skip_filter_plugins = self._known(skipped)
-            self._pre_filtered[state.skip_filter_plugins] += 1
+            state.skip_filter_plugins = self._evaluations.known(skipped)
+            self._evaluations.pre_filtered[state.skip_filter_plugins] += 1
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     def run_filter_plugins(
@@ -285,7 +282,7 @@ class Framework:
         """
         snapshot = self.snapshot
         known = self._memory.recall(state.pod_signature or signature_of(pod), snapshot)
-        self._filtered[state.skip_filter_plugins] += 1
+        self._evaluations.filtered[state.skip_filter_plugins] += 1
         plan = self._filter_plans.get(state.skip_filter_plugins)
         if plan is None:
             plan = self._filter_plans[state.skip_filter_plugins] = filter_plan(self.plugins.filter, state.skip_filter_plugins)
@@ -381,8 +378,8 @@ class Framework:
                 skipped.add(plugin.name)
             elif not status.is_success:
                 raise PluginError(plugin.name, f'running PreScore plugin "{plugin.name}": {status.message}')
-        state.skip_score_plugins = self._known(skipped)
-        self._scored[state.skip_score_plugins] += 1
+        state.skip_score_plugins = self._evaluations.known(skipped)
+        self._evaluations.scored[state.skip_score_plugins] += 1
 
     def total_scores(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
         """(R,) the weighted sum for rows that `feasible_rows` gave for this pod, in this cycle; `run_pre_score_plugins` comes before.
@@ -402,30 +399,15 @@ class Framework:
             total += normalized_scores(scorer, state, pod, raw_scores(scorer, state, pod, rows)) * scorer.weight
         return total
 
-    def _known(self, skipped: set[str]) -> frozenset[str]:
-        """The same names, as one object for all cycles: whoever looks something up under it need not compare them."""
-        names = frozenset(skipped)
-        return self._skipped.setdefault(names, names)
-
     def evaluations(self) -> Counter[tuple[str, str]]:
-        """(plugin, extension point) -> in how many attempts it had a say.
-
-        A PreFilter that comes after one that refused a pod for good is counted, though it was not asked.
-
-        Upstream: the metric plugin_evaluation_total.
-        """
-        plugins, found = self.plugins, Counter[tuple[str, str]]()
-        for point, names, attempts in (
-            ("PreFilter", [plugin.name for plugin in plugins.pre_filter], self._pre_filtered),
-            ("Filter", [name for name, _ in plugins.filter], self._filtered),
-            ("PreScore", [plugin.name for plugin in plugins.pre_score], self._scored),
-            ("Score", [scorer.name for scorer in plugins.score], self._scored),
-        ):
-            for skipped, times in attempts.items():
-                for name in names:
-                    if name not in skipped:
-                        found[name, point] += times
-        return found
+        """(plugin, extension point) -> in how many attempts it had a say; see `Evaluations`."""
+        plugins = self.plugins
+        return self._evaluations.by_plugin(
+            [plugin.name for plugin in plugins.pre_filter],
+            [name for name, _ in plugins.filter],
+            [plugin.name for plugin in plugins.pre_score],
+            [scorer.name for scorer in plugins.score],
+        )
 
     def run_score_plugins(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> Scores:
         """Score the feasible rows; see `scoring.run_score_plugins`."""
