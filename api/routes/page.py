@@ -28,8 +28,8 @@ from extender.questions import QuestionError
 
 router: Final = APIRouter(include_in_schema=False)
 
-MAX_DECISIONS: Final = 300
-MAX_LATELY: Final = 120
+MAX_DECISIONS: Final = 200
+MAX_LATELY: Final = 80
 """Decisions of the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
 

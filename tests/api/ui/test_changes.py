@@ -82,8 +82,10 @@ def test_evicted_pods_land_with_the_size_that_they_had() -> None:
 
     first, second = node_changes(WHAT_IF, before)
 
-    assert (first.leaves, [(pod.pod.name, pod.cpu) for pod in first.arrives]) == ({"shop/p0"}, [("new", 2000)])
-    assert (second.leaves, [(pod.pod.name, pod.cpu) for pod in second.arrives]) == ({"shop/p3"}, [("p0", 700)])
+    assert first.leaves == {"shop/p0"}
+    assert [(pod.pod.name, pod.cpu) for pod in first.arrives] == [("new", 2000)]
+    assert second.leaves == {"shop/p3"}
+    assert [(pod.pod.name, pod.cpu) for pod in second.arrives] == [("p0", 700)]
 
 
 def test_a_pod_that_stays_on_its_node_after_all_both_leaves_and_comes() -> None:
