@@ -5,11 +5,13 @@ import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
 from api.cli import app
 from api.settings import StartUpError
+from extender.answers.rules import Expectation, Given, NodeGroup, Spread, When
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 
@@ -122,3 +124,16 @@ def test_where_there_are_no_rules_nothing_holds(rules: Path, name: str) -> None:
     result = reprieve(rules / name)
 
     assert isinstance(result.exception, StartUpError)
+
+
+def test_every_field_of_a_rule_is_explained_beside_the_examples() -> None:
+    told = (EXAMPLES / "README.md").read_text()
+
+    fields = [field.encode_name for part in (Given, When, Expectation, NodeGroup, Spread) for field in msgspec.structs.fields(part)]
+    assert [name for name in fields if f"`{name}`" not in told] == []
+
+
+def test_what_the_papers_show_is_what_is_printed() -> None:
+    (shown,) = re.findall(r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL)
+
+    assert [re.sub(r"  \d+ ms$", "", line) for line in shown.splitlines()] == lines(reprieve(EXAMPLES))

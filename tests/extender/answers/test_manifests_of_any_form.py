@@ -15,7 +15,8 @@ from extender.cluster_state import ClusterState
 from extender.config import Configuration
 from extender.testing import make_node
 
-CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}, "ports": [{"containerPort": 80, "hostPort": 80}]}
+AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+CONTAINER = {"name": "c", "image": "i", "resources": AMOUNTS, "ports": [{"containerPort": 80, "hostPort": 80}]}
 TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
