@@ -16,7 +16,7 @@ import msgspec
 from extender.answers import waiting
 from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.explaining import explain, settled
+from extender.answers.explaining import explain, settled, unreadable
 from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.manifests import ManifestError, take_in
 from extender.answers.types import (
@@ -41,6 +41,7 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import Records
+from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -102,7 +103,7 @@ class Questions:
             picture: with every node's verdicts, plugin by plugin.
         """
         key = f"{namespace}/{name}"
-        now = await self._as_things_are(key, picture=picture)
+        now = await self._as_things_are(namespace, name, picture=picture)
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made = self._records.who_preempted(key)
         if now is None and made is None and not attempts:
@@ -114,13 +115,17 @@ class Questions:
             preempted_by=None if made is None else preemption_answer(made),
         )
 
-    async def _as_things_are(self, key: str, *, picture: bool) -> Explanation | None:
+    async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
-        pod = cluster.find(key)
+        nominated = Nominations(cluster.nominees(self._frameworks))  # finds out who cannot be read
+        pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
-            return None
+            left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")
+            return next((unreadable(PodName(namespace=namespace, name=name, uid=uid), why) for uid, why in left_out), None)
+        if pod.spec.node_name:
+            return settled(pod, "Scheduled")
         assumed = cluster.cache.pod(pod.uid)
-        if not pod.spec.node_name and assumed is not None:
+        if assumed is not None:
             return settled(pod, "Binding", assumed.spec.node_name)
         framework = self._frameworks.get(pod.scheduler_name)
         if framework is None:
@@ -128,10 +133,6 @@ class Questions:
                 return settled(pod, "NotOurs")
             # Another scheduler asks the extender, with a profile of whatever name.
             (framework,) = self._frameworks.values()
-        nominated = Nominations(cluster.nominees(self._frameworks))
-        unreadable = cluster.unreadable.get(pod.uid)
-        if unreadable is not None:
-            return settled(pod, "Unreadable", why=unreadable[1])
         return await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
@@ -144,7 +145,7 @@ class Questions:
         """
         copy = self._cluster.fork()
         try:
-            return await asyncio.to_thread(what_if, copy, self._configuration, request)
+            return await asyncio.to_thread(what_if, copy, self._configuration, request, for_everybody=self._queue is None)
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
 
@@ -169,11 +170,14 @@ class Questions:
             (created,) = take_in(copy, [{"apiVersion": "v1", "kind": "Pod", **pod, "metadata": named}])
         except (ManifestError, ValueError) as exc:
             raise QuestionError(str(exc)) from exc
-        return capacity(copy, simulated_frameworks(self._configuration, copy), created, limit)
+        return capacity(copy, self._simulated(copy), created, limit)
 
     async def _fits(self, pod: Pod, limit: int) -> Capacity:
         copy = self._cluster.fork()
-        return await asyncio.to_thread(lambda: capacity(copy, simulated_frameworks(self._configuration, copy), pod, limit))
+        return await asyncio.to_thread(lambda: capacity(copy, self._simulated(copy), pod, limit))
+
+    def _simulated(self, copy: Cluster) -> Mapping[str, Framework]:
+        return simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """The last attempts, of all pods or of namespace/name; newest first."""

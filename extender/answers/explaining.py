@@ -15,7 +15,7 @@ from extender.answers.preemption_answer import preemption_answer
 from extender.answers.refusals import Refusals
 from extender.answers.requested import requested
 from extender.answers.summary import summary
-from extender.answers.types import Explanation, NodeScore
+from extender.answers.types import Explanation, NodeScore, PodName
 from extender.answers.waiting import pod_name
 from extender.answers.waterfall import waterfall
 from extender.evaluation import Evaluation, evaluate
@@ -26,7 +26,7 @@ from extender.snapshot import Snapshot
 
 MAX_SCORES: Final = 10
 
-Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"]
+Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 """States in which there is nothing to evaluate."""
 
 
@@ -65,12 +65,11 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
     )
 
 
-def settled(pod: Pod, state: Settled, node: str = "", why: str = "") -> Explanation:
+def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
     """What there is to say of a pod about which nothing is to be decided here.
 
     Arguments:
         node: where it is going, if it is being bound; else it is where its spec says.
-        why: it cannot be read.
     """
     node = node or pod.spec.node_name
     where = f" on {node}" if node else ""
@@ -79,9 +78,13 @@ def settled(pod: Pod, state: Settled, node: str = "", why: str = "") -> Explanat
         "Scheduled": f"It runs{where}." if pod.status.phase == "Running" else f"It is{where}.",
         "Finished": f"It has finished{where} ({pod.status.phase}).",
         "NotOurs": f'No profile here is called "{pod.scheduler_name}": another scheduler decides about it.',
-        "Unreadable": f"It is left out because it cannot be read: {why.removesuffix('.')}.",
     }
     return Explanation(pod=pod_name(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
+
+
+def unreadable(pod: PodName, why: str) -> Explanation:
+    """What there is to say of a pod that is left out: of its spec nothing is known."""
+    return Explanation(pod=pod, state="Unreadable", summary=f"It is left out because it cannot be read: {why.removesuffix('.')}.")
 
 
 def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeScore, ...]:

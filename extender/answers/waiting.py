@@ -28,7 +28,7 @@ def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clo
     Arguments:
         registered: by profile, what its plugins registered.
     """
-    places = [_in_flight(info, clock) for info in queue.in_flight_pods()]
+    places = [_in_flight(info, clock) for info in queue.in_flight_pods()[:_MAX_PLACES]]
     for position, info in enumerate(queue.pods_in_active_q(), start=1):
         if len(places) >= _MAX_PLACES:
             break

@@ -6,11 +6,13 @@ The answer is worked out by the scheduler's own algorithm on a cluster that nobo
 import asyncio
 import dataclasses
 import random
+from collections.abc import Mapping
 from typing import Final, final
 
 import msgspec
 
 from extender.answers.manifests import ManifestError, take_in
+from extender.answers.only_profile import OnlyProfile
 from extender.answers.simulation import STEPS, Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if_summary import summary
@@ -31,12 +33,15 @@ class WhatIfError(Exception):
     """The question cannot be answered; the message says why."""
 
 
-def what_if(cluster: Cluster, configuration: Configuration, request: WhatIfRequest, *, steps: int = STEPS) -> WhatIf:
+def what_if(
+    cluster: Cluster, configuration: Configuration, request: WhatIfRequest, *, for_everybody: bool = False, steps: int = STEPS
+) -> WhatIf:
     """What would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
     Arguments:
         cluster: is changed: hand over a fork.
         configuration: of the scheduler that decides, unless the request brings another one.
+        for_everybody: see `simulated_frameworks`.
         steps: what the simulation may cost.
 
     Raises:
@@ -45,7 +50,7 @@ def what_if(cluster: Cluster, configuration: Configuration, request: WhatIfReque
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration))
-    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster), steps)
+    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster, for_everybody=for_everybody), steps)
     play(simulation, request)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
@@ -89,12 +94,17 @@ def play(simulation: Simulation, request: WhatIfRequest) -> None:
     asyncio.run(simulation.run())
 
 
-def simulated_frameworks(configuration: Configuration, cluster: Cluster) -> dict[str, Framework]:
+def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:
     """Frameworks of its own for a cluster, which leave nothing to chance, and no node out.
+
+    Arguments:
+        for_everybody: a profile that is the only one decides about pods of every scheduler name, as it does when another scheduler asks.
 
     Raises:
         ConfigErrors: the configuration is wrong.
     """
     thorough = trying_every_node(configuration)
     profiles = tuple(dataclasses.replace(profile, percentage_of_nodes_to_score=None) for profile in thorough.profiles)
-    return Registry(IN_TREE).make_frameworks(dataclasses.replace(thorough, profiles=profiles), random.Random(0), live=cluster.cache)
+    thorough = dataclasses.replace(thorough, profiles=profiles)
+    frameworks = Registry(IN_TREE).make_frameworks(thorough, random.Random(0), live=cluster.cache)
+    return OnlyProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks

@@ -58,7 +58,7 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
 
 def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
     """
-    What is worked out is measured by a clock that runs meanwhile; in virtual time, and in a loop that reads its clock once a turn, none passes.
+    What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that reads it once a turn.
     """
 
     async def tell() -> None:

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from extender.answers.explaining import explain, settled
-from extender.answers.types import Explanation, NodeScore
+from extender.answers.explaining import explain, settled, unreadable
+from extender.answers.types import Explanation, NodeScore, PodName
 from extender.config.loading import default_configuration
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
@@ -135,7 +135,7 @@ def test_explaining_changes_nothing() -> None:
             id="not ours",
         ),
         pytest.param(
-            settled(make_pod().obj(), "Unreadable", why="a quantity is wrong"),
+            unreadable(PodName(namespace="default", name="p"), "a quantity is wrong."),
             "It is left out because it cannot be read: a quantity is wrong.",
             id="not to be read",
         ),
