@@ -17,6 +17,7 @@ from extender.answers.present import Present, priority_classes, storage_classes
 from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
 from extender.cluster import Cluster
 from extender.cluster_state import NAMESPACED, TABLES
+from extender.embedded.controllers.binding_volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 from extender.embedded.controllers.budget_status import desired_healthy
 from extender.embedded.registry import Registry
 from extender.embedded.resources import (
@@ -27,6 +28,7 @@ from extender.embedded.resources import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCES,
+    STORAGE_CLASSES,
     Resource,
     of_kind,
 )
@@ -37,6 +39,7 @@ from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.meta import ApiObject, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 MAX_PODS: Final = 5_000
 """Pods that can be created at a time."""
@@ -235,11 +238,22 @@ class _Reading:
                 made.append(_with_claims(item, self._claim_statuses.get(at, ())))
             elif isinstance(item, PodDisruptionBudget) and at not in self._reckoned:
                 _put(cluster, _reckoned(cluster, item, obj["spec"]))
+            elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
+                _put(cluster, decoding.convert(PersistentVolume, volume))
+                _put(cluster, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
             else:
                 _put(cluster, item)
         for pod in made:
             cluster.changed("pods", self._present.pending(pod), pod)
         return [pod for pod in made if pod.uid in cluster.pending]
+
+    def _provisioned(self, claim: Object) -> Object | None:
+        """The volume that is made for the claim at once; None if it has one, waits for its pod, or nobody makes volumes of its class."""
+        stored = self._registry.store.get(STORAGE_CLASSES, "", class_of(claim))
+        storage_class = None if stored is None else stored.decoded()
+        if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
+            return None
+        return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
 
     def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
         for (resource, namespace, name), _ in objects:

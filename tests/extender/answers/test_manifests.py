@@ -7,6 +7,7 @@ import pytest
 from extender.answers.manifests import ManifestError, take_in
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
+from extender.objects.claims import is_fully_bound
 from extender.objects.decoding import replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
@@ -92,6 +93,26 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     take_in(about, [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}])
 
     assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
+
+
+@pytest.mark.parametrize(
+    ("mode", "provisioner", "volume"),
+    [
+        pytest.param("Immediate", "example.com/disks", True, id="made at once"),
+        pytest.param("WaitForFirstConsumer", "example.com/disks", False, id="made for its pod"),
+        pytest.param("Immediate", "kubernetes.io/no-provisioner", False, id="made by nobody"),
+    ],
+)
+def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
+    disks = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disks"}, "provisioner": provisioner}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "disks"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    about = cluster()
+    take_in(about, [{**disks, "volumeBindingMode": mode}, claim])
+
+    made = about.cache.objects.pvcs["default", "data"]
+    assert is_fully_bound(made) is volume
+    assert list(about.cache.objects.pvs) == ([made.spec.volume_name] if volume else [])
 
 
 @pytest.mark.parametrize(
