@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final, final
 
 import msgspec
@@ -50,7 +50,7 @@ ATTEMPTS_EXPLAINED: Final = 10
 """The last attempts of a pod that an explanation tells of."""
 
 _NAMELESS: Final = "one-more"
-"""What a pod is called of which only the kind matters."""
+"""What a pod is called, and a number, of which only the kind matters."""
 
 
 class QuestionError(Exception):
@@ -164,11 +164,9 @@ class Questions:
         return await asyncio.to_thread(self._fits_in, copy, pod, limit)
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int) -> Capacity:
-        metadata = pod.get("metadata")
-        named = {**(metadata if isinstance(metadata, Mapping) else {}), "name": _NAMELESS}
         try:
-            (created,) = take_in(copy, [{"apiVersion": "v1", "kind": "Pod", **pod, "metadata": named}])
-        except (ManifestError, ValueError) as exc:
+            (created,) = take_in(copy, [_as_new(pod, copy)])
+        except ManifestError as exc:
             raise QuestionError(str(exc)) from exc
         return capacity(copy, self._simulated(copy), created, limit)
 
@@ -216,3 +214,16 @@ class Questions:
 def _gone(namespace: str, name: str, attempts: Sequence[Attempt]) -> Explanation:
     pod = attempts[0].pod if attempts else PodName(namespace=namespace, name=name)
     return Explanation(pod=pod, state="Finished", summary="It is gone, or has finished; this is what is known of it.")
+
+
+def _as_new(pod: Mapping[str, Any], around: Cluster) -> dict[str, Any]:
+    """The pod as if it had just been created, under a name that is free: it may be written down as one that runs."""
+    kind, metadata, spec = pod.get("kind", "Pod"), pod.get("metadata"), pod.get("spec")
+    if kind != "Pod":
+        raise QuestionError(f"pods are counted, not objects of kind {kind!r:.100}")
+    taken = {known.name for pods in (around.pending.values(), around.cache.pods) for known in pods}
+    name = next(name for number in count() if (name := f"{_NAMELESS}-{number}") not in taken)
+    of_its_life = ("uid", "deletionTimestamp")
+    named = {key: value for key, value in metadata.items() if key not in of_its_life} if isinstance(metadata, Mapping) else {}
+    wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
+    return {"apiVersion": "v1", **pod, "kind": "Pod", "metadata": {**named, "name": name}, "spec": wanted, "status": {}}
