@@ -171,12 +171,14 @@ class Records(Reporter):
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         """The attempt ends with a node."""
+        # Told thousands of times a second: written out, so that nothing is called that need not be.
         number, now, pod = self._next_id, self._now(), info.pod
         self._next_id = number + 1
+        meta = pod.metadata
         made = AttemptMade(
             number,
             now.timestamp(),
-            pod_id(pod),
+            PodId(meta.namespace or "default", meta.name, meta.uid, pod.spec.priority or 0),
             profile,
             "Scheduled",
             info.attempts,
