@@ -28,6 +28,8 @@ UNSORTED_SIZE: Final = 1024
 WALL_CLOCK: Final = partial(datetime.now, UTC)
 BEST_OF_ASKED: Final = 16
 """Nodes kept of the scores that another scheduler asked for."""
+HIGHEST_ASKED: Final = 10
+"""Of these scores. Upstream: extenderv1.MaxExtenderPriority."""
 
 
 @final
@@ -356,7 +358,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
     """The nodes with the highest of scores from 0 to 10, in their order."""
     as_bytes = bytes(scores)
     best: list[tuple[str, int]] = []
-    for score in range(max(scores, default=-1), -1, -1):
+    for score in range(HIGHEST_ASKED, -1, -1):
         at = as_bytes.find(score)
         while at >= 0:
             if len(best) == BEST_OF_ASKED:

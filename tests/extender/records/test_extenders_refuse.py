@@ -1,0 +1,35 @@
+"""What extenders had against nodes is kept with what the Filters said."""
+
+import asyncio
+
+import pytest
+
+from extender import framework as fwk
+from extender.answers.history import attempt_answer
+from extender.answers.types import ReasonCount
+from extender.records.arrays import keep_verdicts
+from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
+from extender.records.names import Naming
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.scheduler.asking_extenders import schedule_pod_with_extenders
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.testing import make_framework
+from tests.extender.plugins_by_table import Refuses
+from tests.extender.scheduler.test_asking_extenders import POD, an_extender, says, three_nodes
+
+
+def test_the_filters_come_first_and_the_extenders_last() -> None:
+    framework, snapshot = make_framework(Refuses("Filter", {"a": fwk.unschedulable("no")})), three_nodes()
+    extender = an_extender(says({"NodeNames": [], "FailedNodes": {"b": "licence"}, "FailedAndUnresolvableNodes": {"c": "licence"}}))
+    algorithm = SchedulingAlgorithm()
+    search = algorithm.begin(framework, snapshot, POD.obj(), NO_NOMINATIONS)
+
+    with pytest.raises(FitError) as caught:
+        asyncio.run(schedule_pod_with_extenders(algorithm, (extender,), search, 0))
+
+    verdicts = keep_verdicts(caught.value.findings, Naming().of(snapshot.nodes.index))
+    made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")
+    by_filter, by_extenders = attempt_answer(KeptAttempt(made, Details(verdicts))).waterfall
+    assert (by_filter.plugin, by_filter.refused, by_filter.left) == ("Filter", 1, 2)
+    assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == ("extenders", 2, 1, 0)
+    assert by_extenders.reasons == (ReasonCount(reason="licence", nodes=2),)
