@@ -10,6 +10,8 @@ import msgspec
 
 REASONS: Final = {
     400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
     408: "Timeout",

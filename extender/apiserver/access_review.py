@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar, final
 import msgspec
 
 from extender.apiserver.client import Client
+from extender.apiserver.errors import NotKubernetes
 
 SECONDS_KNOWN: Final = 10.0
 """An answer holds for so long: whoever lost a right has it for that much longer."""
@@ -79,7 +80,7 @@ class AccessReview:
         if found:
             return user
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        status = msgspec.json.decode(await self._client.create(_TOKEN_REVIEWS, review), type=_TokenReview).status
+        status = (await self._answer(_TOKEN_REVIEWS, review, _TokenReview)).status
         return self._users.put(digest, status.user if status.authenticated else None)
 
     async def may_list_pods(self, user: User, namespace: str) -> bool:
@@ -100,8 +101,14 @@ class AccessReview:
             "resourceAttributes": {"namespace": namespace, "verb": "list", "version": "v1", "resource": "pods"},
         }
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        status = msgspec.json.decode(await self._client.create(_SUBJECT_ACCESS_REVIEWS, review), type=_AccessReview).status
+        status = (await self._answer(_SUBJECT_ACCESS_REVIEWS, review, _AccessReview)).status
         return self._may_list.put(digest, status.allowed and not status.denied)
+
+    async def _answer(self, path: str, review: object, kind: type[T]) -> T:
+        try:
+            return msgspec.json.decode(await self._client.create(path, review), type=kind)
+        except msgspec.DecodeError as exc:
+            raise NotKubernetes(f"the answer to a question at {path} is none: {exc}") from exc
 
 
 class _Known(Generic[T]):

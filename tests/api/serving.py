@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from api import starting
 from api.app import create_app
@@ -57,7 +57,7 @@ def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, **settings
 
 
 @contextmanager
-def serving_app(app: FastAPI, settings: Settings) -> Iterator[Service]:
+def serving_app(app: ASGIApp, settings: Settings) -> Iterator[Service]:
     """The application, on a port of its own, until the end of the block."""
     server = make_server(app, settings)
     thread = threading.Thread(target=server.run, name="uvicorn")

@@ -128,7 +128,8 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     assert fits is not None
     assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
     assert asyncio.run(questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10)).fits == 1
-    placed = asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True))).placements
+    asked = WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True)
+    placed = asyncio.run(questions.what_if(asked)).placements
     assert {each.pod.name: each.node for each in placed} == {"p": "b", "new": "a"}
 
 

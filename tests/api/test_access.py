@@ -1,0 +1,266 @@
+"""Whose names a caller is shown: his token says who he is, and the API server of the cluster what that means."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import httpx
+import pytest
+from starlette.requests import HTTPConnection
+
+from api.access import MAX_TOKEN, TOKEN_COOKIE, OpenAccess, ReviewedAccess, as_seen_by
+from api.refusals import Refusal
+from extender.answers.types import PodName, Queue, QueuePlace
+from extender.apiserver.access_review import AccessReview
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.testing import virtual_time
+from tests.extender.apiserver.scripted import Answer, Scripted, answer, html, refusal
+
+T = TypeVar("T")
+
+
+def caller(headers: Mapping[str, str] | None = None, cookie: str = "") -> HTTPConnection:
+    named = dict(headers or {}) | ({"cookie": f"theme=dark; {TOKEN_COOKIE}={cookie}"} if cookie else {})
+    return HTTPConnection({"type": "http", "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in named.items()]})
+
+
+def bearing(token: str, scheme: str = "Bearer") -> HTTPConnection:
+    return caller({"Authorization": f"{scheme} {token}"})
+
+
+def reviewer(**namespaces: set[str]) -> Scripted:
+    """A server that knows tokens of the form "NAME's", and where each of them may list pods; "" is everywhere."""
+
+    async def review(request: httpx.Request) -> httpx.Response:
+        asked: dict[str, Any] = json.loads(request.content)
+        if asked["kind"] == "TokenReview":
+            name = asked["spec"]["token"].removesuffix("'s")
+            if name not in namespaces:
+                return answer(201, {"status": {"error": "unknown"}})
+            return answer(201, {"status": {"authenticated": True, "user": {"username": name}}})
+        attributes = asked["spec"]["resourceAttributes"]
+        return answer(201, {"status": {"allowed": attributes["namespace"] in namespaces[asked["spec"]["user"]]}})
+
+    return Scripted(review)
+
+
+def reviewed(server: Scripted, story: Callable[[ReviewedAccess], Awaitable[T]]) -> T:
+    """What the story returns, of an access that asks this server; in virtual time."""
+
+    async def main() -> T:
+        client = Client(Target("http://server"), transport=server)
+        try:
+            return await story(ReviewedAccess(AccessReview(client, asyncio.get_running_loop().time)))
+        finally:
+            await client.aclose()
+
+    return virtual_time.run(main())
+
+
+def sight_of(server: Scripted, who: HTTPConnection, *among: str) -> frozenset[str]:
+    async def look(access: ReviewedAccess) -> frozenset[str]:
+        return await (await access.of(who)).namespaces(among)
+
+    return reviewed(server, look)
+
+
+def refused(server: Scripted, who: HTTPConnection) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        sight_of(server, who, "shop")
+    return caught.value
+
+
+# Who asks.
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        pytest.param(bearing("anna's"), id="in the header"),
+        pytest.param(bearing("anna's", "bearer"), id="whatever the case of the scheme"),
+        pytest.param(bearing("  anna's "), id="with blanks around it"),
+        pytest.param(caller(cookie="anna's"), id="in the page's cookie"),
+        pytest.param(caller({"Authorization": "Basic YTpi"}, "anna's"), id="in the cookie, with other credentials in the header"),
+        pytest.param(caller({"Authorization": "Bearer anna's"}, "bert's"), id="the header goes before the cookie"),
+    ],
+)
+def test_a_token_says_who_asks(who: HTTPConnection) -> None:
+    assert sight_of(reviewer(anna={"shop"}, bert={"bank"}), who, "shop", "bank") == {"shop"}
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        pytest.param(caller(), id="nothing"),
+        pytest.param(bearing(""), id="no token"),
+        pytest.param(caller({"Authorization": "anna's"}), id="no scheme"),
+        pytest.param(caller({"Authorization": "Basic YTpi"}), id="another scheme"),
+        pytest.param(caller({"Cookie": "reprieve-token"}), id="a cookie without a value"),
+        pytest.param(caller({"Cookie": ";;=;\x00=\xff; reprieve-token=\xe4\xf6"}), id="garbage in the cookie"),
+        pytest.param(bearing("an\xf6\xfa's"), id="no ASCII"),
+        pytest.param(bearing("x" * (MAX_TOKEN + 1)), id="too long"),
+        pytest.param(caller({"Authorization": "Bearer"}, "anna's"), id="an empty header, whatever the cookie says"),
+    ],
+)
+def test_whoever_brings_no_token_is_asked_for_one_and_nobody_else_is_asked(who: HTTPConnection) -> None:
+    server = reviewer(anna={""})
+
+    refusal = refused(server, who)
+
+    assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert server.asked == []
+
+
+def test_a_token_that_nobody_knows_is_refused() -> None:
+    refusal = refused(reviewer(anna={""}), bearing("stolen"))
+
+    assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, 'Bearer error="invalid_token"')
+    assert "stolen" not in str(refusal)
+
+
+def test_the_longest_token_is_passed_on_as_it_is() -> None:
+    server = reviewer()
+
+    refused(server, bearing("x" * MAX_TOKEN))
+
+    assert json.loads(server.asked[0].content)["spec"] == {"token": "x" * MAX_TOKEN}
+
+
+# What he may see.
+
+
+def test_whoever_may_list_pods_everywhere_is_asked_about_once() -> None:
+    server = reviewer(admin={""})
+
+    async def look(access: ReviewedAccess) -> list[frozenset[str]]:
+        sight = await access.of(bearing("admin's"))
+        return [await sight.namespaces(among) for among in ({"shop", "bank"}, {f"ns-{number}" for number in range(100)}, {"kube-system"})]
+
+    seen = reviewed(server, look)
+
+    assert [len(names) for names in seen] == [2, 100, 1]
+    assert len(server.asked) == 2  # who is it, and may he see everything
+
+
+def test_others_are_asked_about_for_each_namespace_once() -> None:
+    server = reviewer(anna={"shop", "web"})
+
+    async def look(access: ReviewedAccess) -> list[frozenset[str]]:
+        return [await (await access.of(bearing("anna's"))).namespaces({"shop", "bank", "web"}) for _ in range(3)]
+
+    seen = reviewed(server, look)
+
+    assert seen == [{"shop", "web"}] * 3
+    asked = [json.loads(request.content) for request in server.asked]
+    assert [each["spec"]["resourceAttributes"]["namespace"] for each in asked[1:]] == ["", "bank", "shop", "web"]
+
+
+def test_two_people_do_not_see_with_each_others_eyes() -> None:
+    async def look(access: ReviewedAccess) -> list[frozenset[str]]:
+        both = [await access.of(bearing(token)) for token in ("anna's", "bert's")]
+        return [await sight.namespaces({"shop", "bank"}) for sight in both]
+
+    assert reviewed(reviewer(anna={"shop"}, bert={"bank"}), look) == [{"shop"}, {"bank"}]
+
+
+def test_everybody_may_see_our_own_cluster() -> None:
+    async def look() -> frozenset[str]:
+        sight = await OpenAccess().of(caller())
+        return await sight.namespaces({"shop", "bank"})
+
+    assert asyncio.run(look()) == {"shop", "bank"}
+
+
+# When the API server does not say.
+
+
+def test_a_service_that_may_not_ask_says_what_it_needs() -> None:
+    refusal_ = refused(Scripted(refusal(403, "Forbidden")), bearing("anna's"))
+
+    assert refusal_.code == 500
+    assert "system:auth-delegator" in str(refusal_)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(httpx.ConnectError("connection refused"), id="nobody is there"),
+        pytest.param(httpx.ReadError("cut"), id="cut off"),
+        pytest.param(refusal(401, "Unauthorized"), id="who we are is not known any more"),
+        pytest.param(refusal(429, "TooManyRequests"), id="too many questions"),
+        pytest.param(refusal(500, "InternalError"), id="broken"),
+        pytest.param(refusal(503, "ServiceUnavailable"), id="not ready"),
+        pytest.param(refusal(404, "NotFound"), id="does not know the question"),
+        pytest.param(html(), id="a login page"),
+        pytest.param(answer(201, b'{"status": {"authenticated": tr'), id="half an answer"),
+        pytest.param(answer(201, {"status": {"authenticated": "yes"}}), id="an answer of the wrong types"),
+        pytest.param(answer(201, []), id="no object"),
+    ],
+)
+def test_whatever_else_goes_wrong_nobody_is_let_in_and_may_try_again(said: Answer) -> None:
+    refusal = refused(Scripted(said), bearing("anna's"))
+
+    assert (refusal.code, refusal.headers) == (503, {"Retry-After": "1"})
+
+
+@pytest.mark.parametrize("said", [httpx.ConnectError("gone"), answer(201, {"status": 7})])
+def test_nor_when_it_goes_wrong_half_way(said: Answer) -> None:
+    known = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
+
+    refusal = refused(Scripted(known, said), bearing("anna's"))
+
+    assert refusal.code == 503
+
+
+def test_a_failure_is_not_remembered() -> None:
+    known = answer(201, {"status": {"authenticated": True, "user": {"username": "anna"}}})
+    server = Scripted(httpx.ConnectError("gone"), known, answer(201, {"status": {"allowed": True}}))
+
+    async def look(access: ReviewedAccess) -> frozenset[str]:
+        with pytest.raises(Refusal):
+            await access.of(bearing("anna's"))
+        return await (await access.of(bearing("anna's"))).namespaces({"shop"})
+
+    assert reviewed(server, look) == {"shop"}
+
+
+# Answers.
+
+
+class _Sees:
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+        self.asked: list[frozenset[str]] = []
+
+    async def namespaces(self, among: Any) -> frozenset[str]:
+        self.asked.append(frozenset(among))
+        return self.names & self.asked[-1]
+
+
+def waiting(*namespaces: str) -> Queue:
+    return Queue(items=tuple(QueuePlace(pod=PodName(namespace=name, name="web", priority=3), queue="active") for name in namespaces))
+
+
+def test_an_answer_names_what_its_reader_may_see() -> None:
+    sight = _Sees("shop")
+
+    seen = asyncio.run(as_seen_by(sight, waiting("shop", "bank", "shop")))
+
+    assert [item.pod for item in seen.items] == [
+        PodName(namespace="shop", name="web", priority=3),
+        PodName(namespace="", name="", priority=3, hidden=True),
+        PodName(namespace="shop", name="web", priority=3),
+    ]
+    assert sight.asked == [{"shop", "bank"}]
+
+
+def test_of_an_answer_without_names_nobody_is_asked() -> None:
+    sight = _Sees()
+    empty = waiting()
+
+    assert asyncio.run(as_seen_by(sight, empty)) is empty
+    assert sight.asked == []
+
+

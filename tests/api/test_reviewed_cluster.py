@@ -1,0 +1,195 @@
+"""A cluster whose API server knows its people is followed: each of them is shown the names that he may list there, and nobody else any."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.access import TOKEN_COOKIE
+from api.app import create_app
+from api.settings import Settings
+from tests.api.serving import Service, assert_is_refusal, serving, serving_app
+from tests.api.test_following import eventually, kubeconfig_for, readiness
+from tests.api.test_questions import cluster
+
+MAY_LIST = {"anna": {"shop"}, "admin": {""}, "guest": set[str]()}
+"""User -> the namespaces whose pods he may list; "" is all of them."""
+TOKENS = {"annas-token": "anna", "admins-token": "admin", "guests-token": "guest"}
+ANSWERS = ["/v1/queue", "/v1/cluster", "/v1/cluster/node-0", "/v1/decisions", "/v1/preemptions", "/v1/explain/shop/urgent", "/"]
+
+
+class Reviews:
+    """An API server that knows its people, before one that does not."""
+
+    def __init__(self, server: ASGIApp) -> None:
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answers = {
+            "/apis/authentication.k8s.io/v1/tokenreviews": self._who,
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews": self._may,
+        }
+        answer = answers.get(scope.get("path", ""))
+        if answer is None:
+            await self._server(scope, receive, send)
+            return
+        asked = json.loads(await Request(scope, receive).body())
+        await JSONResponse({**asked, "status": answer(asked["spec"])}, 201)(scope, receive, send)
+
+    def _who(self, spec: dict[str, Any]) -> dict[str, object]:
+        user = TOKENS.get(spec["token"])
+        return {"authenticated": True, "user": {"username": user, "groups": ["people"]}} if user else {"error": "no such token"}
+
+    def _may(self, spec: dict[str, Any]) -> dict[str, object]:
+        asked = spec["resourceAttributes"]
+        assert (asked["verb"], asked["resource"], spec["groups"]) == ("list", "pods", ["people"])
+        return {"allowed": asked["namespace"] in MAY_LIST[spec["user"]]}
+
+
+@pytest.fixture(scope="module")
+def follower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """It follows the cluster with its default settings."""
+    folder: Path = tmp_path_factory.mktemp("reviewed")
+    (folder / "cluster.json").write_text(json.dumps(cluster()))
+    settings = Settings.model_validate({"port": 0, "state": folder / "cluster.json", "schedule": False})
+    with ExitStack() as stack:
+        server = stack.enter_context(serving_app(Reviews(create_app(settings)), settings))
+        service = stack.enter_context(serving(kubeconfig=kubeconfig_for(server.port, folder)))
+        eventually(lambda: readiness(service) == 200)
+        eventually(lambda: "urgent" in ask(service, "/v1/queue", "admins-token").text)
+        yield service
+
+
+def ask(service: Service, path: str, token: str = "", cookie: str = "") -> httpx.Response:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    cookies = {TOKEN_COOKIE: cookie} if cookie else {}
+    return httpx.get(f"http://127.0.0.1:{service.port}{path}", headers=headers, cookies=cookies, trust_env=False, timeout=60)
+
+
+@pytest.mark.parametrize("path", ANSWERS[:-1])
+@pytest.mark.parametrize("token", ["", "stolen-token"])
+def test_without_a_token_of_the_cluster_nothing_is_told(follower: Service, path: str, token: str) -> None:
+    answer = ask(follower, path, token)
+
+    assert_is_refusal(answer, 401)
+    assert answer.json()["reason"] == "Unauthorized"
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("path", ["/v1/whatif", "/v1/capacity"])
+def test_nor_is_anything_tried(follower: Service, path: str) -> None:
+    assert_is_refusal(follower.post(path, {}), 401)
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_an_administrator_is_told_everything(follower: Service, path: str) -> None:
+    answer = ask(follower, path, "admins-token")
+
+    assert answer.status_code == 200
+    assert '"hidden":true' not in answer.text
+
+
+def test_each_name_is_there_for_an_administrator(follower: Service) -> None:
+    names = {each["pod"]["name"] for node in ask(follower, "/v1/cluster", "admins-token").json()["nodes"] for each in node["pods"]}
+
+    assert names == {"batch-0", "batch-1", "batch-2"}
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+def test_whoever_may_list_one_namespace_reads_no_name_of_another(follower: Service, path: str) -> None:
+    answer = ask(follower, path, "annas-token")
+
+    assert answer.status_code == 200
+    assert "batch" not in answer.text
+    assert "bank" not in answer.text
+
+
+def test_but_those_of_his_own_and_what_the_others_leave_of_room(follower: Service) -> None:
+    told = ask(follower, "/v1/explain/shop/urgent", "annas-token").json()
+
+    assert told["pod"]["name"] == "urgent"
+    assert told["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
+    (victim,) = told["preemption"]["victims"]
+    assert (victim["pod"]["hidden"], victim["pod"]["name"], victim["pod"]["priority"]) == (True, "", 0)
+
+
+def test_a_pod_of_another_namespace_is_neither_there_nor_not_there(follower: Service) -> None:
+    """
+    Whether it exists is not told, either.
+    """
+    there, not_there = (ask(follower, f"/v1/explain/bank/{name}", "annas-token") for name in ("batch-0", "nobody"))
+
+    assert_is_refusal(there, 403)
+    assert there.json() == not_there.json()
+    assert there.json()["reason"] == "Forbidden"
+
+
+def test_a_what_if_hides_whom_it_would_evict(follower: Service) -> None:
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer annas-token"}
+
+    answer = follower.client.post("/v1/whatif", content=json.dumps({"includePending": True}), headers=headers)
+
+    assert answer.status_code == 200
+    assert {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"} == {"urgent", "too-large", "gated"}
+    assert [each["victim"]["pod"]["hidden"] for each in answer.json()["evictions"]] == [True]
+    assert "batch" not in answer.text
+    assert "bank" not in answer.text
+
+
+def test_whoever_may_list_nothing_still_sees_how_full_nodes_are(follower: Service) -> None:
+    told = ask(follower, "/v1/cluster", "guests-token")
+
+    assert [node["name"] for node in told.json()["nodes"]] == ["node-0", "node-1", "node-2"]
+    assert "batch" not in told.text
+    assert_is_refusal(ask(follower, "/v1/explain/shop/urgent", "guests-token"), 403)
+
+
+# The page.
+
+
+def test_a_stranger_is_shown_where_to_sign_in(follower: Service) -> None:
+    answer = ask(follower, "/")
+
+    assert answer.status_code == 401
+    assert 'id="sign-in"' in answer.text
+    assert "node-0" not in answer.text
+
+
+def test_who_has_signed_in_is_known_by_the_cookie(follower: Service) -> None:
+    cookie = follower.post("/ui/sign-in", {"token": "annas-token"}).cookies[TOKEN_COOKIE]
+    follower.client.cookies.clear()
+
+    page = ask(follower, "/ui/pods/shop/urgent", cookie=cookie)
+
+    assert page.status_code == 200
+    assert "urgent" in page.text
+    assert "batch" not in page.text
+    assert ask(follower, "/v1/queue", cookie=cookie).status_code == 200
+
+
+def test_a_cookie_that_is_no_token_any_more_asks_to_sign_in_again(follower: Service) -> None:
+    answer = ask(follower, "/", cookie="old-token")
+
+    assert answer.status_code == 401
+    assert 'id="sign-in"' in answer.text
+
+
+# What is not about names.
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json"])
+def test_health_and_metrics_are_for_everybody(follower: Service, path: str) -> None:
+    assert ask(follower, path).status_code == 200
+
+
+def test_the_scheduler_is_answered_without_a_token(follower: Service) -> None:
+    asked = {"Pod": {"metadata": {"name": "new", "namespace": "shop", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["node-0"]}
+
+    assert follower.call("filter", asked).json()["NodeNames"] == ["node-0"]
