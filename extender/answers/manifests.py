@@ -197,8 +197,7 @@ class _Reading:
             for obj in objects_of(workload, around):
                 resource = _BY_KIND[obj["kind"]]
                 at = _place_of(resource, obj)
-                # A claim of an earlier pod of the name, or a ReplicaSet that was written by itself, is used as it is.
-                if resource is PODS or self._registry.store.get(*at) is None:
+                if resource is PODS or not self._exists(at):
                     made.append((at, obj))
                 num_pods += resource is PODS
                 if num_pods > MAX_PODS:
@@ -214,10 +213,15 @@ class _Reading:
                 continue
             for obj in objects_for(pod, self._template):
                 place = _place_of(_BY_KIND[obj["kind"]], obj)
-                if self._registry.store.get(*place) is None:
+                if not self._exists(place):
                     made.append((place, obj))
             self._claim_statuses[at] = claim_statuses(pod, self._template)
         self._store(made)
+
+    def _exists(self, at: At) -> bool:
+        """Whether what controllers would make is there: the claim of an earlier pod of the name, a ReplicaSet; it is used as it is."""
+        resource, namespace, name = at
+        return self._registry.store.get(*at) is not None or self._present.has(resource.kind, namespace, name)
 
     def _template(self, namespace: str, name: str) -> Object | None:
         stored = self._registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)

@@ -1,7 +1,7 @@
 """What is in a cluster already, as those ask who create something in it: pods by name and by owner, and classes that can be named."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final, final
 
 import msgspec
@@ -20,6 +20,12 @@ class Present:
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Final = list(cluster.nodes.values())
+        objects = cluster.cache.objects
+        self._made: Mapping[str, Container[tuple[str, str]]] = {
+            "PersistentVolumeClaim": objects.pvcs,
+            "ReplicaSet": objects.replica_sets,
+            "ResourceClaim": objects.resource_claims,
+        }
         self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
         self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
         self._added: set[tuple[str, str]] = set()
@@ -41,6 +47,10 @@ class Present:
     def runs(self, namespace: str, name: str) -> bool:
         """Whether a pod of that name has a node."""
         return (namespace, name) in self._running
+
+    def has(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether there is an object of a kind that controllers make for pods."""
+        return (namespace, name) in self._made.get(kind, ())
 
     def has_pod(self, namespace: str, name: str) -> bool:
         """Whether there is a pod of that name, or is going to be."""

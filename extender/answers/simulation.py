@@ -22,6 +22,7 @@ from extender.log import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.preemption import OUTCOME
+from extender.preemption.eligibility import STILL_TERMINATING
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
@@ -216,7 +217,14 @@ class Simulation:
             limit = MAX_CANDIDATES if self._num_preemptions <= _TOLD_IN_FULL else 1
             preemption = preemption_answer(outcome, framework.snapshot, course.pod, limit)
         victims = found.victims
-        if victims is None or not victims.pods or not found.nominated_node:
+        if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
+            # It has made room before, and those who have to go are about to be gone.
+            course.message, course.preemption = message, preemption
+            for leaving in self._pods_on(course.pod.status.nominated_node_name):
+                if leaving.is_terminating:
+                    self._take_away(leaving)
+            self._happened += 1
+        elif victims is None or not victims.pods or not found.nominated_node:
             self._refused.tell(course.pod, self._happened, Refusal(message, preemption))
             self._fail(course, message, preemption, promise=found.nominated_node)
         elif (loop := self._evictions.loop(course.pod, victims)) is not None:
@@ -225,7 +233,7 @@ class Simulation:
         else:
             if course.preemption is None or not course.preemption.node:
                 # What is said first is what people will see; it may take more than one round until there is room.
-                course.message, course.preemption = message, preemption
+                course.message, course.preemption = course.message or message, preemption
             self._preempt(course, victims, preemption)
 
     def _preempt(self, course: Course, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:

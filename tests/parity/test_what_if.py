@@ -10,15 +10,24 @@ from extender.answers.what_if import what_if
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.config.loading import default_configuration
+from extender.preemption.eligibility import STILL_TERMINATING
 from tests.parity.test_decisions import CASES as DECISIONS
 
 NUM_CASES = 200
-# Errors of plugins have no words that could be compared, and a pod that names its node is on it.
-ANSWERED = [
-    case
-    for case in DECISIONS
-    if not (case["expected"].get("error") or case["expected"].get("scoreError") or case["scenario"]["pod"]["spec"].get("nodeName"))
-]
+MADE_BY_CONTROLLERS = "waiting for ephemeral volume controller"
+
+
+def is_comparable(case: dict[str, Any]) -> bool:
+    """
+    Errors of plugins have no words that could be compared; a pod that names its node is on it; and claims for ephemeral volumes, which the
+    real scheduler waits for, are made with the pod.
+    """
+    scenario, expected = case["scenario"], case["expected"]
+    has_words = not (expected.get("error") or expected.get("scoreError")) and MADE_BY_CONTROLLERS not in expected["fitError"]
+    return has_words and not scenario["pod"]["spec"].get("nodeName")
+
+
+ANSWERED = [case for case in DECISIONS if is_comparable(case)]
 CASES = random.Random(6).sample(ANSWERED, min(NUM_CASES, len(ANSWERED)))
 
 
@@ -37,6 +46,10 @@ def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None
         # A pod that PreEnqueue holds back is not tried; the recorded decisions pass that by.
         assert placement.message in said
         assert not placement.node
+        return
+    if STILL_TERMINATING in said:
+        # Time does not stand still for the pods that are on their way out: what comes after them was not recorded.
+        assert placement.message == said or not placement.node
         return
     if placement.evicts and not placement.node:
         # Of several pods that each keep the room, some have gone; what is said then was not recorded.

@@ -328,3 +328,13 @@ def test_a_resource_claim_is_made_of_its_template() -> None:
     claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
     assert claim.spec.devices.requests[0].exactly is not None
     assert [owner.uid for owner in claim.metadata.owner_references] == [made.uid]
+
+
+def test_a_claim_that_is_there_is_used_as_it_is() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-0"}, "spec": {**spec, "volumeName": "disk"}}
+    about = cluster()
+    take_in(about, [claim])
+    take_in(about, [workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+
+    assert about.cache.objects.pvcs["default", "data-db-0"].spec.volume_name == "disk"

@@ -17,7 +17,7 @@ from extender.config import Configuration
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
+from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim
 from extender.plugins.node_name import NodeName
 from extender.plugins.node_resources.fit import NodeResourcesFit
@@ -193,6 +193,18 @@ def test_who_was_refused_hears_of_room_that_comes_later() -> None:
     answer = ask(cluster(node("n1"), node("n2")), HIGH, follower, leader)
 
     assert places(answer)["follower"] == places(answer)["leader"] != ""
+
+
+def test_who_waits_for_victims_on_their_way_out_gets_their_room() -> None:
+    victim = make_pod("victim").req(cpu=2).node("n").terminating().obj()
+    gone = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    victim = replaced(victim, status=replaced(victim.status, conditions=[gone]))
+    waiting = make_pod("waiting").req(cpu=2).priority(10).nominated_node("n").obj()
+
+    answer = ask(cluster(node("n", 2), pods=(victim, waiting)), include_pending=True)
+
+    assert (places(answer), answer.evictions) == ({"waiting": "n"}, ())
+    assert answer.placements[0].message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
 
 
 def test_devices_are_given_out_one_by_one() -> None:
