@@ -1,8 +1,8 @@
-"""`make bench`, or `python -m tests.benchmarks [decision|embedded|explain|preemption|queue|recording|reflector|standalone|verbs ...]`."""
+"""`make bench`, or `python -m tests.benchmarks [NAME ...]`: all of them, or those that are named."""
 
 import sys
 
-from tests.benchmarks import decision, embedded, explain, preemption, queue, recording, reflector, standalone, verbs
+from tests.benchmarks import decision, embedded, explain, preemption, queue, recording, reflector, standalone, verbs, what_if
 
 BENCHMARKS = {
     "decision": decision.run,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "reflector": reflector.run,
     "standalone": standalone.run,
     "verbs": verbs.run,
+    "what_if": what_if.run,
 }
 
 
