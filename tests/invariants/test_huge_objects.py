@@ -62,7 +62,9 @@ def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) 
     story(tell)
 
 
-@pytest.mark.parametrize("what", ["ten thousand labels", "five thousand terms of node affinity", "a thousand containers with a thousand ports"])
+@pytest.mark.parametrize(
+    "what", ["ten thousand labels", "five thousand terms of node affinity", "a thousand containers with a thousand ports"]
+)
 def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
     async def tell() -> None:
         async with a_world() as world:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from typing import TypeVar, final
 
 import httpx
@@ -102,5 +101,7 @@ async def _following(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 async def _cancelled(future: asyncio.Future[T]) -> None:
     future.cancel()
-    with suppress(asyncio.CancelledError):
-        await future
+    # Not `await future`: whoever is cancelled himself meanwhile must not take that for the end of this one.
+    await asyncio.wait((future,))
+    if not future.cancelled():
+        future.exception()

@@ -44,12 +44,11 @@ def reset_after(count: int, partial: int = 0) -> Action:
     """The connection is reset after so many events and `partial` bytes of the next."""
 
     async def edit(lines: Lines) -> Lines:
-        seen = 0
-        while seen < count:
-            yield await anext(lines)
-            seen += 1
+        async for line in _first(lines, count):
+            yield line
         if partial:
-            yield (await anext(lines))[:partial]
+            async for line in _first(lines, 1):
+                yield line[:partial]
         raise connection_reset()
 
     return _edit(edit)
@@ -59,8 +58,8 @@ def silent_after(count: int) -> Action:
     """The peer has vanished after so many events, and nobody was told."""
 
     async def edit(lines: Lines) -> Lines:
-        for _ in range(count):
-            yield await anext(lines)
+        async for line in _first(lines, count):
+            yield line
         await asyncio.get_running_loop().create_future()
 
     return _edit(edit)
@@ -70,8 +69,8 @@ def error_after(count: int, code: int, message: str = "injected", *, reason: str
     """An ERROR event after so many others, then the end."""
 
     async def edit(lines: Lines) -> Lines:
-        for _ in range(count):
-            yield await anext(lines)
+        async for line in _first(lines, count):
+            yield line
         yield _line({"type": "ERROR", "object": status_object(code, message, reason=reason)})
 
     return _edit(edit)
@@ -166,6 +165,15 @@ def recorded(into: list[bytes]) -> Action:
             yield line
 
     return _edit(edit)
+
+
+async def _first(lines: Lines, count: int) -> Lines:
+    """So many of them; fewer, if there are no more. The rest is left to others."""
+    for _ in range(count):
+        line = await anext(lines, None)
+        if line is None:
+            return
+        yield line
 
 
 def _edit_events(edit_event: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> Action:

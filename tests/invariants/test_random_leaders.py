@@ -1,0 +1,231 @@
+"""V10: whatever happens to replicas and to what lies between them and the API server, only one leads, and only who leads writes.
+
+Each run is a seed. Replicas are cut off, fall asleep, die, are told to end, lose the lease, and others come; pods come all the time.
+"""
+
+import asyncio
+import os
+import random
+from contextlib import AsyncExitStack, suppress
+from typing import Final, final
+
+import httpx
+import pytest
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials import Target
+from extender.apiserver.leader_election import LeaderElector
+from extender.config import Configuration
+from extender.embedded.resources import LEASES
+from extender.embedded.statuses import ApiStatus
+from extender.following import Following, following
+from extender.testing import virtual_time
+from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
+from tests.invariants.oracle import neglected_pods
+from tests.invariants.worlds import World, a_world, now
+
+SEEDS: Final = range(int(os.environ.get("INVARIANT_SEEDS", "3")))
+STEPS: Final = 50
+ELECTION: Final = Configuration.default().leader_election
+LEASE_FAULTS: Final[tuple[Action, ...]] = (
+    answers.status(500),
+    answers.status(409),
+    answers.status(403),
+    answers.black_hole(),
+    answers.commit_then_drop(),
+    answers.drop_before_commit(),
+    answers.delay(4),
+)
+OTHER_FAULTS: Final[tuple[Action, ...]] = (answers.delay(3), answers.commit_then_drop(), answers.status(500), answers.black_hole())
+
+
+@final
+class Scribe(httpx.AsyncBaseTransport):
+    """At the API server's door, for one replica: says when it has written without being the one who may."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.complaints: list[str] = []
+        self.num_writes = 0
+        self._name = name
+        self._world = world
+        self._renewed = -1e9
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        call = Call.of(request, now())
+        response = await self._world.witness.handle_async_request(request)
+        if request.method == "GET" or response.status_code >= 300:
+            return response
+        if call.resource == "leases":
+            self._renewed = now()
+            return response
+        self.num_writes += 1
+        spec = self._world.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]
+        if spec.get("holderIdentity") != self._name:
+            self.complaints.append(f"V10: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads")
+        if now() - self._renewed > ELECTION.lease_duration.seconds:
+            self.complaints.append(f"V10: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease")
+        return response
+
+    async def aclose(self) -> None:
+        """The server stays."""
+
+
+@final
+class Replica:
+    """From its start to its end."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.scribe = Scribe(name, world)
+        self.faults = FaultyTransport(self.scribe, rng=random.Random(name))
+        self.slept = 0.0
+        self.found: Following | None = None
+        chance = random.Random(name)
+        loop = asyncio.get_running_loop()
+        self.elector = LeaderElector(
+            Client(Target("http://embedded"), transport=self.faults, rng=chance),
+            ELECTION,
+            name,
+            rng=chance,
+            boot_time=lambda: loop.time() + self.slept,
+        )
+        self._client = Client(
+            Target("http://embedded"),
+            transport=self.faults,
+            rng=chance,
+            fence=self.elector.fence,
+            write_seconds=self.elector.write_seconds,
+        )
+        self._chance = chance
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> "Replica":
+        opened = following(Configuration.default(), self._client, decides=True, elector=self.elector, rng=self._chance)
+        self.found = await self._stack.enter_async_context(opened)
+        return self
+
+    @property
+    def is_over(self) -> bool:
+        return self.found is not None and bool(self.found.why_over())
+
+    async def stop(self) -> None:
+        """As SIGTERM does."""
+        await self._stack.aclose()
+
+    async def kill(self) -> None:
+        """As kill -9 does: whatever it still does reaches nobody."""
+        self.faults.go_down()
+        await self._stack.aclose()
+
+
+@final
+class Company:
+    """Replicas that come and go, two at a time."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.replicas: list[Replica] = []
+        self.complaints: list[str] = []
+        self.num_led = 0
+        self._world = world
+        self._rng = random.Random(seed)
+        self._count = 0
+
+    async def fill_up(self) -> None:
+        """Whoever has ended is replaced, as a Deployment does."""
+        for replica in [replica for replica in self.replicas if replica.is_over]:
+            await self.dismiss(replica, kindly=True)
+        while len(self.replicas) < 2:
+            self._count += 1
+            self.replicas.append(await Replica(f"r{self._count}", self._world).start())
+
+    async def dismiss(self, replica: Replica, *, kindly: bool) -> None:
+        self.replicas.remove(replica)
+        await (replica.stop() if kindly else replica.kill())
+        self.complaints += replica.scribe.complaints
+        self.num_led += bool(replica.scribe.num_writes)
+
+    async def something_happens(self) -> None:
+        rng, replica = self._rng, self._rng.choice(self.replicas)
+        with suppress(ApiStatus):
+            match rng.choice(("pod", "pod", "pod", "end", "lease", "lease", "other", "cut off", "asleep", "killed", "told to end", "lost")):
+                case "pod":
+                    self._world.pod(f"p{rng.randrange(30)}", rng.choice(("500m", "1")), terminationGracePeriodSeconds=0)
+                case "end":
+                    self._world.delete(rng.choice(self._world.names()) if self._world.names() else "", at_once=True)
+                case "lease":
+                    fault = Fault(rng.choice(LEASE_FAULTS), resource="leases", times=rng.choice((1, 4, 20)))
+                    replica.faults.add(fault)
+                case "other":
+                    replica.faults.add(Fault(rng.choice(OTHER_FAULTS), resource="pods", verb="create", times=rng.choice((1, 3))))
+                case "cut off":
+                    replica.faults.go_down()
+                    await asyncio.sleep(rng.choice((1, 5, 12, 25)))
+                    replica.faults.come_up()
+                case "asleep":
+                    replica.slept += rng.choice((3, 9, 11, 30))
+                case "killed":
+                    await self.dismiss(replica, kindly=False)
+                case "told to end":
+                    await self.dismiss(replica, kindly=True)
+                # Who has never seen who leads cannot know that somebody does: nothing guards against that but time.
+                case "lost" if len({each.elector.leader for each in self.replicas}) == 1:
+                    self._world.registry.delete(LEASES, "kube-system", "kube-scheduler")
+        await asyncio.sleep(rng.choice((0, 0.1, 1, 3)))
+        await self.fill_up()
+
+    def mend(self) -> None:
+        for replica in self.replicas:
+            replica.faults.faults.clear()
+
+
+async def a_run(seed: int) -> Company:
+    async with a_world(seed) as world:
+        await world.life.kill()
+        for number in range(3):
+            world.node(f"n{number}", "4")
+        company = Company(world, seed)
+        await company.fill_up()
+        for _ in range(STEPS):
+            await company.something_happens()
+        company.mend()
+        await asyncio.sleep(60)
+        await company.fill_up()
+        await asyncio.sleep(30)
+        assert len([replica for replica in company.replicas if replica.elector.fence() is None]) == 1
+        assert list(neglected_pods(world)) == []
+        for replica in [*company.replicas]:
+            await company.dismiss(replica, kindly=True)
+        company.complaints += world.witness.complaints
+        return company
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_only_who_leads_writes(seed: int) -> None:
+    """
+    V10; V1 and V2 besides, whoever has decided.
+    """
+    company = virtual_time.run(a_run(seed))
+
+    assert company.complaints == []
+    assert company.num_led >= 2
+
+
+def test_who_writes_although_another_leads_is_found() -> None:
+    """
+    V12: somebody takes the lease away, which its holder can only learn when it renews it.
+    """
+
+    async def tell() -> list[str]:
+        async with a_world() as world:
+            await world.life.kill()
+            world.node("n")
+            replica = await Replica("first", world).start()
+            await asyncio.sleep(9)
+            lease = world.registry.get(LEASES, "kube-system", "kube-scheduler")
+            lease["spec"]["holderIdentity"] = "thief"
+            world.registry.update(LEASES, "kube-system", "kube-scheduler", lease)
+            world.pod("web")
+            await asyncio.sleep(1)
+            await replica.kill()
+            return replica.scribe.complaints
+
+    assert "V10: first has written to pods, and 'thief' leads" in virtual_time.run(tell())
