@@ -29,13 +29,17 @@ async def _drain(url: str, num_pods: int) -> None:
             await asyncio.sleep(0.01)
         assert first is not None
         seconds = time.perf_counter() - first[0]
-        await found.finish()  # events may lag behind bindings
+        while await _num_events(client) < num_pods:  # noqa: ASYNC110 - they let bindings go first, and nobody here hears of the last one
+            await asyncio.sleep(0.1)
         cpu = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        events = len(json.loads(await client.get("/apis/events.k8s.io/v1/events"))["items"])
     await client.aclose()
-    figures = {"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "events": events, "peak": peak}
-    print(json.dumps(figures), flush=True)
+    print(json.dumps({"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "peak": peak}), flush=True)
+
+
+async def _num_events(client: Client) -> int:
+    found = json.loads(await client.get("/apis/events.k8s.io/v1/events", params={"limit": "1"}))
+    return len(found["items"]) + int(found["metadata"].get("remainingItemCount", 0))
 
 
 uvloop.run(_drain(sys.argv[1], int(sys.argv[2])))
