@@ -167,6 +167,21 @@ def impatient(alone: Standalone) -> None:
     queue.add_unschedulable_if_not_present = and_again  # type: ignore[method-assign]
 
 
+def slow_to_kill(inner: fwk.Dispatcher) -> fwk.Dispatcher:
+    """Victims are told to go minutes after it was decided."""
+
+    class Slow(fwk.Dispatcher):
+        async def perform(self, call: fwk.ApiCall[T]) -> T:
+            if isinstance(call, fwk.DeletePod):
+                await asyncio.sleep(150)
+            return await inner.perform(call)
+
+        def submit(self, call: fwk.ApiCall[T]) -> asyncio.Future[T | None]:
+            return inner.submit(call)
+
+    return Slow()
+
+
 BUGS: Final[Mapping[str, tuple[str, Bugs]]] = {
     "bindings and deletions name no UID": ("V1", writing(without_uid)),
     "bound pods take no room": ("V2", changing(lambda pod: None if pod.spec.node_name else pod)),

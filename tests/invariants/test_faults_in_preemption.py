@@ -10,7 +10,8 @@ from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from extender.testing.faults import Action, Call, Fault, answers
 from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles
-from tests.invariants.worlds import World, a_world, clock, story
+from tests.invariants.planted import slow_to_kill
+from tests.invariants.worlds import Bugs, World, a_world, clock, story
 
 VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
@@ -173,6 +174,25 @@ def test_room_that_is_freed_for_a_pod_that_has_gone_is_for_others() -> None:
             await settles(world, but_first=15)
 
             assert (world.node_of("next"), told_to_go(world)) == ("n", ["a"])
+
+    story(tell)
+
+
+def test_a_victim_that_is_told_to_go_for_a_pod_that_has_long_been_gone_is_found() -> None:
+    """
+    V12, for V4.
+    """
+
+    async def tell() -> None:
+        async with a_world(bugs=Bugs(writing=slow_to_kill)) as world:
+            await a_full_node(world, "a", cpu="1500m")
+            world.pod("high", "1500m", priority="high")
+            await asyncio.sleep(5)
+            world.delete("high")
+            world.pod("next")  # somebody whose writes let the witness see that it is gone
+            await asyncio.sleep(200)
+
+            assert [complaint.partition(":")[0] for complaint in world.witness.complaints] == ["V4"]
 
     story(tell)
 

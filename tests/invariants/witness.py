@@ -13,6 +13,8 @@ from extender.objects.quantity import Quantity
 from extender.testing.faults import Call
 
 FINISHED: Final = ("Succeeded", "Failed")
+LONGEST_LAG: Final = 100.0
+"""Seconds after which informers have heard of everything, even if a watch was silent: then it is ended after eighty."""
 
 
 @final
@@ -51,6 +53,8 @@ class Witness(httpx.AsyncBaseTransport):
         self._pods = registry.store.follow([PODS], registry.store.resource_version)
         self._nominations: dict[tuple[str, str], int] = {}
         """(UID, node) -> priority: whoever was ever promised room."""
+        self._gone: dict[str, float] = {}
+        """UID -> since when a pod that was promised room is no more, or has a node."""
 
     def done(self, subresource: str = "", verb: str | None = None) -> list[Write]:
         """Writes to pods that the server accepted."""
@@ -98,14 +102,19 @@ class Witness(httpx.AsyncBaseTransport):
             return
         spec = victim.decoded()["spec"]
         node, priority = spec.get("nodeName", ""), spec.get("priority", 0)
-        if not any(promised == node and higher > priority for (_, promised), higher in self._nominations.items()):
+        preemptors = [uid for (uid, promised), higher in self._nominations.items() if promised == node and higher > priority]
+        if not preemptors:
             self._complain("V3", f"{call.name} was told to leave {node}, where nobody more important was promised room")
+        elif all(call.at - self._gone.get(uid, call.at) > LONGEST_LAG for uid in preemptors):
+            self._complain("V4", f"{call.name} was told to leave {node} for pods that have long been gone, or bound")
 
     def learn_nominations(self) -> None:
         """Before history is forgotten."""
         for change in self._pods.take():
             pod = change.new.decoded()
             node = pod.get("status", {}).get("nominatedNodeName")
+            if change.type == "DELETED" or pod["spec"].get("nodeName"):
+                self._gone.setdefault(pod["metadata"]["uid"], asyncio.get_running_loop().time())
             if node:
                 self._nominations[pod["metadata"]["uid"], node] = pod["spec"].get("priority", 0)
 
