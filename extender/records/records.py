@@ -23,6 +23,8 @@ from extender.records.shelf import Limits, Made, Shelf, is_victim
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
+MOST_TOLD: Final = 128
+"""Decisions that are noted in one go."""
 UNSORTED_SIZE: Final = 1024
 """Bytes of an attempt, about, that is not on the shelf yet."""
 WALL_CLOCK: Final = partial(datetime.now, UTC)
@@ -30,6 +32,11 @@ BEST_OF_ASKED: Final = 16
 """Nodes kept of the scores that another scheduler asked for."""
 HIGHEST_ASKED: Final = 10
 """Of these scores. Upstream: extenderv1.MaxExtenderPriority."""
+
+
+_Choice = tuple[Pod, KeptScores]
+_Decided = tuple[datetime, Pod, int, str, str, str, int, int, float, _Choice | None]
+"""When, the pod, the number of the attempt, woken by, profile, node, evaluated, feasible, seconds, what it could choose from."""
 
 
 @final
@@ -76,22 +83,24 @@ class Records(Reporter):
         self._store = Shelf(replace(limits, size=limits.size - unsorted * UNSORTED_SIZE))
         # The newest. They are put on the shelf when somebody wants to see them, and most will be pushed out before anybody does.
         self._unsorted: deque[AttemptMade] = deque(maxlen=unsorted)
-        self._scores_a_second = self._scores_left = limits.scores_a_second
+        self._told: list[_Decided] = []
+        self._scores_a_second, self._scores_left = limits.scores_a_second, 0
         self._second = -1
         self._now = now
         self._write = write
         self._next_id = 1
         self._under_way = _UnderWay()
-        self._choice: tuple[Pod, KeptScores] | None = None
+        self._choice: _Choice | None = None
         self._something_came = asyncio.Event()
-        self._is_awaited = False
+        # From the first time on that somebody waits for news; or there is a file.
+        self._is_watched = write is not None
 
     # What is kept.
 
     @property
     def size(self) -> int:
         """Bytes, about."""
-        return self._store.size + len(self._unsorted) * UNSORTED_SIZE
+        return self._shelf.size
 
     @property
     def oldest(self) -> int:
@@ -124,7 +133,7 @@ class Records(Reporter):
     async def news(self, since: int) -> int:
         """The version, once it is another than `since`: at once, if it is already. It may rise a thousand times a second."""
         while self.version == since:
-            self._is_awaited = True
+            self._is_watched = True
             self._something_came.clear()
             await self._something_came.wait()
         return self.version
@@ -147,7 +156,10 @@ class Records(Reporter):
 
     def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """Keep the totals for when the attempt ends, unless those of many have been kept in this second."""
+        if self._scores_left <= 0 and (second := self._now().second) != self._second:
+            self._second, self._scores_left = second, self._scores_a_second
         if self._scores_left > 0:
+            self._scores_left -= 1
             self._choice = pod, keep_scores(rows, total, highest, self._store.naming.of(rows.snapshot.nodes.index))
 
     def refused(self, pod: Pod, findings: Findings) -> None:
@@ -173,36 +185,15 @@ class Records(Reporter):
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         """The attempt ends with a node."""
-        # Told thousands of times a second: written out, so that nothing is called that need not be.
-        number, now, pod = self._next_id, self._now(), info.pod
-        self._next_id = number + 1
-        meta = pod.metadata
-        made = AttemptMade(
-            number,
-            now.timestamp(),
-            PodId(meta.namespace or "default", meta.name, meta.uid, pod.spec.priority or 0),
-            profile,
-            "Scheduled",
-            info.attempts,
-            node,
-            "",
-            evaluated,
-            feasible,
-            seconds,
-            info.woken_by,
-        )
-        self._unsorted.append(made)
-        if now.second != self._second:
-            self._second, self._scores_left = now.second, self._scores_a_second
-        if self._choice is not None:
-            scores = self._take_scores(pod)
-            if scores is not None:
-                self._store.put_details(number, Details(scores=scores))
+        # Told thousands of times a second: what can be done later is.
+        told = self._told
+        told.append((self._now(), info.pod, info.attempts, info.woken_by, profile, node, evaluated, feasible, seconds, self._choice))
         self.version += 1
-        if self._write is not None:
-            self._write(made)
-        if self._is_awaited:
-            self._something_came.set()
+        if len(told) >= MOST_TOLD or self._is_watched or self._choice is not None:
+            self._choice = None
+            self._note()
+            if self._is_watched:
+                self._something_came.set()
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
@@ -293,16 +284,29 @@ class Records(Reporter):
         return found
 
     def _take_scores(self, pod: Pod) -> KeptScores | None:
-        """The scores of the pod's choice, if it had one. Those of an attempt that was never ended are forgotten."""
         choice, self._choice = self._choice, None
-        if choice is None or choice[0] is not pod:
-            return None
-        self._scores_left -= 1
-        return choice[1]
+        return _scores_of(pod, choice)
+
+    def _note(self) -> None:
+        """Make attempts of what was told."""
+        for now, pod, number, woken_by, profile, node, evaluated, feasible, seconds, choice in self._told:
+            time = now.timestamp()
+            made = AttemptMade(
+                self._next_id, time, pod_id(pod), profile, "Scheduled", number, node, "", evaluated, feasible, seconds, woken_by
+            )
+            self._next_id += 1
+            self._unsorted.append(made)
+            scores = _scores_of(pod, choice)
+            if scores is not None:
+                self._store.put_details(made.id, Details(scores=scores))
+            if self._write is not None:
+                self._write(made)
+        self._told.clear()
 
     @property
     def _shelf(self) -> Shelf:
         """With everything on it."""
+        self._note()
         if self._unsorted:
             self._store.put(self._unsorted)
             self._unsorted.clear()
@@ -320,6 +324,7 @@ class Records(Reporter):
         seconds: float,
         woken_by: str = "",
     ) -> AttemptMade:
+        self._note()
         time = self._now().timestamp()
         made = AttemptMade(self._next_id, time, pod, profile, outcome, number, "", message, evaluated, feasible, seconds, woken_by)
         self._next_id += 1
@@ -350,8 +355,13 @@ class Records(Reporter):
 
     def _is_news(self) -> None:
         self.version += 1
-        if self._is_awaited:
+        if self._is_watched:
             self._something_came.set()
+
+
+def _scores_of(pod: Pod, choice: _Choice | None) -> KeptScores | None:
+    """The scores of the pod's choice, if it had one; not those of an attempt that was never ended."""
+    return choice[1] if choice is not None and choice[0] is pod else None
 
 
 def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:

@@ -80,10 +80,10 @@ def test_of_a_crowd_only_some_scores_are_kept() -> None:
         scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
         await scheduling.decides()
         time[0] = NOON.replace(second=1)
-        scheduling.comes(a_pod("late-0", "1m"), a_pod("late-1", "1m"))
+        scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
         await scheduling.decides()
 
-        assert {each.made.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-1"}
+        assert {each.made.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-0", "late-1"}
 
     story(tell)
 
