@@ -11,7 +11,7 @@ from extender.testing.faults import Action, Call, Fault, answers
 from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles
 from tests.invariants.planted import slow_to_kill
-from tests.invariants.worlds import Bugs, World, a_world, clock, story
+from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock, story
 
 VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 
@@ -280,14 +280,14 @@ def test_attempts_are_bounded_while_nodes_flap() -> None:
 
     async def tell() -> None:
         async with a_world() as world:
-            for number in range(40):
+            for number in range(40 * SIZE):
                 world.node(f"n{number}", "500m")
             for number in range(20):
                 world.pod(f"p{number}", "1")
             for second in range(30):
-                number = second % 40
+                number = second % (40 * SIZE)
                 world.delete(f"n{number}", NODES)
-                node = world.get(f"n{(number + 1) % 40}", NODES)
+                node = world.get(f"n{(number + 1) % (40 * SIZE)}", NODES)
                 node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
                 world.registry.update(NODES, "", node["metadata"]["name"], node)
                 await asyncio.sleep(0.5)

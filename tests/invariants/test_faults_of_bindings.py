@@ -8,7 +8,7 @@ import pytest
 from extender.embedded.resources import PODS
 from extender.testing.faults import Action, Fault, answers, watches
 from tests.invariants.oracle import places_of, settles
-from tests.invariants.worlds import World, a_world, story
+from tests.invariants.worlds import SIZE, World, a_world, story
 
 BINDING: dict[str, Any] = {"verb": "create", "resource": "pods", "subresource": "binding"}
 
@@ -164,6 +164,30 @@ def test_a_binding_that_nobody_knows_of_keeps_its_room_while_the_server_is_away(
             await settles(world, but_first=10)
 
             assert bound(world) == ["first"]
+
+    story(tell)
+
+
+def test_a_crowd_that_comes_while_the_server_is_away_is_bound_when_it_is_back() -> None:
+    """
+    F10, V1, V2, V6, V7, V13: ten seconds in the middle of it; no pod stays pending, and no room is taken by nobody.
+    """
+
+    async def tell() -> None:
+        async with a_world() as world:
+            for number in range(20 * SIZE):
+                world.node(f"n{number}", "2")
+            await asyncio.sleep(5)
+            for number in range(200 * SIZE):
+                world.pod(f"p{number}", "150m")
+                await asyncio.sleep(0.01)
+                if number == 50 * SIZE:
+                    world.faults.go_down()
+            await asyncio.sleep(10)
+            world.faults.come_up()
+            await settles(world)
+
+            assert len(bound(world)) == 200 * SIZE
 
     story(tell)
 

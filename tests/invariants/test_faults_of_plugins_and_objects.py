@@ -14,7 +14,7 @@ from extender.testing.faults import Action, Fault, answers
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
 from tests.invariants.oracle import leftovers, lost_pods, settles
 from tests.invariants.planted import writing
-from tests.invariants.worlds import Bugs, Take, a_world, story
+from tests.invariants.worlds import SIZE, Bugs, Take, a_world, story
 
 AFTER_RESERVE = ("reserve", "permit", "permit-nothing", "preBind", "bind")
 
@@ -234,10 +234,10 @@ def test_nothing_is_left_of_pods_that_go_while_they_wait_or_are_tried() -> None:
     async def tell() -> None:
         async with a_world() as world:
             world.node("n", "4")
-            for number in range(300):
+            for number in range(300 * SIZE):
                 world.pod(f"p{number}", "100m" if number % 2 else "9")
             await asyncio.sleep(0.05)
-            for number in range(300):
+            for number in range(300 * SIZE):
                 world.delete(f"p{number}", at_once=True)
             await settles(world, but_first=30)
             num_writes = len(world.witness.writes)
@@ -334,7 +334,7 @@ def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -
     async def tell() -> None:
         async with a_world() as world:
             world.node("small", "500m")
-            for number in range(300):
+            for number in range(300 * SIZE):
                 world.pod(f"p{number}", "1")
             await asyncio.sleep(60)
             before = world.life.alone.world.queue.scheduling_cycle
@@ -345,7 +345,7 @@ def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -
             await asyncio.sleep(30)
 
             assert len(world.witness.done("binding")) == 50
-            assert world.life.alone.world.queue.scheduling_cycle - before <= 300 * 5
+            assert world.life.alone.world.queue.scheduling_cycle - before <= 300 * SIZE * 5
             await settles(world)
 
     story(tell)

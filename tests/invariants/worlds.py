@@ -1,6 +1,7 @@
 """Whole clusters under virtual time, with faults between the scheduler and its API server: everything is real but time and the network."""
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -42,6 +43,9 @@ PRIORITIES = {"low": 10, "middle": 100, "high": 1000}
 RELIST = 40.0
 """Seconds between two lists, so that what a watch never said is healed within a test."""
 THE_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+SIZE = int(os.environ.get("INVARIANT_SIZE", "1"))
+"""How many times as large crowds are, for those who have the time."""
 
 _TABLE_OF = {table.kind: table.field for table in TABLES}
 
