@@ -50,7 +50,7 @@ class Caller:
 
     async def what_if(self, question: WhatIfRequest) -> WhatIf:
         """What would become of every pod concerned."""
-        async with self._place_to_evaluate():
+        async with self._place_to_simulate():
             answer = await self.questions.what_if(question)
         return await as_seen_by(self.sight, answer)
 
@@ -58,13 +58,13 @@ class Caller:
         """How many more pods like this one fit; None if there is no such pod; Refusal 403 if it is not for this caller."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
-        async with self._place_to_evaluate():
+        async with self._place_to_simulate():
             answer = await self.questions.capacity(namespace, name, limit)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
     async def capacity_of(self, pod: Mapping[str, object], limit: int) -> Capacity:
         """How many of such a pod would fit."""
-        async with self._place_to_evaluate():
+        async with self._place_to_simulate():
             return await as_seen_by(self.sight, await self.questions.capacity_of(pod, limit))
 
     async def queue(self) -> Queue:
@@ -80,11 +80,11 @@ class Caller:
         return await as_seen_by(self.sight, self.questions.preemptions(pod, limit))
 
     @asynccontextmanager
-    async def _place_to_evaluate(self) -> AsyncIterator[None]:
-        """One question at a time takes a processor for a while; only a few wait for that."""
+    async def _place_to_simulate(self) -> AsyncIterator[None]:
+        """One question at a time takes a processor for long; only a few wait for that."""
         if self.face.admitted.locked():
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        async with self.face.admitted, self.face.evaluating:
+        async with self.face.admitted, self.face.simulating:
             yield
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:

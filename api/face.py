@@ -72,6 +72,7 @@ class Face:
         checks: how health checks have come out.
         admitted: who may wait for an evaluation, so that the verbs always find room among the requests in flight.
         evaluating: who may evaluate: that takes a processor for a while, and the verbs need one too.
+        simulating: who may simulate: that takes much longer, and the evaluations of others do not wait for it.
     """
 
     engine: AnswersVerbs
@@ -86,6 +87,7 @@ class Face:
     node_bodies: NodeBodies = field(default_factory=NodeBodies)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
 
 def face_of(request: HTTPConnection) -> Face | None:

@@ -42,6 +42,16 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
         self.headers: Final = dict(headers or {})
 
 
+MAX_WORDS: Final = 4096
+"""Characters of a message that says what is wrong with what was sent, and may repeat it."""
+
+
+def cannot_be_done(why: Exception) -> Refusal:
+    """422, in the words of the error; not all of them if they are very many."""
+    words = str(why)
+    return Refusal(422, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}...")
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """metav1.Status of a failure."""
 

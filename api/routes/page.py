@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 from api.access import TOKEN_COOKIE
 from api.caller import Caller, caller_of
 from api.face import decoded
-from api.refusals import Refusal
+from api.refusals import Refusal, cannot_be_done
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
@@ -158,7 +158,7 @@ async def try_what_if(request: Request) -> Response:
         )
         answer = await caller.what_if(question)
     except (ManifestError, DecodeError, ConfigErrors, QuestionError) as exc:
-        raise Refusal(422, str(exc)) from exc
+        raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
     render = partial(pages.what_if_part, answer, await caller.map(), drawn, changed, form.by)

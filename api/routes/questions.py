@@ -9,7 +9,7 @@ from api import question_documents as documents
 from api.caller import caller_of
 from api.face import decoded, json_response
 from api.json_limits import check_json, check_number_of_values
-from api.refusals import Refusal
+from api.refusals import Refusal, cannot_be_done
 from api.wire.reading import read
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.errors import ConfigErrors
@@ -52,7 +52,7 @@ async def what_if(request: Request) -> Response:
     try:
         return _told(await caller.what_if(question))
     except (DecodeError, ConfigErrors, QuestionError) as exc:
-        raise Refusal(422, str(exc)) from exc
+        raise cannot_be_done(exc) from exc
 
 
 @router.get("/capacity", summary="How many more of this pod fit?", **documents.CAPACITY)
@@ -77,7 +77,7 @@ async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
     try:
         return _told(await caller.capacity_of(pod, limit))
     except QuestionError as exc:
-        raise Refusal(422, str(exc)) from exc
+        raise cannot_be_done(exc) from exc
 
 
 @router.get("/decisions", summary="What was decided lately?", **documents.DECISIONS)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import final
 
 from extender import framework as fwk
+from extender.answers.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.answers.filling_up import FilledUp, filled_up
 from extender.answers.types import Capacity, NodeRoom
 from extender.cluster import Cluster
@@ -20,7 +21,9 @@ from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
 
 
-def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int) -> Capacity:
+def capacity(
+    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int, is_wanted: IsWanted = always_wanted
+) -> Capacity:
     """Place copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
 
     Where it makes no difference who goes where, nodes are filled up in step instead, which counts the same.
@@ -32,6 +35,10 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
         cluster: is changed: hand over a fork.
         frameworks: by scheduler name; of this cluster, and of nobody else.
         limit: copies counted at most.
+        is_wanted: asked before every copy that is placed by itself.
+
+    Raises:
+        AbandonedError: nobody wants to know any more.
     """
     framework = frameworks.get(pod.scheduler_name)
     if framework is None:
@@ -50,6 +57,8 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
     by_node: Counter[str] = Counter()
     algorithm = SchedulingAlgorithm()
     while True:
+        if not is_wanted():
+            raise AbandonedError
         try:
             node = _placed(cluster, framework, algorithm, nominations, _copy(pod, by_node.total()))
         except (FitError, fwk.NoNodesAvailableError, PluginError, _NotKeptError) as exc:

@@ -43,6 +43,8 @@ from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 MAX_PODS: Final = 5_000
 """Pods that can be created at a time."""
+MAX_OBJECTS: Final = 20_000
+"""Objects of any kind that can be written down at a time."""
 
 BESIDE_THE_POINT: Final = frozenset(
     (
@@ -101,6 +103,10 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
         ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
     """
     wanted = [obj for obj in unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
+    if len(wanted) > MAX_OBJECTS:
+        raise ManifestError(f"more than {MAX_OBJECTS} objects cannot be created at a time")
+    if sum(obj["kind"] == "Pod" for obj in wanted) > MAX_PODS:
+        raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
     if not wanted:
         return []
     reading = _Reading(cluster, wanted)
@@ -191,9 +197,9 @@ class _Reading:
         nodes = {node.name: node for node in self._present.nodes}
         nodes |= {at[2]: decoding.convert(Node, self._registry.get(*at)) for at in self._admitted if at[0] is NODES}
         around = Surroundings(list(nodes.values()), self._present.owned, self._present.has_pod)
+        num_pods = sum(at[0] is PODS for at in self._admitted)
         for workload in self._workloads:
             made: list[tuple[At, Object]] = []
-            num_pods = 0
             for obj in objects_of(workload, around):
                 resource = _BY_KIND[obj["kind"]]
                 at = _place_of(resource, obj)
@@ -229,8 +235,6 @@ class _Reading:
 
     def put_into(self, cluster: Cluster) -> list[Pod]:
         """Hand everything to the cluster: nodes and what pods refer to first, then the pods."""
-        if sum(resource is PODS for resource, _, _ in self._admitted) > MAX_PODS:
-            raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
         made: list[Pod] = []
         for at in sorted(self._admitted, key=lambda at: at[0] is PODS):
             obj = self._registry.get(*at)
@@ -260,11 +264,15 @@ class _Reading:
         return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
 
     def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
-        for (resource, namespace, name), _ in objects:
-            if resource is PODS and self._present.runs(namespace, name):
+        for (resource, namespace, name), obj in objects:
+            if resource is not PODS:
+                continue
+            if self._present.runs(namespace, name):
                 raise ManifestError(f'Pod {namespace}/{name}: pods "{name}" already exists')
-            if resource is PODS:
-                self._present.add(namespace, name)
+            self._present.add(namespace, name)
+            uid = obj["metadata"].get("uid")
+            if isinstance(uid, str) and not self._present.owns_uid(namespace, name, uid):
+                del obj["metadata"]["uid"]  # a copy of another pod: it gets its own
         report = seed(self._registry, [obj for _, obj in objects])
         if report.refused:
             raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {_with_advice(refusal.why)}" for refusal in report.refused))

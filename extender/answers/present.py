@@ -29,6 +29,7 @@ class Present:
         self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
         self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
         self._added: set[tuple[str, str]] = set()
+        self._whose = {pod.uid: (pod.namespace, pod.name) for pods in (cluster.cache.pods, cluster.pending.values()) for pod in pods}
         self._owned: defaultdict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name
@@ -59,6 +60,10 @@ class Present:
     def add(self, namespace: str, name: str) -> None:
         """There is going to be a pod of that name."""
         self._added.add((namespace, name))
+
+    def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether a pod of that name may have the UID: nobody else has it, and nobody else will be told so."""
+        return self._whose.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
         """The pod that waits under the name of this one."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, final
 
 from extender import framework as fwk
+from extender.answers.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.answers.courses import Course, LostPlace, Why
 from extender.answers.eviction_loops import Evictions
 from extender.answers.leaving import belongs_to_node, give_back_claims, is_made_again, made_again, take_from_budgets
@@ -43,18 +44,22 @@ _LOG: Final = Logger(__name__)
 class Simulation:
     """State: the cluster, the pods that were submitted and what became of them, who is reserved what, and how much has happened."""
 
-    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS) -> None:
+    def __init__(
+        self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS, is_wanted: IsWanted = always_wanted
+    ) -> None:
         """Nothing has happened yet.
 
         Arguments:
             cluster: changed by the simulation, and by nobody else.
             frameworks: by scheduler name; of nobody else.
             steps: see STEPS.
+            is_wanted: asked before every step.
         """
         self.cluster = cluster
         self._frameworks = frameworks
         self._algorithm = SchedulingAlgorithm()
         self._steps = steps
+        self._is_wanted = is_wanted
         self._courses: dict[str, Course] = {}
         self._queue: list[tuple[object, int, str]] = []
         self._evictions = Evictions()
@@ -90,8 +95,14 @@ class Simulation:
                 self._evict(pod, "drained", violates=take_from_budgets(self.cluster, pod))
 
     async def run(self) -> None:
-        """Place everybody, until nothing more changes or all steps are used up."""
+        """Place everybody, until nothing more changes or all steps are used up.
+
+        Raises:
+            AbandonedError: nobody wants to know any more.
+        """
         while self._steps > 0:
+            if not self._is_wanted():
+                raise AbandonedError
             if self._queue:
                 await self._place(self._courses[heapq.heappop(self._queue)[2]])
             elif not self._try_again():

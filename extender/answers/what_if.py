@@ -11,6 +11,7 @@ from typing import Final, final
 
 import msgspec
 
+from extender.answers.abandoned import IsWanted, always_wanted
 from extender.answers.manifests import ManifestError, take_in
 from extender.answers.only_profile import OnlyProfile
 from extender.answers.simulation import STEPS, Simulation
@@ -26,6 +27,8 @@ from extender.runtime.registry import Registry
 
 MAX_NODES: Final = 1_000
 """Nodes that can be drained or removed at a time."""
+MAX_PROFILES: Final = 100
+"""Profiles of a configuration that is tried."""
 
 
 @final
@@ -34,7 +37,13 @@ class WhatIfError(Exception):
 
 
 def what_if(
-    cluster: Cluster, configuration: Configuration, request: WhatIfRequest, *, for_everybody: bool = False, steps: int = STEPS
+    cluster: Cluster,
+    configuration: Configuration,
+    request: WhatIfRequest,
+    *,
+    for_everybody: bool = False,
+    steps: int = STEPS,
+    is_wanted: IsWanted = always_wanted,
 ) -> WhatIf:
     """What would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
@@ -43,14 +52,18 @@ def what_if(
         configuration: of the scheduler that decides, unless the request brings another one.
         for_everybody: see `simulated_frameworks`.
         steps: what the simulation may cost.
+        is_wanted: whether somebody waits for the answer.
 
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
+        AbandonedError: nobody waits any more.
         ConfigErrors: the configuration is wrong.
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration))
-    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster, for_everybody=for_everybody), steps)
+        if len(configuration.profiles) > MAX_PROFILES:
+            raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
+    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster, for_everybody=for_everybody), steps, is_wanted)
     play(simulation, request)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
