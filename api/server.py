@@ -17,6 +17,7 @@ from api.http_protocol import limited_protocol
 from api.settings import Settings
 from api.starting import Service
 from api.ui.streams import Streams
+from api.watchdog import Watchdog
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100
@@ -42,12 +43,25 @@ class Server(uvicorn.Server):
     certificate: Certificate | None = None
     """With which HTTPS is spoken; None for HTTP."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Nothing is served yet."""
+        super().__init__(config)
+        self._watchdog = Watchdog()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve; from then on SIGUSR2 has everything written down. Upstream: the scheduler's cache debugger."""
         await super().startup(sockets)
         service = _service(self.config.app)
         if service is not None and threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, service.debug)
+
+    async def main_loop(self) -> None:
+        """Serve until it is time to end. Whoever stands in the way of that is named in the log."""
+        self._watchdog.start()
+        try:
+            await super().main_loop()
+        finally:
+            self._watchdog.stop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
@@ -58,6 +72,7 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end."""
+        self._watchdog.beat()
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()
         service = _service(self.config.app)

@@ -1,0 +1,68 @@
+"""The watchdog: where the event loop stands still, and since when.
+
+A plugin that hangs keeps everybody waiting, probes too, and nobody who waits can say why. A thread of its own can.
+"""
+
+import sys
+import threading
+import time
+import traceback
+from typing import Final, final
+
+from extender.log import Lines, Logger
+
+PATIENCE: Final = 5.0
+"""Seconds without a beat after which it speaks; twice as long after each time that it did."""
+_FRAMES: Final = 20
+_LOOKS: Final = 10
+"""In the time of its patience."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Watchdog:
+    """Tells the log when nobody has called `beat` for too long, and where the one who should have is instead."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        """Nothing is watched before `start`.
+
+        Arguments:
+            patience: seconds.
+        """
+        self._patience = patience
+        self._tolerated = patience
+        self._last = time.monotonic()
+        self._watched = threading.get_ident()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Watch the thread that calls this."""
+        self._watched = threading.get_ident()
+        self.beat()
+        self._thread.start()
+
+    def beat(self) -> None:
+        """All is well."""
+        now = time.monotonic()
+        if self._tolerated > self._patience:
+            self._tolerated = self._patience
+            _LOG.info(0, "The event loop goes on", seconds=round(now - self._last, 1))
+        self._last = now
+
+    def stop(self) -> None:
+        """Watch no more. Idempotent."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self._patience / _LOOKS):
+            silent = time.monotonic() - self._last
+            frame = sys._current_frames().get(self._watched)
+            if silent < self._tolerated or frame is None:
+                continue
+            self._tolerated = 2 * silent
+            where = "".join(traceback.format_stack(frame, limit=_FRAMES))
+            _LOG.error(None, "The event loop stands still", seconds=round(silent, 1), where=Lines(where))

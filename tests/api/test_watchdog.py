@@ -1,0 +1,68 @@
+"""Who keeps the event loop from going on is named in the log."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from api.watchdog import Watchdog
+from tests.api.serving import TWELVE_NODES, serving
+
+
+@contextmanager
+def watched(patience: float) -> Iterator[Watchdog]:
+    watchdog = Watchdog(patience)
+    watchdog.start()
+    try:
+        yield watchdog
+    finally:
+        watchdog.stop()
+
+
+def a_filter_that_hangs_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_it_says_where_the_loop_stands_still_and_when_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    F61.
+    """
+    caplog.set_level(logging.INFO)
+
+    with watched(0.1) as watchdog:
+        a_filter_that_hangs_until(lambda: "stands still" in caplog.text)
+        watchdog.beat()
+        watchdog.beat()
+
+    assert "a_filter_that_hangs_until" in caplog.text
+    assert caplog.text.count('"The event loop goes on"') == 1
+
+
+def test_it_speaks_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    with watched(0.02):
+        time.sleep(1)
+
+    assert 1 <= caplog.text.count("stands still") <= 6  # a second is less than seven times twice as long
+
+
+def test_it_is_silent_while_all_is_well(caplog: pytest.LogCaptureFixture) -> None:
+    with watched(30) as watchdog:
+        watchdog.beat()
+
+    assert "event loop" not in caplog.text
+
+
+def test_a_service_has_one_for_as_long_as_it_serves() -> None:
+    def names() -> list[str]:
+        return [thread.name for thread in threading.enumerate()]
+
+    with serving(state=TWELVE_NODES, schedule=False) as service:
+        assert service.client.get("/livez").status_code == 200
+        assert "watchdog" in names()
+
+    assert "watchdog" not in names()
