@@ -18,6 +18,9 @@ from api.settings import Settings
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
+_TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
+"""Why uvicorn cancels requests at the end."""
+
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -53,6 +56,11 @@ class Limits:
             await self._app(request.scope, lambda: self._receive(request), request.send)
         except Refusal as refusal:
             await request.refuse(refusal)
+        except asyncio.CancelledError as exc:
+            # The service ends, and has waited for long enough. Whoever asks again is answered elsewhere.
+            if str(exc) != _TOOK_TOO_LONG:
+                raise
+            await request.refuse(Refusal(503, "the service is stopping", RETRY_SOON))
         except Exception as exc:
             if request.is_gone:
                 return

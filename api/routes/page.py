@@ -32,6 +32,8 @@ MAX_DECISIONS: Final = 200
 MAX_LATELY: Final = 80
 """Decisions of the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
+MAX_FORM: Final = 4 * 2**20
+"""Bytes of what is to be tried."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -148,10 +150,11 @@ async def what_if(request: Request, find: Find = "") -> Response:
 async def try_what_if(request: Request) -> Response:
     """What would become of every pod concerned, to be put below the form."""
     caller = await caller_of(request)
-    form = await decoded(lambda body: read(WhatIfForm, body), await request.body())
+    form = await decoded(_read_form, await request.body())
     try:
         question = WhatIfRequest(
-            create=objects_in(form.manifest),
+            # In a thread: YAML of some megabytes takes seconds to read.
+            create=await asyncio.to_thread(objects_in, form.manifest),
             drain_nodes=form.drain_nodes,
             remove_nodes=form.remove_nodes,
             include_pending=form.include_pending,
@@ -182,6 +185,12 @@ async def static(version: str, name: str) -> Response:
         raise Refusal(404, "there is nothing at this path")
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
     return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+def _read_form(body: bytes) -> WhatIfForm:
+    if len(body) > MAX_FORM:
+        raise Refusal(413, f"a form may have {MAX_FORM} bytes")
+    return read(WhatIfForm, body)
 
 
 async def _rendered(caller: Caller, render: Render) -> str:

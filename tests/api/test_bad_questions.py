@@ -1,0 +1,415 @@
+"""Whatever /v1 is asked has one clear answer, soon; and nobody who asks keeps the scheduler waiting."""
+
+import asyncio
+import inspect
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn.server
+from starlette.types import Message, Receive, Scope, Send
+
+from api.app import create_app
+from api.face import MAX_EVALUATIONS, Face
+from api.json_limits import MAX_VALUES
+from api.limits import Limits
+from api.routes.page import MAX_FORM
+from api.routes.questions import MAX_QUESTION
+from api.settings import Settings
+from tests.api.serving import JSON, Service, assert_is_refusal, serving
+from tests.api.test_questions import cluster, pod
+
+CONFIGURATION = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+LONG = 2**20
+A_SPEC = {"containers": [{"name": "c", "image": "i"}]}
+TEMPLATE = {"metadata": {"labels": {"app": "w"}}, "spec": A_SPEC}
+NODES = [f"node-{place}" for place in range(3)]
+NO_ROOM = "shop/q would find no place: 0/3 nodes are available: 3 Insufficient cpu."
+BOMB = "a: &a [x,x,x]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 9}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("bad-questions") / "cluster.json"
+    file.write_text(json.dumps(cluster()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def service(state: Path) -> Iterator[Service]:
+    with serving(state=state, schedule=False) as service:
+        yield service
+
+
+@pytest.fixture(autouse=True)
+def nothing_changes(service: Service) -> Iterator[None]:
+    """After each question the service answers, and the cluster is as it was."""
+    before = service.client.get("/v1/cluster").content
+    yield
+    assert service.client.get("/v1/cluster").content == before
+    assert service.client.get("/readyz").status_code == 200
+
+
+def obj(kind: str, api_version: str = "v1", name: str = "x", **members: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **members}
+
+
+def workload(kind: str, api_version: str = "apps/v1", name: str = "w", **spec: Any) -> dict[str, Any]:
+    return obj(kind, api_version, name, spec={"selector": {"matchLabels": {"app": "w"}}, "template": TEMPLATE, **spec})
+
+
+def node(**allocatable: str) -> dict[str, Any]:
+    return obj("Node", name="new", status={"allocatable": allocatable})
+
+
+def named(each: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    return {**each, "metadata": {**each["metadata"], **metadata}}
+
+
+def owned_by(name: str, other: str) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": other, "uid": f"uid-{other}", "controller": True}
+    return named(pod(name, "1"), uid=f"uid-{name}", ownerReferences=[owner])
+
+
+def with_number(text: bytes) -> bytes:
+    return b'{"create":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"priority":' + text + b"}}]}"
+
+
+def nested(levels: int) -> bytes:
+    return b'{"create":[{"x":' + b"[" * levels + b"]" * levels + b"}]}"
+
+
+# What is no question.
+
+
+@pytest.mark.parametrize("path", ["/v1/whatif", "/v1/capacity"])
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        pytest.param(b"", 400, id="nothing"),
+        pytest.param(b"null", 400, id="null"),
+        pytest.param(b"[]", 400, id="a list"),
+        pytest.param(b"{", 400, id="cut off"),
+        pytest.param(b"\xef\xbb\xbf{}", 400, id="a byte order mark"),
+        pytest.param(b'{"create":[{"x":"\xff"}]}', 400, id="no UTF-8"),
+        pytest.param(b'{"drainNodes":["\\ud800"]}', 400, id="half a character"),
+        pytest.param(nested(65), 400, id="deep"),
+        pytest.param(nested(100_000), 400, id="very deep"),
+        pytest.param(b'{"create":' + b"[" * 100_000, 400, id="very deep, and never closed"),
+        pytest.param(with_number(b"NaN"), 400, id="NaN"),
+        pytest.param(with_number(b"1e400"), 400, id="beyond any number"),
+        pytest.param(with_number(b"9" * 5000), 400, id="5,000 digits"),
+        pytest.param(with_number(b"9" * 31), 400, id="31 digits"),
+        pytest.param(b'{"create":["' + b"x" * (2 * 2**20 + 1) + b'"]}', 400, id="a string of megabytes"),
+        pytest.param(b'{"create":[' + b"0," * (MAX_VALUES + 1) + b"0]}", 413, id="millions of values"),
+        pytest.param(b" " * (MAX_QUESTION + 1), 413, id="too long"),
+    ],
+)
+def test_what_is_no_json_or_too_much_of_it_is_refused(service: Service, path: str, body: bytes, code: int) -> None:
+    answer = service.post(path, body)
+
+    assert_is_refusal(answer, code)
+    assert len(answer.content) < 1000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param({"creat": []}, id="unknown"),
+        pytest.param({"create": None}, id="null"),
+        pytest.param({"create": {}}, id="no list"),
+        pytest.param({"create": [5]}, id="no object"),
+        pytest.param({"drainNodes": [5]}, id="no name"),
+        pytest.param({"drainNodes": "node-0"}, id="no list of names"),
+        pytest.param({"includePending": "yes"}, id="neither yes nor no"),
+        pytest.param({"configuration": []}, id="no configuration"),
+    ],
+)
+def test_members_of_a_what_if_are_of_their_types(service: Service, question: object) -> None:
+    assert_is_refusal(service.post("/v1/whatif", question), 400)
+
+
+def test_of_a_member_that_comes_twice_the_last_one_counts(service: Service) -> None:
+    answer = service.post("/v1/whatif", b'{"drainNodes":["nowhere"],"drainNodes":[]}')
+
+    assert (answer.status_code, answer.json()["summary"]) == (200, "Nothing would change.")
+
+
+# What makes no sense.
+
+
+@pytest.mark.parametrize(
+    ("create", "words"),
+    [
+        pytest.param([{}], "has no kind", id="nothing"),
+        pytest.param([{"kind": 5}], "has no kind", id="a number for a kind"),
+        pytest.param([{"kind": "Pod", "metadata": 5}], "needs an apiVersion and metadata", id="no metadata"),
+        pytest.param([{"kind": "List", "items": [5]}], "an item is no object", id="a list of no objects"),
+        pytest.param([obj("Gizmo")], "not known here", id="an unknown kind"),
+        pytest.param([pod("q", "-1")], "greater than or equal to 0", id="a negative request"),
+        pytest.param([pod("q", "1e999")], "exponents of quantities", id="an absurd request"),
+        pytest.param([pod("q", "1" * 200)], "quantities", id="a long request"),
+        pytest.param([node(cpu="-1", pods="-5")], "greater than or equal to 0", id="a node with less than nothing"),
+        pytest.param([obj("Node", status={"allocatable": [1]})], "cannot unmarshal array", id="a node with a list"),
+        pytest.param([named(pod("q", "1"), ownerReferences=[{}])], "ownerReferences", id="an owner without a name"),
+        pytest.param([named(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number", id="a number of owners"),
+        pytest.param([obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})], "no PriorityClass with name nope", id="an unknown class"),
+        pytest.param([workload("Deployment", replicas=-1)], "spec.replicas", id="less than no replicas"),
+        pytest.param([workload("Deployment", replicas=10**9)], "more than 5000 pods", id="a billion replicas"),
+        pytest.param([workload("Deployment", replicas=2**63)], "cannot be handled", id="more replicas than a number holds"),
+        pytest.param([workload("Deployment", replicas=1.5)], "cannot be handled", id="a pod and a half"),
+        pytest.param([workload("StatefulSet", replicas=10**9, serviceName="s")], "more than 5000 pods", id="a billion ordinals"),
+        pytest.param([workload("Job", "batch/v1", parallelism=10**9)], "more than 5000 pods", id="a billion at a time"),
+        pytest.param([workload("Deployment", name=f"d{place}", replicas=3000) for place in range(50)], "more than 5000 pods", id="in all"),
+        pytest.param([pod(f"p{place}", "1m") for place in range(10_000)], "more than 5000 pods", id="10,000 pods"),
+        pytest.param([obj("Node")] * 20_001, "more than 20000 objects", id="20,001 objects"),
+        pytest.param([workload("CronJob", "batch/v1", jobTemplate=5)], "jobTemplate", id="a number for a template"),
+        pytest.param([obj("ReplicaSet", "apps/v1", spec={"replicas": 3})], "spec.template", id="no template"),
+        pytest.param([obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})], "minAvailable", id="1000 per cent"),
+        pytest.param([pod("x" * LONG, "1")], "must be no more than", id="a name of a megabyte"),
+        pytest.param([named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels", id="a label of a megabyte"),
+        pytest.param([obj("K" * LONG)], "KKK", id="a kind of a megabyte"),
+    ],
+)
+def test_objects_that_cannot_be_created_are_refused_in_few_words(service: Service, create: list[object], words: str) -> None:
+    answer = service.post("/v1/whatif", {"create": create})
+
+    assert_is_refusal(answer, 422)
+    assert words in answer.json()["message"] or len(json.dumps(create)) > LONG
+    assert len(answer.content) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        pytest.param({"drainNodes": [""]}, 'node "" not found', id="no name"),
+        pytest.param({"drainNodes": ["n" * LONG]}, 'node "nnn', id="a name of a megabyte"),
+        pytest.param({"removeNodes": ["node-0"] * 100_000}, "more than 1000 nodes", id="too many times"),
+        pytest.param({"configuration": {}}, "'Kind' is missing", id="an empty configuration"),
+        pytest.param({"configuration": CONFIGURATION | {"profiles": 5}}, "cannot unmarshal number", id="a number of profiles"),
+        pytest.param(
+            {"configuration": CONFIGURATION | {"profiles": [{"schedulerName": f"s{place}"} for place in range(101)]}},
+            "more than 100 profiles",
+            id="too many profiles",
+        ),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_in_few_words(service: Service, question: object, words: str) -> None:
+    answer = service.post("/v1/whatif", question)
+
+    assert_is_refusal(answer, 422)
+    assert words in answer.json()["message"]
+    assert len(answer.content) < 10_000
+
+
+# What makes some.
+
+
+@pytest.mark.parametrize(
+    ("question", "summary"),
+    [
+        pytest.param({"create": [pod("q", "9P")]}, NO_ROOM, id="a huge request"),
+        pytest.param({"create": [pod("q", "1e30")]}, "shop/q would ", id="more than a number holds"),
+        pytest.param({"create": [pod("q", "1n")]}, "shop/q would go to node-1.", id="a tiny request"),
+        pytest.param({"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]}, "shop/q would go to new.", id="a huge node"),
+        pytest.param({"create": [obj("Node"), pod("q", "1")]}, "shop/q would go to node-1.", id="a node with nothing"),
+        pytest.param({"create": [workload("DaemonSet")]}, "All of 3 pods would find a place.", id="a pod for each node"),
+        pytest.param({"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]}, "Nothing would", id="empty lists"),
+        pytest.param({"create": [obj("Secret"), obj("Lease")]}, "Nothing would change.", id="what means nothing here"),
+        pytest.param({"create": [owned_by("q", "q")]}, "shop/q would go to node-1.", id="a pod that owns itself"),
+        pytest.param({"drainNodes": ["node-0"] * 5, "removeNodes": ["node-0"] * 5}, "bank/batch-0 would be evicted", id="ten times"),
+        pytest.param({"drainNodes": NODES}, "3 pods would be evicted", id="all nodes drained"),
+        pytest.param({"removeNodes": NODES, "includePending": True}, "None of 3 pods would", id="all nodes removed"),
+        pytest.param({"create": [pod("q", "1", schedulerName="x" * LONG)]}, "shop/q would go to node-1.", id="a scheduler of a megabyte"),
+    ],
+)
+def test_odd_questions_have_their_answers(service: Service, question: object, summary: str) -> None:
+    answer = service.post("/v1/whatif", question)
+
+    assert answer.status_code == 200, answer.text[:1000]
+    assert answer.json()["isComplete"]
+    assert answer.json()["summary"].startswith(summary)
+
+
+def test_pods_that_own_each_other_and_have_to_move_come_to_rest(service: Service) -> None:
+    create = [owned_by("a", "b"), owned_by("b", "a")]
+
+    told = service.post("/v1/whatif", {"create": create, "drainNodes": ["node-0", "node-1"]}).json()
+
+    assert [(each["pod"]["name"], each["node"]) for each in told["placements"][:2]] == [("a", "node-2"), ("b", "")]
+    assert told["isComplete"]
+
+
+def test_copies_of_one_pod_are_several(service: Service) -> None:
+    """
+    With the UID of another pod of the question, or of one that runs: who copies a manifest copies that, too.
+    """
+    running = service.client.get("/v1/cluster/node-0").json()["pods"][0]["pod"]
+    create = [named(pod(name, "100m"), uid=running["uid"]) for name in ("a", "b")]
+
+    told = service.post("/v1/whatif", {"create": create}).json()
+
+    assert told["summary"] == "All of 2 pods would find a place."
+    assert len({each["pod"]["uid"] for each in told["placements"]} | {running["uid"]}) == 3
+    assert told["evictions"] == []
+
+
+def test_as_many_pods_as_there_may_be(service: Service) -> None:
+    told = service.post("/v1/whatif", {"create": [workload("Deployment", replicas=5000)]}).json()
+
+    assert len(told["placements"]) == 5000
+    assert told["unplaced"] == sum(not each["node"] for each in told["placements"]) > 4000
+
+
+# How it is asked.
+
+
+@pytest.mark.parametrize("path", ["/v1/queue", "/v1/explain/shop/urgent", "/v1/decisions", "/v1/preemptions"])
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"])
+def test_answers_are_there_to_be_read(service: Service, path: str, method: str) -> None:
+    answer = service.client.request(method, path)
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
+def test_a_what_if_is_posted(service: Service, method: str) -> None:
+    answer = service.client.request(method, "/v1/whatif")
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("path", ["/v1/whatif", "/v1/capacity", "/ui/what-if"])
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/yaml", "application/x-www-form-urlencoded"])
+def test_questions_are_json(service: Service, path: str, content_type: str) -> None:
+    assert_is_refusal(service.client.post(path, content=b"{}", headers={"Content-Type": content_type}), 415)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1e3", "1.5", "", "abc", "1001", "%00", "9" * 5000, "0x10", "NaN", "%EF%BC%95"])
+def test_a_limit_is_a_number_within_limits(service: Service, limit: str) -> None:
+    assert_is_refusal(service.client.get(f"/v1/decisions?limit={limit}"), 400)
+    assert_is_refusal(service.client.get(f"/v1/capacity?pod=shop/urgent&limit={limit}00000"), 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        pytest.param("/v1/explain/shop/" + "x" * 300, 400, id="a long name"),
+        pytest.param("/v1/explain/shop/%00", 404, id="no character"),
+        pytest.param("/v1/explain/%ff/%ed%a0%80", 404, id="no UTF-8"),
+        pytest.param("/v1/explain/shop/a%2Fb", 404, id="a name with a slash"),
+        pytest.param("/v1/explain/shop/", 404, id="no name"),
+        pytest.param("/v1/cluster/%00", 404, id="no node"),
+        pytest.param("/v1/decisions?pod=a/b/c", 400, id="two slashes"),
+        pytest.param("/v1/decisions?before=9007199254740993", 400, id="an id that no number holds"),
+    ],
+)
+def test_names_that_nobody_has_are_not_found(service: Service, path: str, code: int) -> None:
+    assert_is_refusal(service.client.get(path), code)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        pytest.param(BOMB, 422, id="a bomb"),
+        pytest.param("&r\nkind: List\nitems: [*r]\n", 422, id="a list of itself"),
+        pytest.param("[" * 5000, 422, id="deep"),
+        pytest.param("!!python/object/apply:os.system ['true']", 422, id="a tag that runs something"),
+        pytest.param("kind: Pod\x00", 422, id="no character"),
+        pytest.param("kind: Pod\napiVersion: v1\nmetadata: {name: x}\nspec: {priority: .nan}", 422, id="not a number"),
+        pytest.param("x" * MAX_FORM, 413, id="too long"),
+    ],
+)
+def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str, code: int) -> None:
+    assert_is_refusal(service.post("/ui/what-if", {"manifest": manifest}), code)
+
+
+# Many who ask, and some who do not wait.
+
+
+def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
+    """
+    While a simulation goes on, only a few more wait for their turn; verbs, explanations and lists are answered as ever.
+    """
+
+    async def story(client: httpx.AsyncClient, face: Face) -> None:
+        asked = {"create": [pod("q", "1")]}
+        async with face.simulating:
+            waiting = [asyncio.ensure_future(client.post("/v1/whatif", json=asked)) for _ in range(MAX_EVALUATIONS)]
+            await until(face.admitted.locked)
+            for path, body in (("/v1/whatif", asked), ("/v1/capacity", pod("q", "1"))):
+                refused = await client.post(path, json=body)
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            filtered = await client.post("/extender/filter", json={"Pod": pod("q", "1"), "NodeNames": ["node-0"]})
+            assert filtered.json()["NodeNames"] == ["node-0"]
+            for path in ("/v1/explain/shop/urgent", "/v1/queue", "/v1/cluster", "/"):
+                assert (await client.get(path)).status_code == 200
+            assert not any(each.done() for each in waiting)
+        answers = await asyncio.gather(*waiting)
+        assert {each.status_code for each in answers} == {200}
+        assert len({each.content for each in answers}) == 1
+
+    in_process(state, story)
+
+
+def test_who_goes_away_gives_his_place_to_others(state: Path) -> None:
+    async def story(client: httpx.AsyncClient, face: Face) -> None:
+        async with face.simulating:
+            waiting = [asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(MAX_EVALUATIONS)]
+            await until(face.admitted.locked)
+            for each in waiting:
+                each.cancel()
+            await asyncio.wait(waiting)
+        assert (await client.post("/v1/whatif", json={})).status_code == 200
+
+    in_process(state, story)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for is in the loop, and tells nobody
+        await asyncio.sleep(0)
+
+
+def in_process(state: Path, story: Callable[[httpx.AsyncClient, Face], Any]) -> None:
+    async def main() -> None:
+        app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
+        async with app.router.lifespan_context(app):
+            await until(lambda: app.state.face.engine.is_ready)
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
+                await story(client, app.state.face)
+
+    asyncio.run(main())
+
+
+def test_a_caller_may_hang_up_while_his_question_is_tried(service: Service) -> None:
+    body = json.dumps({"create": [pod(f"p{place}", f"{90_000 + place}m") for place in range(1000)]}).encode()
+    head = f"POST /v1/whatif HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(head + body)
+
+    answer = service.client.post("/v1/whatif", content=b"{}", headers=JSON)
+
+    assert answer.status_code == 200
+
+
+def test_whoever_still_waits_when_the_service_ends_is_told_so() -> None:
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        raise asyncio.CancelledError(at_the_end)
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    at_the_end, sent = "Task cancelled, timeout graceful shutdown exceeded", list[Message]()
+    asyncio.run(Limits(never, Settings(port=0))({"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send))
+
+    assert at_the_end in inspect.getsource(uvicorn.server)
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
