@@ -1,4 +1,4 @@
-"""What carries requests to an API server: sockets (`aiohttp_carrier`), or a transport in memory (`transport_carrier`)."""
+"""What carries requests to an API server: sockets (`http1_carrier`), or a transport in memory (`transport_carrier`)."""
 
 from abc import ABC, abstractmethod
 from typing import final

@@ -5,10 +5,11 @@ import logging
 from dataclasses import dataclass
 from typing import final
 
-from extender.apiserver.aiohttp_carrier import AiohttpCarrier
 from extender.apiserver.carrier import Carrier
 from extender.apiserver.credentials import REREAD_SECONDS, CredentialsError, Identity, Target
+from extender.apiserver.dialing import Route
 from extender.apiserver.errors import Unreachable
+from extender.apiserver.http1_carrier import Http1Carrier
 from extender.apiserver.tls import TlsError, TlsMaterial, context
 
 log = logging.getLogger(__name__)
@@ -110,4 +111,5 @@ class Connections:
 
 
 def _open(target: Target, material: TlsMaterial) -> Carrier:
-    return AiohttpCarrier(target.server, context(material), server_name=target.tls.server_name, proxy=target.proxy)
+    route = Route(target.server, context(material), server_name=target.tls.server_name, proxy=target.proxy)
+    return Http1Carrier(route)
