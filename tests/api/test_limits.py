@@ -90,7 +90,7 @@ def test_i30_head_is_refused_without_a_body(example: Service) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/filter", "/extender", "/extender/", "/extender/filter/", "//extender/filter", "/extender//filter", "/extender/%2e%2e/filter",
+    ["/filter", "/extender", "/extender/", "/extender/filter/", "//extender/filter", "/extender//filter", "/extender/%2e%2e/filter",
      "/extender/../filter", "/extender/Filter", "/extender/filter%00", "/extender/filter%2f", "/redoc", "/nope"],
 )  # fmt: skip
 def test_i31_another_path_is_not_found_and_never_redirected(example: Service, path: str) -> None:

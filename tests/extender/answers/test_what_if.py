@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
+from extender.answers.abandoned import AbandonedError
 from extender.answers.simulation import Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
@@ -463,3 +464,30 @@ def test_frameworks_of_a_question_are_its_own() -> None:
     about = cluster(node("n"))
 
     assert simulated_frameworks(Configuration.default(), about).keys() == {"default-scheduler"}
+
+
+def test_a_simulation_that_nobody_waits_for_ends() -> None:
+    """
+    Whoever asked has gone, or the service ends: it is looked before every step.
+    """
+    looks: list[bool] = []
+
+    def is_wanted() -> bool:
+        looks.append(len(looks) < 3)
+        return looks[-1]
+
+    about = cluster(node("n", 8))
+    request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
+    with pytest.raises(AbandonedError):
+        what_if(about, Configuration.default(), request, is_wanted=is_wanted)
+
+    assert looks == [True, True, True, False]
+    assert len([pod for pod in about.cache.pods if pod.spec.node_name == "n"]) == 3
+
+
+def test_a_configuration_of_many_profiles_is_refused() -> None:
+    profiles = [{"schedulerName": f"profile-{number}"} for number in range(101)]
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+
+    with pytest.raises(WhatIfError, match="more than 100 profiles"):
+        ask(cluster(node("n")), configuration=configuration)
