@@ -168,6 +168,8 @@ class _Seeding:
         except schema.WrongType as exc:
             raise statuses.undecodable(resource.kind, resource.version, str(exc)) from exc
         obj["metadata"].pop("resourceVersion", None)
+        if resource.namespaced:
+            obj["metadata"]["namespace"] = namespace
         set_defaults(resource, obj)
         if resource is NAMESPACES:
             obj["spec"].setdefault("finalizers", ["kubernetes"])

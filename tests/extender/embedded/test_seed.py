@@ -70,6 +70,16 @@ def test_what_was_written_by_hand_is_completed(registry: Registry) -> None:
     assert [each["key"] for each in found["spec"]["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
 
 
+def test_what_names_no_namespace_is_in_default(registry: Registry) -> None:
+    given = pod()
+    del given["metadata"]["namespace"]
+
+    report = seed(registry, [given])
+
+    assert report.refused == ()
+    assert registry.get(PODS, "default", "web")["metadata"]["namespace"] == "default"
+
+
 def test_the_class_of_a_pod_gives_it_its_priority(registry: Registry) -> None:
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
 
