@@ -20,6 +20,7 @@ from api.limits import Limits
 from api.routes.page import MAX_FORM
 from api.routes.questions import MAX_QUESTION
 from api.settings import Settings
+from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
 from tests.api.test_questions import cluster, pod
 
@@ -329,6 +330,15 @@ def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str
 
 
 # Many who ask, and some who do not wait.
+
+
+@pytest.mark.parametrize("path", ["/v1/queue", "/v1/cluster", "/v1/decisions", "/v1/explain/shop/urgent", "/v1/capacity?pod=shop/urgent"])
+def test_a_service_that_does_not_know_its_cluster_answers_nothing_from_memory(path: str) -> None:
+    with serving(lambda _: FailingEngine(RuntimeError("no"), is_ready=False)) as not_ready:
+        answer = not_ready.client.get(path)
+
+    assert_is_refusal(answer, 503)
+    assert answer.headers["retry-after"] == "1"
 
 
 def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
