@@ -238,8 +238,8 @@ class Cluster(RuleBasedStateMachine):
 
     @rule()
     def history_is_forgotten(self) -> None:
-        self.world.witness.learn_nominations()
         store = self.world.registry.store
+        self.act(self.world.witness.learn_nominations)
         store.compact(store.resource_version)
         self.act(self.world.faults.cut)
 
