@@ -1,4 +1,7 @@
-"""One browser for all tests, a new profile for each, and services that tests share. A page that complains fails its test."""
+"""One browser for all tests, a new profile for each, and services that tests share. A page that complains fails its test.
+
+All of it ends with this package: as long as Playwright runs, its event loop is the main thread's, and no other test could run one.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync",
 )  # fmt: skip
+
 
 class OpenPage(Protocol):
     """Opens a page in a profile of its own; `expected` is what the console will say, or a part of it."""
@@ -57,7 +61,7 @@ class Profiles:
         assert set(self._asked) <= self._hosts, "nobody else is asked"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium, and it could not be installed: apt-get install chromium")
@@ -75,7 +79,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
     profiles.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def still(browser: Browser) -> Iterator[Running]:
     """The example cluster, with two pods that wait; nobody decides, so that it stays as it is."""
     with running("--no-schedule") as service:
@@ -89,7 +93,7 @@ def deciding(browser: Browser) -> Iterator[Running]:
         yield service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def large(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Thousands of nodes."""
     state: Path = many_nodes(tmp_path_factory.mktemp("large") / "cluster.json")
