@@ -8,7 +8,10 @@ from extender.runtime.framework import Framework
 
 @final
 class OnlyProfile(Mapping[str, Framework]):
-    """A framework that is found under every scheduler name."""
+    """A framework that is found under every scheduler name.
+
+    It is *in* here under its own name alone: as for the live engine, only pods of that name are counted where they are promised room.
+    """
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
@@ -17,7 +20,7 @@ class OnlyProfile(Mapping[str, Framework]):
         return self._framework
 
     def __contains__(self, scheduler_name: object) -> bool:
-        return True
+        return scheduler_name == self._framework.profile_name
 
     def __iter__(self) -> Iterator[str]:
         return iter((self._framework.profile_name,))

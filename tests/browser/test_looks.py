@@ -22,11 +22,8 @@ def test_thousands_of_nodes_are_a_few_elements_and_each_can_be_pointed_at(large:
     expect(page.locator(".grid-holder")).to_have_count(5)
 
     holder = page.locator(".grid-holder").nth(1)
-    holder.scroll_into_view_if_needed()
-    box, columns = holder.bounding_box(), int(holder.get_attribute("data-columns") or 0)
-    assert box is not None
-    side = box["width"] / columns
-    page.mouse.move(box["x"] + 3.5 * side, box["y"] + 0.5 * side)
+    side = holder.evaluate("holder => holder.getBoundingClientRect().width / holder.dataset.columns")
+    holder.hover(position={"x": 3.5 * side, "y": 0.5 * side})  # which waits for a page that is just drawing itself again
 
     expect(page.locator("#tip")).to_contain_text("node-1003")
     expect(page.locator("#tip")).to_contain_text("% of 16 cpu")
