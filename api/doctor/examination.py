@@ -2,12 +2,15 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from typing import Final
 from urllib.parse import urlsplit
 
 from api.doctor import samples
 from api.doctor.checks import binding, every_verb, filtering, preempting, prioritizing
 from api.doctor.findings import Finding, bad, ok, warning
 from api.doctor.patient import Patient
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 async def examine(patient: Patient) -> AsyncIterator[Finding]:
@@ -35,6 +38,9 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
 
 async def _connection(patient: Patient) -> AsyncIterator[Finding]:
     extender, url = patient.extender, urlsplit(patient.extender.url_prefix)
+    if url.scheme != "https" and url.hostname in _LOOPBACK:
+        yield ok("", "is reached over TLS", "by http, and on this machine")
+        return
     if url.scheme != "https":
         yield warning(
             "", "is reached over TLS", f"{url.scheme}: whoever is between can read and change decisions", "set enableHTTPS and a CA"
