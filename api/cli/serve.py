@@ -134,11 +134,12 @@ def serve(
     server = make_server(create_app(settings, lambda _: opens), settings)
     scheme = "http" if server.certificate is None else "https"
     listening = [_listen(settings.host, settings.listening_port, "--port")]
-    address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}{settings.prefix}"
-    typer.echo(f"reprieve answers for {cluster.words} on {address}", err=True)
+    address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
+    typer.echo(f"reprieve answers for {cluster.words} on {address}{settings.prefix}", err=True)
     if isinstance(cluster, Own):
         listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
         typer.echo(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it", err=True)
+    typer.echo(f"{address}/ shows it", err=True)
     server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

@@ -156,19 +156,21 @@ def test_evaluate_ends_quietly_when_nobody_reads_on() -> None:
 
 def test_serve_answers_until_it_is_told_to_stop() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--prefix", "/sched"], stderr=subprocess.PIPE, cwd=ROOT, text=True
+        [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"], stderr=subprocess.PIPE, cwd=ROOT, text=True
     ) as process:
         assert process.stderr is not None
         try:
             first = process.stderr.readline()
             address = re.search(r"reprieve answers for the example cluster on (http://\S+/sched)\n", first)
             assert address, first
+            told = [process.stderr.readline() for _ in range(2)]
             answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
         finally:
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=20)
 
     assert answer.json()["NodeNames"] == ["node-a1"]
+    assert told[-1] == f"{address[1].removesuffix('/sched')}/ shows it\n"
     assert process.returncode in (0, -signal.SIGTERM)
     assert "Application shutdown complete" in log
     assert "Traceback" not in log
