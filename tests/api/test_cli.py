@@ -155,9 +155,8 @@ def test_evaluate_ends_quietly_when_nobody_reads_on() -> None:
 
 
 def test_serve_answers_until_it_is_told_to_stop() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"], stderr=subprocess.PIPE, cwd=ROOT, text=True
-    ) as process:
+    command = [sys.executable, "-m", "api.cli", "serve", "--port", "0", "--kubernetes-port", "0", "--prefix", "/sched"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, text=True) as process:
         assert process.stderr is not None
         try:
             first = process.stderr.readline()
