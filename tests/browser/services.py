@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,10 +51,25 @@ def running(*arguments: str) -> Iterator[Running]:
             assert line, f"the service did not start:\n{said}"
             said += line
         page, kubernetes = re.findall(r"http://[\w.]+:\d+", said)[:2]
+        _wait_until_settled(page)
         yield Running(page, kubernetes)
     finally:
         service.terminate()
         service.communicate(timeout=SECONDS)
+
+
+def _wait_until_settled(page: str) -> None:
+    """Until nothing has changed for a second: a page that is drawn again under a test's hands is another test's matter."""
+    last, since, end = "", 0.0, time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        found = re.search(r'data-version="([^"]+)"', httpx.get(page, timeout=SECONDS, trust_env=False).text)
+        version, now = found[1] if found else "", time.monotonic()
+        if version != last:
+            last, since = version, now
+        elif version and now - since > 1:
+            return
+        time.sleep(0.2)
+    raise AssertionError("the service does not come to rest")
 
 
 def many_nodes(path: Path) -> Path:
