@@ -36,6 +36,21 @@ def ranked(candidates: Candidates) -> Index:
     return np.lexsort(by_criterion[::-1])
 
 
+def best(candidates: Candidates, limit: int) -> Index:
+    """The first of `ranked`, at least as many as the limit if there are: whoever cannot be among them is not sorted."""
+    places = np.arange(len(candidates))
+    for scores in ORDERED_SCORE_FUNCTIONS:
+        if len(places) <= limit:
+            break
+        left = scores(candidates if len(places) == len(candidates) else candidates.take(places))
+        # Whoever is worse than the last that is wanted stays behind; of those that are better, nobody does.
+        worst = np.partition(left, len(left) - limit)[len(left) - limit]
+        places = places[left >= worst]
+        if (left > worst).any():
+            break  # from here on a later criterion may decide only between those that tie in this one
+    return places[ranked(candidates.take(places))]
+
+
 def broken_budgets(candidates: Candidates, pod: Pod) -> dict[str, tuple[str, ...]]:
     """UID -> the names of the budgets that the pod's going breaks; pods that break none are left out.
 

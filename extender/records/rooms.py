@@ -8,7 +8,7 @@ from extender.framework import NodeVictims
 from extender.objects.pod import Pod
 from extender.objects.resources import assigned_requests
 from extender.preemption import Candidates
-from extender.preemption.costs import broken_budgets, costs_of, ranked
+from extender.preemption.costs import best, broken_budgets, costs_of
 from extender.records.kept import Leaving, PodId, Room
 from extender.snapshot.axes import CPU, MEMORY
 
@@ -33,23 +33,23 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
     """
     if not len(candidates):
         return ()
-    order = ranked(candidates)
+    order = best(candidates, MAX_ROOMS + 1)
     if chosen is not None:
         order = np.r_[chosen, order[order != chosen]]
-    best = candidates.take(order[:MAX_ROOMS])
-    costs, broken = costs_of(best), broken_budgets(best, preemptor)
+    kept = candidates.take(order[:MAX_ROOMS])
+    costs, broken = costs_of(kept), broken_budgets(kept, preemptor)
     rooms: list[Room] = []
-    for at, (first, last) in enumerate(zip(best.first[:-1].tolist(), best.first[1:].tolist(), strict=True)):
+    for at, (first, last) in enumerate(zip(kept.first[:-1].tolist(), kept.first[1:].tolist(), strict=True)):
         limit = MAX_VICTIMS if at == 0 or chosen is None else MAX_VICTIMS_OF_OTHERS
-        slots: list[int] = best.slots[first : min(last, first + limit)].tolist()
-        held = best.snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
-        going = zip(map(best.snapshot.pod_at, slots), held, strict=True)
+        slots: list[int] = kept.slots[first : min(last, first + limit)].tolist()
+        held = kept.snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
+        going = zip(map(kept.snapshot.pod_at, slots), held, strict=True)
         rooms.append(
             Room(
-                node=best.snapshot.nodes.objects[int(best.node[at])].name,
+                node=kept.snapshot.nodes.objects[int(kept.node[at])].name,
                 victims=tuple(_leaving(pod, broken.get(pod.uid, ()), cpu, memory) for pod, (cpu, memory) in going),
                 num_victims=last - first,
-                num_pdb_violations=int(best.num_pdb_violations[at]),
+                num_pdb_violations=int(kept.num_pdb_violations[at]),
                 costs=tuple(costs[at]),
             )
         )

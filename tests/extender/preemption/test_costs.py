@@ -1,0 +1,35 @@
+"""The best candidates are the first of all of them in order, though not all are put into order."""
+
+import random
+
+import numpy as np
+import pytest
+
+from extender.preemption import Candidates
+from extender.preemption.costs import best, ranked
+from extender.testing import make_node, make_pod, make_snapshot
+
+LIMIT = 8
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_are_the_first_of_all(seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"node-{number}" for number in range(chance.randrange(1, 40))]
+    running = [
+        make_pod(f"{name}-{number}").uid(f"{name}-{number}").node(name).priority(chance.randrange(3)).obj()
+        for name in names
+        for number in range(chance.randrange(1, 4))
+    ]
+    snapshot = make_snapshot(*(make_node(name) for name in names), pods=running)
+    slots = [[snapshot.pods.slots[pod.uid] for pod in running if pod.spec.node_name == name] for name in names]
+    firsts = [sum(map(len, slots[:place])) for place in range(len(names) + 1)]
+    candidates = Candidates(
+        snapshot,
+        np.array([snapshot.nodes.index[name] for name in names], np.intp),
+        np.array([slot for of_node in slots for slot in of_node], np.intp),
+        np.array(firsts, np.intp),
+        np.array([chance.randrange(2) for _ in names], np.int64),
+    )
+
+    assert best(candidates, LIMIT)[:LIMIT].tolist() == ranked(candidates)[:LIMIT].tolist()
