@@ -59,7 +59,10 @@ def _one(console: Console, made: PreemptionRecord, *, wide: bool) -> None:
     losers = [candidate for candidate in made.candidates if candidate.node != made.node]
     if losers:
         console.print(heading(f"Not from {plural(made.num_candidates - 1, 'other node')}"))
-        others = table("node", "victims", "why not")
+        not_chosen = table("node", "victims", "why not")
         for candidate in losers if wide else losers[:5]:
-            others.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
-        console.print(others)
+            not_chosen.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
+        console.print(not_chosen)
+    elif made.num_candidates > 1:
+        others = plural(made.num_candidates - 1, "other node")
+        console.print(f"{others} came into question as well, which is all that was kept: there were many preemptions at once")

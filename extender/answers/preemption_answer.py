@@ -74,7 +74,7 @@ def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, 
         order = np.r_[chosen, order[order != chosen]]
     order = order[:limit]
     shown = candidates.take(order)
-    costs, violates = costs_of(shown), broken_budgets(shown, pod)
+    costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod)
     return tuple(
         CandidateNode(
             node=one.node,

@@ -48,7 +48,8 @@ class Candidates:
     def take(self, chosen: Index) -> "Candidates":
         """Only these candidates, in this order."""
         counts = self.first[chosen + 1] - self.first[chosen]
-        first = np.r_[0, np.cumsum(counts)].astype(np.intp)
+        first = np.zeros(len(counts) + 1, np.intp)
+        np.cumsum(counts, out=first[1:])
         places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
         return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen])
 

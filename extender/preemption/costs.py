@@ -1,6 +1,7 @@
 """What each candidate would cost, in numbers that outlive the snapshot; and whose budgets would be broken."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
@@ -8,7 +9,13 @@ from extender.objects.pod import Pod
 from extender.preemption.budgets import violated
 from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates
 from extender.preemption.dry_run import lower_priority_pods
+from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Int64s
+
+PRIORITIES: Final = 2**32
+"""More than there is between any two priorities."""
+FEW: Final = 4
+"""Times as many as are wanted are put into order without another look."""
 
 
 class Costs(NamedTuple):
@@ -24,45 +31,91 @@ class Costs(NamedTuple):
     """When the first of the most important victims started, in seconds since 1970; the later, the better."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Some candidates, and which of them are best."""
+
+    candidates: Candidates
+    order: list[int]
+    """Places in `candidates`, best first."""
+    costs: list[Costs]
+    """Of each in `order`."""
+
+
 def costs_of(candidates: Candidates) -> list[Costs]:
     """The costs of each candidate."""
-    violations, first_priority, sums, victims, started = (scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS)
-    return [Costs(*costs) for costs in np.stack([-violations, -first_priority, -sums, -victims, started], axis=1).tolist()]
+    return _spelled_out(_scores(candidates))
 
 
 def ranked(candidates: Candidates) -> Index:
     """(M,) places in `candidates`, best first; those that no criterion tells apart in their order."""
-    by_criterion: list[Int64s] = [-scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS]
-    return np.lexsort(by_criterion[::-1])
+    return _in_order(_scores(candidates))
 
 
-def best(candidates: Candidates, limit: int) -> Index:
-    """The first of `ranked`, at least as many as the limit if there are: whoever cannot be among them is not sorted."""
-    places = np.arange(len(candidates))
-    for scores in ORDERED_SCORE_FUNCTIONS:
-        if len(places) <= limit:
-            break
-        left = scores(candidates if len(places) == len(candidates) else candidates.take(places))
+def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
+    """The first of `ranked`, not more than the limit: whoever cannot be among them is not put into order.
+
+    Arguments:
+        chosen: a place in `candidates`, which comes first whatever it costs.
+    """
+    near = _near_best(candidates, limit)
+    if chosen is not None:
+        near = np.concatenate(([chosen], near[near != chosen]))
+    kept = candidates.take(near)
+    scores = _scores(kept)
+    order: list[int] = _in_order(scores)[:limit].tolist()
+    if chosen is not None and order[0] != 0:
+        order = [0, *(place for place in order if place)][:limit]
+    return Best(kept, order, _spelled_out(scores[:, order]))
+
+
+def _near_best(candidates: Candidates, limit: int) -> Index:
+    """Places of the first of `ranked`, and perhaps of a few others, in the order of the candidates."""
+    violations, first_priority, *others = ORDERED_SCORE_FUNCTIONS
+    places: Index = np.arange(len(candidates))
+    if len(places) <= limit:
+        return places
+    scores = violations(candidates) * PRIORITIES + first_priority(candidates)
+    while True:
         # Whoever is worse than the last that is wanted stays behind; of those that are better, nobody does.
-        worst = np.partition(left, len(left) - limit)[len(left) - limit]
-        places = places[left >= worst]
-        if (left > worst).any():
-            break  # from here on a later criterion may decide only between those that tie in this one
-    return places[ranked(candidates.take(places))]
+        worst = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        near = scores >= worst
+        places = places[near]
+        if len(places) <= FEW * limit:
+            return places
+        if (scores > worst).any():
+            return places  # a later criterion may decide only between those that tie in this one
+        if not others:
+            return places[:limit]
+        scores = others.pop(0)(candidates)[places]
 
 
-def broken_budgets(candidates: Candidates, pod: Pod) -> dict[str, tuple[str, ...]]:
+def _scores(candidates: Candidates) -> Int64s:
+    """(5, M) criterion by criterion, the higher the better."""
+    return np.array([scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS])
+
+
+def _in_order(scores: Int64s) -> Index:
+    return np.lexsort(-scores[::-1])
+
+
+def _spelled_out(scores: Int64s) -> list[Costs]:
+    return [Costs(-one, -two, -three, -four, five) for one, two, three, four, five in scores.T.tolist()]
+
+
+def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod) -> dict[str, tuple[str, ...]]:
     """UID -> the names of the budgets that the pod's going breaks; pods that break none are left out.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included: as the dry run does.
 
     Arguments:
+        nodes: places on axis N.
         pod: the one that preempts.
     """
-    snapshot = candidates.snapshot
     if not snapshot.objects.pdbs:
         return {}
-    slots, row = lower_priority_pods(snapshot, pod, candidates.node)
+    slots, row = lower_priority_pods(snapshot, pod, nodes)
     found: dict[str, tuple[str, ...]] = {}
     for budget, breaks in violated(snapshot, slots, row):
         for slot in slots[breaks].tolist():

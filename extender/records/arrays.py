@@ -56,9 +56,13 @@ class KeptVerdicts:
     @property
     def size(self) -> int:
         """Bytes, about, without the names."""
-        masks = [self.unresolvable, self.pending or b"", self.within or b"", *(mask for _, mask in (*self.refused_by, *self.reasons))]
-        texts = [reason for reason, _ in self.reasons] + [reason for reason, _, _ in self.by_extenders]
-        return 300 + sum(len(mask) + 90 for mask in masks) + sum(len(text) + TEXT_OVERHEAD for text in texts)
+        num_masks = 1 + (self.pending is not None) + len(self.refused_by) + len(self.reasons)
+        size = 300 + num_masks * (len(self.unresolvable) + 90) + (len(self.within) if self.within is not None else 0)
+        for reason, _ in self.reasons:
+            size += len(reason) + TEXT_OVERHEAD
+        for reason, _, _ in self.by_extenders:
+            size += len(reason) + TEXT_OVERHEAD
+        return size
 
     def asked(self) -> Index:
         """(B,) places on axis N."""

@@ -7,10 +7,10 @@ crash or a full disk, is skipped. Nobody waits for the disk but the end of the s
 import asyncio
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Final, final
 
@@ -18,7 +18,7 @@ import msgspec
 
 from extender.log import Logger
 from extender.records.kept import AttemptMade, PreemptionMade
-from extender.records.records import WALL_CLOCK, Records
+from extender.records.records import Records
 from extender.records.shelf import Limits, Made
 
 WRITE_EVERY: Final = 1.0
@@ -37,7 +37,7 @@ class RecordsFileError(ValueError):
 
 @asynccontextmanager
 async def kept_in(
-    path: Path, limits: Limits | None = None, *, now: Callable[[], datetime] = WALL_CLOCK, max_file: int = MAX_FILE
+    path: Path, limits: Limits | None = None, *, now: Callable[[], float] = time.time, max_file: int = MAX_FILE
 ) -> AsyncIterator[Records]:
     """Records that know what is in the file, and are kept there for as long as the block runs.
 

@@ -138,6 +138,8 @@ DETAILS_OVERHEAD: Final = 250
 """Bytes of details without numbers and texts."""
 ATTEMPT_OVERHEAD: Final = 600
 """Bytes of an attempt without its texts: values, and its places in the indexes."""
+LEAVING_SIZE: Final = 450
+"""Bytes of a victim with texts of ordinary length."""
 
 
 def size_of_attempt(made: AttemptMade) -> int:
@@ -148,8 +150,7 @@ def size_of_attempt(made: AttemptMade) -> int:
 
 def size_of_preemption(made: PreemptionMade) -> int:
     """Bytes, about."""
-    leaving = [victim for room in made.candidates for victim in room.victims]
+    leaving = sum(len(room.victims) for room in made.candidates)
     if not made.candidates or made.victims is not made.candidates[0].victims:
-        leaving += made.victims
-    texts = sum(len(one.pod.name) + len(one.pod.namespace) + len(one.pod.uid) + len(one.owner) for one in leaving)
-    return 600 + 250 * len(made.candidates) + 300 * len(leaving) + texts
+        leaving += len(made.victims)
+    return 600 + 250 * len(made.candidates) + LEAVING_SIZE * leaving

@@ -1,11 +1,10 @@
 """Records: the attempts and preemptions of late. State: what is known so far of the attempt under way; all else is on the shelf."""
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
 from typing import Final, final
 
 import msgspec
@@ -16,18 +15,15 @@ from extender.preemption import Candidates, PreemptionOutcome
 from extender.preemption.evaluator import NOT_HELPFUL
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
-from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room
+from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room, size_of_attempt
 from extender.records.reporter import Asked, Findings, Reporter
-from extender.records.rooms import keep_rooms, keep_victims, place_of, pod_id
-from extender.records.shelf import Limits, Made, Shelf, is_victim
+from extender.records.rooms import keep_chosen, keep_rooms, keep_victims, place_of, pod_id
+from extender.records.shelf import Limits, Made, Ration, Shelf, is_victim
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
-MOST_TOLD: Final = 128
-"""Decisions that are noted in one go."""
 UNSORTED_SIZE: Final = 1024
-"""Bytes of an attempt, about, that is not on the shelf yet."""
-WALL_CLOCK: Final = partial(datetime.now, UTC)
+"""Bytes of an attempt, at most and about, that is not on the shelf yet."""
 BEST_OF_ASKED: Final = 16
 """Nodes kept of the scores that another scheduler asked for."""
 HIGHEST_ASKED: Final = 10
@@ -35,8 +31,8 @@ HIGHEST_ASKED: Final = 10
 
 
 _Choice = tuple[Pod, KeptScores]
-_Decided = tuple[datetime, Pod, int, str, str, str, int, int, float, _Choice | None]
-"""When, the pod, the number of the attempt, woken by, profile, node, evaluated, feasible, seconds, what it could choose from."""
+_Decided = tuple[int, float, str, str, str, int | None, str, int, str, int, int, float, str]
+"""What `_attempt_of` reads, so that the pod itself need not be kept."""
 
 
 @final
@@ -66,13 +62,13 @@ class Records(Reporter):
         self,
         limits: Limits | None = None,
         *,
-        now: Callable[[], datetime] = WALL_CLOCK,
+        now: Callable[[], float] = time.time,
         write: Callable[[Made], None] | None = None,
     ) -> None:
         """Nothing is known yet.
 
         Arguments:
-            now: what the clock on the wall says.
+            now: seconds since 1970.
             write: is given everything that is to outlive the process, as it is by then: what changes is given again, with the same id.
                 None if nothing is.
         """
@@ -82,18 +78,16 @@ class Records(Reporter):
         unsorted = max(1, min(limits.attempts, limits.size // 2 // UNSORTED_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - unsorted * UNSORTED_SIZE))
         # The newest. They are put on the shelf when somebody wants to see them, and most will be pushed out before anybody does.
-        self._unsorted: deque[AttemptMade] = deque(maxlen=unsorted)
-        self._told: list[_Decided] = []
-        self._scores_a_second, self._scores_left = limits.scores_a_second, 0
-        self._second = -1
+        self._unsorted: deque[_Decided | AttemptMade] = deque(maxlen=unsorted)
+        self._scores, self._verdicts, self._contests = (Ration(limits.details_a_second, now) for _ in range(3))
         self._now = now
         self._write = write
         self._next_id = 1
         self._under_way = _UnderWay()
         self._choice: _Choice | None = None
         self._something_came = asyncio.Event()
-        # From the first time on that somebody waits for news; or there is a file.
-        self._is_watched = write is not None
+        # From the first time on that somebody waits for news.
+        self._is_watched = False
 
     # What is kept.
 
@@ -156,29 +150,29 @@ class Records(Reporter):
 
     def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """Keep the totals for when the attempt ends, unless those of many have been kept in this second."""
-        if self._scores_left <= 0 and (second := self._now().second) != self._second:
-            self._second, self._scores_left = second, self._scores_a_second
-        if self._scores_left > 0:
-            self._scores_left -= 1
+        if self._scores.take():
             self._choice = pod, keep_scores(rows, total, highest, self._store.naming.of(rows.snapshot.nodes.index))
 
     def refused(self, pod: Pod, findings: Findings) -> None:
-        """Keep the verdicts for when the attempt ends."""
+        """Keep the verdicts for when the attempt ends, unless those of many have been kept in this second."""
         under_way = self._of(pod)
-        under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
+        if self._verdicts.take():
+            under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
         under_way.evaluated = len(findings.rows)
 
     def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        """Keep the best candidates for when the attempt ends."""
+        """Keep the chosen candidate for when the attempt ends, and the best of the others, unless there have been many in this second."""
         under_way, candidates, victims = self._of(pod), outcome.candidates, outcome.victims
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
-        under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
+        if under_way.verdicts is not None:
+            under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
         if victims is None:
             return
         place = place_of(candidates, victims.node) if candidates is not None else None
         if candidates is not None and place is not None:
-            under_way.rooms, under_way.num_candidates = keep_rooms(candidates, pod, place), len(candidates)
+            under_way.num_candidates = len(candidates)
+            under_way.rooms = keep_rooms(candidates, pod, place) if self._contests.take() else (keep_chosen(candidates, pod, place),)
             under_way.chosen = under_way.rooms[0]
         else:
             under_way.chosen = keep_victims(victims)
@@ -186,14 +180,23 @@ class Records(Reporter):
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         """The attempt ends with a node."""
         # Told thousands of times a second: what can be done later is.
-        told = self._told
-        told.append((self._now(), info.pod, info.attempts, info.woken_by, profile, node, evaluated, feasible, seconds, self._choice))
+        pod, number = info.pod, self._next_id
+        named = pod.metadata
+        told = (
+            number, self._now(), named.namespace, named.name, named.uid, pod.spec.priority, profile, info.attempts, node,
+            evaluated, feasible, seconds, info.woken_by,
+        )  # fmt: skip
+        self._unsorted.append(told)
+        self._next_id = number + 1
         self.version += 1
-        if len(told) >= MOST_TOLD or self._is_watched or self._choice is not None:
-            self._choice = None
-            self._note()
-            if self._is_watched:
-                self._something_came.set()
+        if self._choice is not None:
+            scores = self._take_scores(pod)
+            if scores is not None:
+                self._store.put_details(number, Details(scores=scores))
+        if self._write is not None:
+            self._write(_attempt_of(told))
+        if self._is_watched:
+            self._something_came.set()
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The attempt ends without a node, and perhaps with a preemption."""
@@ -284,31 +287,15 @@ class Records(Reporter):
         return found
 
     def _take_scores(self, pod: Pod) -> KeptScores | None:
+        """The scores of the pod's choice, if it had one; not those of an attempt that was never ended."""
         choice, self._choice = self._choice, None
-        return _scores_of(pod, choice)
-
-    def _note(self) -> None:
-        """Make attempts of what was told."""
-        for now, pod, number, woken_by, profile, node, evaluated, feasible, seconds, choice in self._told:
-            time = now.timestamp()
-            made = AttemptMade(
-                self._next_id, time, pod_id(pod), profile, "Scheduled", number, node, "", evaluated, feasible, seconds, woken_by
-            )
-            self._next_id += 1
-            self._unsorted.append(made)
-            scores = _scores_of(pod, choice)
-            if scores is not None:
-                self._store.put_details(made.id, Details(scores=scores))
-            if self._write is not None:
-                self._write(made)
-        self._told.clear()
+        return choice[1] if choice is not None and choice[0] is pod else None
 
     @property
     def _shelf(self) -> Shelf:
         """With everything on it."""
-        self._note()
         if self._unsorted:
-            self._store.put(self._unsorted)
+            self._store.put(map(_attempt_of, self._unsorted))
             self._unsorted.clear()
         return self._store
 
@@ -324,9 +311,7 @@ class Records(Reporter):
         seconds: float,
         woken_by: str = "",
     ) -> AttemptMade:
-        self._note()
-        time = self._now().timestamp()
-        made = AttemptMade(self._next_id, time, pod, profile, outcome, number, "", message, evaluated, feasible, seconds, woken_by)
+        made = AttemptMade(self._next_id, self._now(), pod, profile, outcome, number, "", message, evaluated, feasible, seconds, woken_by)
         self._next_id += 1
         return made
 
@@ -340,7 +325,10 @@ class Records(Reporter):
         self._written(preemption)
 
     def _keep(self, made: AttemptMade) -> None:
-        self._shelf.put([made])
+        if size_of_attempt(made) <= UNSORTED_SIZE:
+            self._unsorted.append(made)
+        else:
+            self._shelf.put([made])
         self._written(made)
         self._is_news()
 
@@ -359,9 +347,13 @@ class Records(Reporter):
             self._something_came.set()
 
 
-def _scores_of(pod: Pod, choice: _Choice | None) -> KeptScores | None:
-    """The scores of the pod's choice, if it had one; not those of an attempt that was never ended."""
-    return choice[1] if choice is not None and choice[0] is pod else None
+def _attempt_of(told: _Decided | AttemptMade) -> AttemptMade:
+    """What was told of a pod that has a node; or what is an attempt already."""
+    if isinstance(told, AttemptMade):
+        return told
+    number, now, namespace, name, uid, priority, profile, attempts, node, evaluated, feasible, seconds, woken_by = told
+    pod = PodId(namespace or "default", name, uid, priority or 0)
+    return AttemptMade(number, now, pod, profile, "Scheduled", attempts, node, "", evaluated, feasible, seconds, woken_by)
 
 
 def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:
@@ -378,7 +370,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
     return tuple(best)
 
 
-def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts | None) -> tuple[tuple[str, int], ...]:
+def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts) -> tuple[tuple[str, int], ...]:
     """(reason, nodes) where no room can be made, of the most nodes first."""
     if outcome.why_not_eligible is not None:
         return ()
@@ -387,6 +379,5 @@ def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts | None) -> t
     for reasons, nodes in together.items():
         for reason in reasons:
             counts[reason] += nodes
-    if verdicts is not None:
-        counts[NOT_HELPFUL] += len(verdicts.nodes.names) - len(outcome.potential_nodes)
+    counts[NOT_HELPFUL] += len(verdicts.nodes.names) - len(outcome.potential_nodes)
     return tuple(sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0])))

@@ -1,5 +1,7 @@
 """What is kept of a preemption: the chosen node with its victims, and the best of the others."""
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -8,7 +10,7 @@ from extender.framework import NodeVictims
 from extender.objects.pod import Pod
 from extender.objects.resources import assigned_requests
 from extender.preemption import Candidates
-from extender.preemption.costs import best, broken_budgets, costs_of
+from extender.preemption.costs import best, broken_budgets
 from extender.records.kept import Leaving, PodId, Room
 from extender.snapshot.axes import CPU, MEMORY
 
@@ -33,27 +35,35 @@ def keep_rooms(candidates: Candidates, preemptor: Pod, chosen: int | None = None
     """
     if not len(candidates):
         return ()
-    order = best(candidates, MAX_ROOMS + 1)
-    if chosen is not None:
-        order = np.r_[chosen, order[order != chosen]]
-    kept = candidates.take(order[:MAX_ROOMS])
-    costs, broken = costs_of(kept), broken_budgets(kept, preemptor)
-    rooms: list[Room] = []
-    for at, (first, last) in enumerate(zip(kept.first[:-1].tolist(), kept.first[1:].tolist(), strict=True)):
-        limit = MAX_VICTIMS if at == 0 or chosen is None else MAX_VICTIMS_OF_OTHERS
-        slots: list[int] = kept.slots[first : min(last, first + limit)].tolist()
-        held = kept.snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
-        going = zip(map(kept.snapshot.pod_at, slots), held, strict=True)
-        rooms.append(
-            Room(
-                node=kept.snapshot.nodes.objects[int(kept.node[at])].name,
-                victims=tuple(_leaving(pod, broken.get(pod.uid, ()), cpu, memory) for pod, (cpu, memory) in going),
-                num_victims=last - first,
-                num_pdb_violations=int(kept.num_pdb_violations[at]),
-                costs=tuple(costs[at]),
-            )
+    found = best(candidates, MAX_ROOMS, chosen)
+    kept, snapshot = found.candidates, candidates.snapshot
+    broken = broken_budgets(snapshot, kept.node, preemptor)
+    first: list[int] = kept.first.tolist()
+    slots: list[int] = kept.slots.tolist()
+    limits = [MAX_VICTIMS, *[MAX_VICTIMS if chosen is None else MAX_VICTIMS_OF_OTHERS] * (MAX_ROOMS - 1)]
+    of_rooms = [slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, limits, strict=False)]
+    held = iter(snapshot.pods.requests[list(chain.from_iterable(of_rooms))][:, [CPU, MEMORY]].tolist())
+    return tuple(
+        Room(
+            node=snapshot.nodes.objects[int(kept.node[place])].name,
+            victims=tuple(_leaving(snapshot.pod_at(slot), broken, *next(held)) for slot in of_room),
+            num_victims=first[place + 1] - first[place],
+            num_pdb_violations=costs.num_pdb_violations,
+            costs=costs,
         )
-    return tuple(rooms)
+        for place, costs, of_room in zip(found.order, found.costs, of_rooms, strict=True)
+    )
+
+
+def keep_chosen(candidates: Candidates, preemptor: Pod, place: int) -> Room:
+    """The chosen candidate alone, without what it costs."""
+    snapshot, first, last = candidates.snapshot, int(candidates.first[place]), int(candidates.first[place + 1])
+    node = int(candidates.node[place])
+    broken = broken_budgets(snapshot, np.array([node]), preemptor)
+    slots: list[int] = candidates.slots[first : min(last, first + MAX_VICTIMS)].tolist()
+    held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
+    victims = tuple(_leaving(snapshot.pod_at(slot), broken, *of_pod) for slot, of_pod in zip(slots, held, strict=True))
+    return Room(snapshot.nodes.objects[node].name, victims, last - first, int(candidates.num_pdb_violations[place]))
 
 
 def keep_victims(victims: NodeVictims) -> Room:
@@ -61,7 +71,7 @@ def keep_victims(victims: NodeVictims) -> Room:
     leaving = []
     for pod in victims.pods[:MAX_VICTIMS]:
         held, _, _ = assigned_requests(pod)
-        leaving.append(_leaving(pod, (), held.milli_cpu, held.memory))
+        leaving.append(_leaving(pod, {}, held.milli_cpu, held.memory))
     return Room(victims.node, tuple(leaving), len(victims.pods), victims.num_pdb_violations)
 
 
@@ -71,6 +81,10 @@ def place_of(candidates: Candidates, node: str) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _leaving(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int) -> Leaving:
-    owner = next((f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller), "")
-    return Leaving(pod_id(pod), pod.status.start_time, owner, violates, cpu, memory)
+def _leaving(pod: Pod, broken: Mapping[str, tuple[str, ...]], cpu: int, memory: int) -> Leaving:
+    owner = ""
+    for each in pod.metadata.owner_references:
+        if each.controller:
+            owner = f"{each.kind}/{each.name}"
+            break
+    return Leaving(pod_id(pod), pod.status.start_time, owner, broken.get(pod.uid, ()), cpu, memory)

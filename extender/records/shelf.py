@@ -1,7 +1,7 @@
 """Shelf: what is kept of attempts and preemptions, and what goes when there is too much. State: all of it."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -22,8 +22,31 @@ class Limits:
     """So that a pod that is tried again and again does not push the others out."""
     size: int = 64 * 2**20
     """Bytes, about, of everything together."""
-    scores_a_second: int = 20
-    """Decisions a second whose scores are kept; more than that is a crowd of pods, and their scores would cost more than all the rest."""
+    details_a_second: int = 20
+    """Choices of which the scores are kept, refusals of which the verdicts, and preemptions of which the nodes that lost. More than that
+    in a second are a crowd of pods, and what is kept of them would cost more than all the rest: of those the end alone is kept."""
+
+
+@final
+class Ration:
+    """So many a second. State: how many are left of this one."""
+
+    __slots__ = ("_a_second", "_left", "_now", "_second")
+
+    def __init__(self, a_second: int, now: Callable[[], float]) -> None:
+        self._a_second, self._left = a_second, 0
+        self._now = now
+        self._second = -1
+
+    def take(self) -> bool:
+        """Whether there was one left."""
+        if self._left <= 0:
+            second = int(self._now())
+            if second == self._second:
+                return False
+            self._second, self._left = second, self._a_second
+        self._left -= 1
+        return self._left >= 0
 
 
 @final

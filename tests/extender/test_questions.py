@@ -15,7 +15,7 @@ from extender.questions import QuestionError, Questions
 from extender.records import Records
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.extender.cache.seen import seen
-from tests.extender.records.deciding import Scheduling, noon, story
+from tests.extender.records.deciding import NOON, Scheduling, story
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
 PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -183,13 +183,15 @@ def test_who_decides_leaves_the_pods_of_others_alone() -> None:
 
 def deciding(records: Records) -> tuple[Scheduling, Questions]:
     scheduling = Scheduling(records)
-    questions = Questions(Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue, records=records, now=noon)
+    questions = Questions(
+        Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue, records=records, now=lambda: NOON
+    )
     return scheduling, questions
 
 
 def test_the_queue_and_the_attempts_of_a_pod_are_told_with_it() -> None:
     async def tell() -> None:
-        scheduling, questions = deciding(Records(now=noon))
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
         scheduling.comes(A, a_pod("big", 9))
         await scheduling.decides()
 
@@ -208,7 +210,7 @@ def test_the_queue_and_the_attempts_of_a_pod_are_told_with_it() -> None:
 
 def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
     async def tell() -> None:
-        scheduling, questions = deciding(Records(now=noon))
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
         scheduling.comes(A, victim := a_pod("victim", 3).node("a"), a_pod("urgent", 3).priority(9))
         await scheduling.decides()
         scheduling.goes(victim)
@@ -227,7 +229,7 @@ def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
 
 def test_decisions_are_told_page_by_page() -> None:
     async def tell() -> None:
-        scheduling, questions = deciding(Records(now=noon))
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
         scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
         await scheduling.decides()
 
@@ -248,7 +250,7 @@ def test_decisions_are_told_page_by_page() -> None:
 
 def test_another_version_says_that_something_may_be_otherwise() -> None:
     async def tell() -> None:
-        records = Records(now=noon)
+        records = Records(now=NOON.timestamp)
         scheduling, questions = deciding(records)
         versions = [questions.version()]
 

@@ -18,7 +18,7 @@ from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, virtual_time
 from tests.extender.plugins_by_table import Looks, Refuses
-from tests.extender.records.deciding import Scheduling, noon
+from tests.extender.records.deciding import NOON, Scheduling
 
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
 SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
@@ -96,7 +96,7 @@ def test_the_picture_shows_who_refused_each_node_first() -> None:
 
 def test_a_decision_tells_the_best_nodes() -> None:
     async def tell() -> None:
-        records = Records(now=noon)
+        records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
         scheduling.comes(*(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1))
         await scheduling.decides()
@@ -112,7 +112,7 @@ def test_a_decision_tells_the_best_nodes() -> None:
 
 def test_a_preemption_tells_why_the_others_lost() -> None:
     async def tell() -> None:
-        records = Records(now=noon)
+        records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
         scheduling.comes(
             *(make_node(name).capacity(cpu=2, pods=10) for name in "ab"),

@@ -1,4 +1,4 @@
-"""The best candidates are the first of all of them in order, though not all are put into order."""
+"""The best candidates are the first of all of them in order, though not all are put into order; a chosen one comes before them."""
 
 import random
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extender.preemption import Candidates
-from extender.preemption.costs import best, ranked
+from extender.preemption.costs import best, costs_of, ranked
 from extender.testing import make_node, make_pod, make_snapshot
 
 LIMIT = 8
@@ -32,4 +32,11 @@ def test_the_best_are_the_first_of_all(seed: int) -> None:
         np.array([chance.randrange(2) for _ in names], np.int64),
     )
 
-    assert best(candidates, LIMIT)[:LIMIT].tolist() == ranked(candidates)[:LIMIT].tolist()
+    chosen = chance.choice([None, *range(len(candidates))])
+    found = best(candidates, LIMIT, chosen)
+    node = candidates.node.tolist()
+    expected = [place for place in ranked(candidates).tolist() if place != chosen]
+    if chosen is not None:
+        expected = [chosen, *expected]
+    assert [found.candidates.node[place] for place in found.order] == [node[place] for place in expected[:LIMIT]]
+    assert found.costs == costs_of(candidates.take(np.array(expected[:LIMIT])))

@@ -20,10 +20,6 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TABLES: dict[type[Any], str] = {Node: "nodes", Pod: "pods", PodDisruptionBudget: "pdbs"}
 
 
-def noon() -> datetime:
-    return NOON
-
-
 @final
 class Scheduling:
     """Call it where a loop runs."""

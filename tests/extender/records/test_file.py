@@ -11,7 +11,7 @@ from extender.queue import QueuedPodInfo
 from extender.records import Limits, Records
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.records.deciding import Scheduling, noon
+from tests.extender.records.deciding import NOON, Scheduling
 from tests.extender.records.test_shelf import attempt, preemption
 
 
@@ -37,7 +37,7 @@ def test_what_was_decided_outlives_the_process(tmp_path: Path) -> None:
     path = tmp_path / "records"
 
     async def tell() -> None:
-        async with kept_in(path, now=noon) as records:
+        async with kept_in(path, now=NOON.timestamp) as records:
             await a_preemption(records)
             (before,), attempts = records.preemptions(), [each.made for each in records.attempts()]
         async with kept_in(path) as restored:

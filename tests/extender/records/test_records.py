@@ -15,7 +15,7 @@ from extender.queue import QueuedPodInfo
 from extender.records import Limits, Records, Reporter
 from extender.records.kept import KeptAttempt
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from tests.extender.records.deciding import NOON, Scheduling, noon, story
+from tests.extender.records.deciding import NOON, Scheduling, story
 
 
 def a_node(name: str) -> NodeBuilder:
@@ -35,7 +35,7 @@ def last(records: Records) -> KeptAttempt:
 
 def test_an_attempt_that_found_a_node() -> None:
     async def tell() -> None:
-        records = Records(now=noon)
+        records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
         scheduling.comes(a_node("a"), a_node("b"), a_pod("taken").node("a"), a_pod("p", "100m"))
         await scheduling.decides()
@@ -74,16 +74,34 @@ def test_of_a_crowd_only_some_scores_are_kept() -> None:
     """
 
     async def tell() -> None:
-        time = [NOON]
-        records = Records(Limits(scores_a_second=2), now=lambda: time[0])
+        time = [NOON.timestamp()]
+        records = Records(Limits(details_a_second=2), now=lambda: time[0])
         scheduling = Scheduling(records)
         scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
         await scheduling.decides()
-        time[0] = NOON.replace(second=1)
+        time[0] += 1
         scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
         await scheduling.decides()
 
         assert {each.made.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-0", "late-1"}
+
+    story(tell)
+
+
+def test_of_a_crowd_only_some_verdicts_are_kept() -> None:
+    """
+    Of the others what was said, and how many nodes were looked at.
+    """
+
+    async def tell() -> None:
+        records = Records(Limits(details_a_second=2), now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
+        await scheduling.decides()
+
+        assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
+        assert len({each.made.message for each in records.attempts()}) == 1
+        assert {each.made.evaluated for each in records.attempts()} == {1}
 
     story(tell)
 
@@ -203,7 +221,7 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
     )
 
     async def tell() -> None:
-        records = Records(now=noon)
+        records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
         cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
         scheduling.comes(
@@ -223,6 +241,30 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
         assert made.num_candidates == 3
         assert last(records).preemption == made
         assert made.id == last(records).made.id
+
+    story(tell)
+
+
+def test_of_a_crowd_of_preemptions_only_some_keep_the_nodes_that_lost() -> None:
+    """
+    The chosen node is kept of all, with its victims and what they held.
+    """
+
+    async def tell() -> None:
+        records = Records(Limits(details_a_second=1), now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
+        scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
+        await scheduling.decides()
+
+        second, first = records.preemptions()
+        assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
+        assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
+        for made in (first, second):
+            (room, *_), (victim,) = made.candidates, made.victims
+            assert (room.node, room.victims, room.num_victims) == (made.node, made.victims, 1)
+            assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
+            assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
 
     story(tell)
 
