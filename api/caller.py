@@ -13,7 +13,7 @@ from api.access import Sight, as_seen_by
 from api.face import Face, face_of
 from api.refusals import RETRY_SOON, Refusal
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
-from extender.answers.types import Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.questions import Questions
 
 
@@ -74,6 +74,11 @@ class Caller:
     async def decisions(self, limit: int, pod: str | None = None, before: int | None = None) -> Decisions:
         """The last attempts, of all pods or of namespace/name."""
         return await as_seen_by(self.sight, self.questions.decisions(pod, limit, before))
+
+    async def decision(self, number: int, *, picture: bool) -> Attempt | None:
+        """The attempt of this id; None if it is not remembered."""
+        found = self.questions.decision(number, picture=picture)
+        return None if found is None else await as_seen_by(self.sight, found)
 
     async def preemptions(self, limit: int, pod: str | None = None) -> Preemptions:
         """The last preemptions, all or those that concern namespace/name."""

@@ -11,6 +11,7 @@ TYPES: Final = (
     types.WhatIf,
     types.Capacity,
     types.Decisions,
+    types.Attempt,
     types.Preemptions,
     types.Queue,
     ClusterMap,
@@ -23,7 +24,7 @@ _MEANINGS: Final = {
     400: "The path, the query or the body is not as it has to be.",
     401: "The caller has to say who he is: a token of the cluster as Authorization: Bearer.",
     403: "The caller may not list pods in this namespace.",
-    404: "There is no such pod.",
+    404: "There is no such pod, or decision.",
     408: "The body took too long to arrive.",
     413: "The body is too large.",
     415: "The body is not application/json, or has a content encoding.",
@@ -75,5 +76,6 @@ CAPACITY_OF: Final[dict[str, Any]] = {
     "openapi_extra": _body("Pod", {"a pod": _URGENT}),
 }
 DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
+DECISION: Final[dict[str, Any]] = {"responses": _answers("Attempt", "With as much as is still kept of it.", 404)}
 PREEMPTIONS: Final[dict[str, Any]] = {"responses": _answers("Preemptions", "Newest first.")}
 QUEUE: Final[dict[str, Any]] = {"responses": _answers("Queue", "All pods that wait.")}

@@ -187,6 +187,15 @@ class Questions:
         """The last attempts, of all pods or of namespace/name; newest first."""
         return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
 
+    def decision(self, number: int, *, picture: bool = False) -> Attempt | None:
+        """The attempt of this id; None if it is not remembered.
+
+        Arguments:
+            picture: with the plugin that refused each node.
+        """
+        kept = self._records.attempt(number)
+        return None if kept is None else attempt_answer(kept, picture=picture)
+
     def preemptions(self, pod: str | None, limit: int) -> Preemptions:
         """The last preemptions, all or those that concern namespace/name; newest first."""
         return Preemptions(items=tuple(map(preemption_answer, islice(self._records.preemptions(pod), limit))))

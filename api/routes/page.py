@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Final, Literal
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from api.access import TOKEN_COOKIE
@@ -132,6 +132,20 @@ async def history(request: Request, find: Find = "") -> Response:
         names = list(dict.fromkeys(record.node for record in preemptions.items[: pages.MAX_DRAWN]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
         return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, nodes, caller.now)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/decisions/{number}")
+async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)], find: Find = "") -> Response:
+    """One attempt, as it was then."""
+
+    async def make(caller: Caller) -> Render:
+        made = await caller.decision(number, picture=True)
+        if made is None:
+            raise Refusal(404, "This decision is not remembered: the oldest go first.")
+        around = await _around(caller, await caller.map(), find)
+        return partial(pages.decision_page, around, made, caller.now)
 
     return await _page(request, make)
 

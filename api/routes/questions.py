@@ -86,6 +86,19 @@ async def decisions(request: Request, pod: PodKey = None, limit: Limit = 100, be
     return _told(await (await caller_of(request)).decisions(limit, pod, before))
 
 
+@router.get("/decisions/{id}", summary="What was decided then?", **documents.DECISION)
+async def decision(
+    request: Request,
+    number: Annotated[int, Path(alias="id", ge=1, le=2**53, description="as /v1/decisions and /v1/explain give it")],
+    picture: Annotated[bool, Query(description="with the plugin that refused each node")] = False,
+) -> Response:
+    """One attempt. In a crowd of pods not every attempt keeps more than its end."""
+    answer = await (await caller_of(request)).decision(number, picture=picture)
+    if answer is None:
+        raise Refusal(404, "no such decision is remembered: the oldest go first")
+    return _told(answer)
+
+
 @router.get("/preemptions", summary="Who was preempted, for whom?", **documents.PREEMPTIONS)
 async def preemptions(request: Request, pod: PodKey = None, limit: Limit = 100) -> Response:
     """With the nodes that were not chosen, and why. `pod` is a victim or a preemptor."""

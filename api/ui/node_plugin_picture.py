@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.answers.types import NodePicture, PluginVerdict
+from extender.answers.types import NodePicture
 
 MAX_ROWS: Final = 60
 MAX_NAMES: Final = 200
@@ -50,8 +50,13 @@ class Picture:
     """Nodes of the rows that are left out."""
 
 
-def picture(answer: NodePicture) -> Picture:
-    """The rows of the picture: those of most nodes first, then those with fewest refusals."""
+def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
+    """The rows of the picture: those of most nodes first, then those with fewest refusals.
+
+    Arguments:
+        first_only: a plugin was asked only about the nodes that those before it let pass.
+    """
+    passes = "passes, or was not asked" if first_only else "passes"
     nodes: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name, cells in zip(answer.nodes, answer.cells, strict=True):
         nodes[cells].append(name)
@@ -64,7 +69,7 @@ def picture(answer: NodePicture) -> Picture:
             percent=100 * len(names) / most,
             names=tuple(names[:MAX_NAMES]),
             refusals=sum(cells[place] >= 0 for place in refusing),
-            cells=tuple(_cell(answer.plugins[place], None if cells[place] < 0 else answer.verdicts[cells[place]]) for place in refusing),
+            cells=tuple(_cell(answer, place, cells[place], passes) for place in refusing),
         )
         for cells, names in ordered[:MAX_ROWS]
     )
@@ -82,9 +87,10 @@ def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...
     return tuple((answer.plugins[place], tuple(names)) for place, names in sorted(found.items()))
 
 
-def _cell(plugin: str, verdict: PluginVerdict | None) -> PictureCell:
+def _cell(answer: NodePicture, column: int, place: int, passes: str) -> PictureCell:
+    plugin, verdict = answer.plugins[column], answer.verdicts[place] if place >= 0 else None
     sign, css = _SIGNS.get(verdict.code if verdict is not None else "", ("!", "error"))
     if verdict is None:
-        return PictureCell(sign, css, f"{plugin}: passes")
+        return PictureCell(sign, css, f"{plugin}: {passes}")
     helps = {"no": "evicting pods may help", "never": "evicting pods does not help"}.get(css, verdict.code)
     return PictureCell(sign, css, "\n".join([plugin, *verdict.reasons, helps]))

@@ -108,6 +108,22 @@ def pod_page(frame: Frame, answer: Explanation, shown: ClusterMap, chosen: NodeO
     )
 
 
+def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
+    """One attempt, as it was then."""
+    before = made.waterfall[0].left + made.waterfall[0].refused if made.waterfall else 0
+    return _render(
+        "decision.html",
+        frame=frame,
+        made=made,
+        now=now,
+        funnel=funnel(made.waterfall, before) if made.waterfall else None,
+        picture=picture(made.picture, first_only=True) if made.picture is not None else None,
+        scores=score_bars(made.scores),
+        contest=contest(made.preemption) if made.preemption is not None and made.preemption.node else None,
+        priorities=_scale(frame, [made.pod.priority]),
+    )
+
+
 def history_page(
     frame: Frame,
     attempts: Sequence[Attempt],

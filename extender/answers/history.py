@@ -34,8 +34,12 @@ EXTENDERS: Final = "extenders"
 """Stands for the extenders that the configuration names, in the place of a plugin."""
 
 
-def attempt_answer(attempt: KeptAttempt) -> Attempt:
-    """The attempt, with as much as is still kept of it."""
+def attempt_answer(attempt: KeptAttempt, *, picture: bool = False) -> Attempt:
+    """The attempt, with as much as is still kept of it.
+
+    Arguments:
+        picture: with the plugin that refused each node, too.
+    """
     made, details = attempt.made, attempt.details or Details()
     best = details.scores.best(BEST_NODES, made.node) if details.scores is not None else details.best
     return Attempt(
@@ -54,6 +58,7 @@ def attempt_answer(attempt: KeptAttempt) -> Attempt:
         waterfall=_waterfall(details.verdicts, refuses_all=made.feasible == 0) if details.verdicts is not None else (),
         scores=tuple(NodeScore(node=node, total=total) for node, total in best),
         preemption=_preemption(made, attempt.preemption, details),
+        picture=_picture(details.verdicts) if picture and details.verdicts is not None and details.verdicts.num_rows else None,
     )
 
 
@@ -69,27 +74,6 @@ def preemption_answer(made: PreemptionMade) -> PreemptionRecord:
         candidates=_candidates(made.candidates, made.node),
         num_candidates=made.num_candidates,
         outcome=made.outcome,
-    )
-
-
-def picture(verdicts: KeptVerdicts) -> NodePicture:
-    """Every node, and the plugin that refused it: the first one, for the others were not asked then."""
-    nodes, asked = verdicts.nodes.names, verdicts.asked()
-    plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
-    distinct: dict[tuple[str, str, tuple[str, ...]], int] = {}
-    cells = [[-1] * len(plugins) for _ in nodes]
-    reasons = [(reason, verdicts.mask(bits)) for reason, bits in verdicts.reasons]
-    codes = _codes(verdicts)
-    for plugin, refused in _refused_first(verdicts):
-        column = plugins.index(plugin)
-        for row in np.flatnonzero(refused).tolist():
-            verdict = plugin, codes[row], tuple(reason for reason, mask in reasons if mask[row])
-            cells[int(asked[row])][column] = distinct.setdefault(verdict, len(distinct))
-    return NodePicture(
-        plugins=plugins,
-        nodes=nodes,
-        verdicts=tuple(PluginVerdict(plugin=plugin, code=code, reasons=texts) for plugin, code, texts in distinct),
-        cells=tuple(map(tuple, cells)),
     )
 
 
@@ -126,6 +110,27 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
         hopeless = min(left, sum(number for _, _, number in verdicts.by_extenders))
         steps.append(WaterfallStep(plugin=EXTENDERS, reasons=counted(counts), refused=left, unresolvable=hopeless, left=0))
     return tuple(steps)
+
+
+def _picture(verdicts: KeptVerdicts) -> NodePicture:
+    """Every node, and the plugin that refused it: the first one, for the others were not asked then."""
+    nodes, asked = verdicts.nodes.names, verdicts.asked()
+    plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
+    distinct: dict[tuple[str, str, tuple[str, ...]], int] = {}
+    cells = [[-1] * len(plugins) for _ in nodes]
+    reasons = [(reason, verdicts.mask(bits)) for reason, bits in verdicts.reasons]
+    codes = _codes(verdicts)
+    for plugin, refused in _refused_first(verdicts):
+        column = plugins.index(plugin)
+        for row in np.flatnonzero(refused).tolist():
+            verdict = plugin, codes[row], tuple(reason for reason, mask in reasons if mask[row])
+            cells[int(asked[row])][column] = distinct.setdefault(verdict, len(distinct))
+    return NodePicture(
+        plugins=plugins,
+        nodes=nodes,
+        verdicts=tuple(PluginVerdict(plugin=plugin, code=code, reasons=texts) for plugin, code, texts in distinct),
+        cells=tuple(map(tuple, cells)),
+    )
 
 
 def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:

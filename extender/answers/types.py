@@ -206,6 +206,8 @@ class Attempt(Answer, frozen=True, kw_only=True):
     scores: tuple[NodeScore, ...] = ()
     """The best nodes, where there was a choice."""
     preemption: PreemptionAnswer | None = None
+    picture: NodePicture | None = None
+    """Where it was asked for and is still kept: of each node the plugin that refused it first, for the others were not asked then."""
 
 
 @final

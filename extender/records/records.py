@@ -111,6 +111,10 @@ class Records(Reporter):
         """
         return self._shelf.attempts(pod, uid, before)
 
+    def attempt(self, number: int) -> KeptAttempt | None:
+        """The attempt of this id; None if it is not kept, or no more."""
+        return self._shelf.attempt(number)
+
     def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionMade]:
         """Preemptions, newest first. Nothing is awaited until they are read off.
 

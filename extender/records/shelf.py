@@ -78,10 +78,17 @@ class Shelf:
         """See `Records.attempts`."""
         ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
         for number in ids:
-            made = self._attempts[number]
-            if (before is None or number < before) and (uid is None or made.pod.uid == uid):
-                details, _ = self._details.get(number, (None, 0))
-                yield KeptAttempt(made, details, self._preemptions.get(number))
+            kept = self.attempt(number)
+            if kept is not None and (before is None or number < before) and (uid is None or kept.made.pod.uid == uid):
+                yield kept
+
+    def attempt(self, number: int) -> KeptAttempt | None:
+        """See `Records.attempt`."""
+        made = self._attempts.get(number)
+        if made is None:
+            return None
+        details, _ = self._details.get(number, (None, 0))
+        return KeptAttempt(made, details, self._preemptions.get(number))
 
     def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionMade]:
         """See `Records.preemptions`."""

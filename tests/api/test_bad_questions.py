@@ -307,6 +307,8 @@ def test_a_limit_is_a_number_within_limits(service: Service, limit: str) -> None
         pytest.param("/v1/cluster/%00", 404, id="no node"),
         pytest.param("/v1/decisions?pod=a/b/c", 400, id="two slashes"),
         pytest.param("/v1/decisions?before=9007199254740993", 400, id="an id that no number holds"),
+        pytest.param("/v1/decisions/9007199254740993", 400, id="the same in the path"),
+        pytest.param("/v1/decisions/latest", 400, id="no id in the path"),
     ],
 )
 def test_names_that_nobody_has_are_not_found(service: Service, path: str, code: int) -> None:

@@ -139,6 +139,21 @@ def test_decisions_come_newest_first_and_page_by_page(deciding: Service) -> None
     assert {item["pod"]["name"] for item in get(deciding, "/v1/decisions", pod="shop/urgent")["items"]} == {"urgent"}
 
 
+def test_one_decision_is_told_with_who_refused_each_node(deciding: Service) -> None:
+    made = get(deciding, "/v1/decisions", pod="shop/too-large")["items"][-1]
+
+    assert get(deciding, f"/v1/decisions/{made['id']}") == made
+    picture = get(deciding, f"/v1/decisions/{made['id']}", picture="true")["picture"]
+    assert picture["plugins"] == ["NodeResourcesFit"]
+    assert picture["nodes"] == ["node-0", "node-1", "node-2"]
+    assert picture["cells"] == [[0], [0], [0]]
+    assert picture["verdicts"][0]["reasons"] == ["Insufficient cpu"]
+
+
+def test_a_decision_that_is_not_remembered_is_not_found(deciding: Service) -> None:
+    assert_is_refusal(deciding.client.get("/v1/decisions/999999"), 404)
+
+
 def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
     told = get(deciding, "/v1/queue")
 

@@ -113,6 +113,23 @@ def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(de
     assert int(re.sub(r"\D", "", story.get_attribute("id") or "")) > 0
 
 
+def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPage) -> None:
+    """
+    From the attempts of a pod and from the history: the way to no node, and who refused each node first.
+    """
+    page = open_page(f"{deciding.url}/ui/history")
+    page.locator("#decisions tbody tr", has_text="Unschedulable").last.locator(".when a").click()
+    expect(page.locator("#then")).to_contain_text("As it was on")
+    expect(page.locator(".state")).to_have_text("Unschedulable")
+    expect(page.locator("#waterfall h2")).to_contain_text("to none")
+    expect(page.locator("#picture td.no, #picture td.never").first).to_be_attached()
+
+    page.locator("#then a").click()
+    page.locator("#attempts .when a").last.click()
+
+    expect(page.locator("#then")).to_contain_text("As it was on")
+
+
 def test_who_was_preempted_is_told_by_whom(deciding: Running, open_page: OpenPage) -> None:
     page = open_page(f"{deciding.url}/ui/history")
     victim = page.locator("details.preemption .chosen .victim a").first

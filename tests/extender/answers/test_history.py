@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.answers.history import attempt_answer, picture, preemption_answer
+from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
 from extender.answers.waterfall import waterfall
 from extender.evaluation import evaluate
@@ -27,7 +27,7 @@ SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
 def attempt_with(findings: Findings) -> Attempt:
     verdicts = keep_verdicts(findings, Naming().of(findings.rows.snapshot.nodes.index))
     made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")
-    return attempt_answer(KeptAttempt(made, Details(verdicts)))
+    return attempt_answer(KeptAttempt(made, Details(verdicts)), picture=True)
 
 
 def refused_by(*plugins: fwk.Plugin) -> Findings:
@@ -81,8 +81,9 @@ def test_nodes_that_nobody_asked_about_are_no_step() -> None:
 def test_the_picture_shows_who_refused_each_node_first() -> None:
     findings = refused_by(Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NO}))
 
-    shown = picture(keep_verdicts(findings, Naming().of(SNAPSHOT.nodes.index)))
+    shown = attempt_with(findings).picture
 
+    assert shown is not None
     assert shown.plugins == ("A", "B")
     assert shown.nodes == ("a", "b", "c", "d")
     said = [(verdict.plugin, verdict.code, verdict.reasons) for verdict in shown.verdicts]
@@ -92,6 +93,10 @@ def test_the_picture_shows_who_refused_each_node_first() -> None:
         [None, ("B", "Unschedulable", ("no",))],
         [None, ("B", "Unschedulable", ("no",))],
     ]
+
+
+def test_there_is_no_picture_where_no_filter_was_asked() -> None:
+    assert attempt_with(refused_by(Looks("P", NO))).picture is None
 
 
 def test_a_decision_tells_the_best_nodes() -> None:
