@@ -19,11 +19,11 @@ def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
     return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S704 - both parts are escaped
 
 
-def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "") -> Markup:
-    """A whole picture; `label` says to those who do not see it what it shows."""
+def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:
+    """A whole picture; `label` says to those who do not see it what it shows. One with links in it has the role of a group."""
     return element(
         "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} {_number(height)}", width=width, height=height,
-        role="img", aria_label=label,
+        role=role, aria_label=label,
     )  # fmt: skip
 
 

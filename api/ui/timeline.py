@@ -58,7 +58,7 @@ def timeline(attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
     parts += _hours(begin, length)
     words = f"{plural(len(attempts), 'decision')} and {plural(len(flags), 'preemption')} since {begin:%H:%M:%S}"
-    return drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline")
+    return drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline", role="group")
 
 
 def _place(then: datetime, begin: datetime, length: timedelta) -> int:

@@ -102,7 +102,7 @@ def test_in_a_large_cluster_the_map_tells_who_refuses_it_where() -> None:
 
     page = pages.pod_page(AROUND, told, ClusterMap(generation=1, nodes=many, has_pods=False), None, NOW)
 
-    assert "NodeResourcesFit 3</dd>" in page
+    assert "NodeResourcesFit 3</li>" in page
     assert "97 would take it" in page
     assert 'id="where"' not in PAGES["pod"]
 
