@@ -3,6 +3,9 @@ import { hideTip, showTip } from "./tip.js";
 
 let asked = null;
 
+// Where the arrow keys have led, by the first node of a grid: it is drawn anew whenever the cluster changes.
+const reached = new Map();
+
 // What the nodes are called is fetched when somebody first wants to know.
 function nodes() {
   asked ??= fetch("/v1/cluster")
@@ -27,7 +30,7 @@ function watch(holder) {
   const [first, count, pitch, columns] = ["first", "count", "pitch", "columns"].map((name) => Number(holder.dataset[name]));
   const cursor = holder.querySelector(".cursor");
   const picture = holder.querySelector("svg");
-  let place = 0;
+  let place = Math.min(reached.get(first) ?? 0, count - 1);
 
   const scale = () => picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
   const at = (event) => {
@@ -87,12 +90,17 @@ function watch(holder) {
     const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns, Home: -count, End: count }[event.key];
     if (step !== undefined) {
       event.preventDefault();
-      place = Math.max(0, Math.min(count - 1, place + step));
+      const jumps = event.key === "Home" || event.key === "End";
+      const next = jumps ? Math.max(0, Math.min(count - 1, place + step)) : place + step;
+      if (next >= 0 && next < count) place = next;
+      reached.set(first, place);
       put();
+      cursor.scrollIntoView({ block: "nearest", inline: "nearest" });
       const box = cursor.getBoundingClientRect();
       say(box.right, box.bottom, true);
     } else if (event.key === "Enter") open();
   });
+  if (holder === document.activeElement && holder.matches(":focus-visible")) put();
 }
 
 // Where the middle of a node's cell is, from the corner of the section; null for a node that no grid shows.

@@ -81,21 +81,28 @@ function exchange(answered) {
     for (const each of part.querySelectorAll("details[id]")) if (open.has(each.id)) each.open = open.get(each.id);
     const focused = old.contains(document.activeElement) ? document.activeElement : null;
     if (focused instanceof HTMLInputElement) continue;
-    const again = focused && focused !== old ? selectorOf(focused) : null;
+    const again = focused && focused !== old ? placeOf(focused, old) : null;
     shown.set(id, fresh);
     const scrolled = old.scrollTop;
     old.replaceChildren(...part.childNodes);
     old.scrollTop = scrolled;
-    if (again) old.querySelector(again)?.focus({ preventScroll: true });
+    if (again) old.querySelectorAll(again.selector)[again.index]?.focus({ preventScroll: true });
   }
   markCurrent();
   watchGrids();
 }
 
-function selectorOf(element) {
-  if (element.id) return `#${CSS.escape(element.id)}`;
+// How to find what has the focus once its part is drawn anew: the same of all those that look alike from here.
+function placeOf(element, part) {
   const href = element.getAttribute("href");
-  return href ? `a[href="${CSS.escape(href)}"]` : element.dataset.first ? `[data-first="${element.dataset.first}"]` : null;
+  const selector = element.id
+    ? `#${CSS.escape(element.id)}`
+    : href
+      ? `a[href="${CSS.escape(href)}"]`
+      : element.dataset.first
+        ? `[data-first="${element.dataset.first}"]`
+        : element.localName;
+  return { selector, index: [...part.querySelectorAll(selector)].indexOf(element) };
 }
 
 function watchNews() {

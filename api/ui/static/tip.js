@@ -35,8 +35,9 @@ export function watchTips() {
     showTip(found.dataset.tip, box.left, box.bottom);
   });
   document.addEventListener("focusout", hideTip);
-  // What lies under the pointer may be another thing now.
-  const again = () => pointer && pointAt(document.elementFromPoint(...pointer));
+  // What lies under the pointer may be another thing now; but what the keyboard has led to goes on saying what it says.
+  const isWalked = () => document.activeElement?.matches("[data-grid]:focus-visible, [data-tip]:focus-visible");
+  const again = () => pointer && !isWalked() && pointAt(document.elementFromPoint(...pointer));
   document.addEventListener("scroll", again, { passive: true, capture: true });
   document.addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
 }
