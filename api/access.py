@@ -100,10 +100,21 @@ async def as_seen_by(sight: Sight, answer: A) -> A:
     return redacted(answer, await sight.namespaces(named)) if named else answer
 
 
+def is_signed_in(access: Access, caller: HTTPConnection) -> bool:
+    """Whether it is by the page's cookie that the caller is known."""
+    return not isinstance(access, OpenAccess) and _bearer(caller) is None and bool(caller.cookies.get(TOKEN_COOKIE))
+
+
 def _token(caller: HTTPConnection) -> str:
-    scheme, _, token = caller.headers.get("authorization", "").partition(" ")
-    found = token.strip() if scheme.lower() == "bearer" else caller.cookies.get(TOKEN_COOKIE, "")
+    bearer = _bearer(caller)
+    found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
     return found if found.isascii() and len(found) <= MAX_TOKEN else ""
+
+
+def _bearer(caller: HTTPConnection) -> str | None:
+    """The token of the Authorization header; None if there is no such header."""
+    scheme, _, token = caller.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _not_asked(exc: ApiError) -> Refusal:

@@ -17,6 +17,8 @@ from api.refusals import RETRY_SOON, Refusal, status_body
 from api.settings import Settings
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+FORM_PATHS: Final = ("/ui/sign-out",)
+"""Forms of the page that work without a script; their bodies are not read."""
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Why uvicorn cancels requests at the end."""
@@ -77,7 +79,8 @@ class Limits:
             raise _too_large(limit, self._settings.full_nodes)
         if request.scope["method"] != "POST":
             return
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        is_json = headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+        if not is_json and request.scope["path"] not in FORM_PATHS:
             raise Refusal(415, "the content type must be application/json")
         if headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise Refusal(415, "the body must be sent as it is, without a content encoding")

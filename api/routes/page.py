@@ -7,16 +7,17 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from api.access import TOKEN_COOKIE
+from api.access import TOKEN_COOKIE, is_signed_in
 from api.caller import Caller, caller_of
-from api.face import decoded
+from api.face import decoded, face_of
 from api.refusals import Refusal, cannot_be_done
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
 from api.ui.manifests import ManifestError, objects_in
+from api.ui.node_table import OrderError, order
 from api.ui.vessel import Resource
 from api.ui.what_if_view import MAX_NODES, changed_nodes
 from api.wire.reading import read
@@ -77,19 +78,23 @@ async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Respons
     async def make(caller: Caller) -> Render:
         shown = await caller.map()
         attempts, preemptions = await caller.decisions(MAX_LATELY), await caller.preemptions(MAX_PREEMPTIONS)
-        around = await _around(caller, shown, find)
+        around = await _around(request, caller, shown, find)
         return partial(pages.cluster_page, around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
 
     return await _page(request, make)
 
 
 @router.get("/ui/nodes")
-async def nodes(request: Request, node: Find = "", find: Find = "") -> Response:
-    """The map as a table."""
+async def nodes(request: Request, node: Find = "", find: Find = "", sort: Find = "") -> Response:
+    """The map as a table; `sort` is one of its columns, after a `-` from the last to the first."""
 
     async def make(caller: Caller) -> Render:
+        try:
+            by = order(sort)
+        except OrderError as exc:
+            raise Refusal(400, str(exc)) from exc
         shown = await caller.map()
-        return partial(pages.nodes_page, await _around(caller, shown, find), shown, node)
+        return partial(pages.nodes_page, await _around(request, caller, shown, find), shown, node, by)
 
     return await _page(request, make)
 
@@ -102,7 +107,7 @@ async def node(request: Request, name: str, find: Find = "") -> Response:
         found = await caller.node(name)
         if found is None:
             raise Refusal(404, "There is no such node, or no more.")
-        return partial(pages.node_page, await _around(caller, await caller.map(), find), found)
+        return partial(pages.node_page, await _around(request, caller, await caller.map(), find), found)
 
     return await _page(request, make)
 
@@ -117,7 +122,7 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
             raise Refusal(404, "There is no such pod, and none was decided about lately.")
         chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
         shown = await caller.map()
-        return partial(pages.pod_page, await _around(caller, shown, find), answer, shown, chosen, caller.now)
+        return partial(pages.pod_page, await _around(request, caller, shown, find), answer, shown, chosen, caller.now)
 
     return await _page(request, make)
 
@@ -128,7 +133,7 @@ async def history(request: Request, find: Find = "") -> Response:
 
     async def make(caller: Caller) -> Render:
         preemptions = await caller.preemptions(MAX_PREEMPTIONS)
-        around = await _around(caller, await caller.map(), find)
+        around = await _around(request, caller, await caller.map(), find)
         names = list(dict.fromkeys(record.node for record in preemptions.items[: pages.MAX_DRAWN]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
         return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, nodes, caller.now)
@@ -144,7 +149,7 @@ async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)
         made = await caller.decision(number, picture=True)
         if made is None:
             raise Refusal(404, "This decision is not remembered: the oldest go first.")
-        around = await _around(caller, await caller.map(), find)
+        around = await _around(request, caller, await caller.map(), find)
         return partial(pages.decision_page, around, made, caller.now)
 
     return await _page(request, make)
@@ -155,7 +160,7 @@ async def what_if(request: Request, find: Find = "") -> Response:
     """The form."""
 
     async def make(caller: Caller) -> Render:
-        return partial(pages.what_if_page, await _around(caller, await caller.map(), find))
+        return partial(pages.what_if_page, await _around(request, caller, await caller.map(), find))
 
     return await _page(request, make)
 
@@ -191,6 +196,18 @@ async def sign_in(request: Request) -> Response:
     return answer
 
 
+@router.post("/ui/sign-out")
+async def sign_out(request: Request) -> Response:
+    """Drop the cookie, and lead to where one signs in. Whoever is sent by another site stays signed in."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refusal(403, "another site may not sign people out")
+    answer = RedirectResponse("/", 303, _HEADERS)
+    # A browser does not send the cookie along with what another site has made it send; then it is not dropped, either.
+    if TOKEN_COOKIE in request.cookies:
+        answer.delete_cookie(TOKEN_COOKIE, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return answer
+
+
 @router.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
     """A file of the page; its path changes with it, so that it may be kept for ever."""
@@ -221,12 +238,15 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
         return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
     except Refusal as refusal:
         title = _TITLES.get(refusal.code, "This cannot be shown")
-        text = pages.problem_page(title, str(refusal), asks_for_token=refusal.code == 401)
+        face = face_of(request)
+        signed_in = refusal.code != 401 and face is not None and is_signed_in(face.access, request)
+        text = pages.problem_page(title, str(refusal), asks_for_token=refusal.code == 401, signed_in=signed_in)
         return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
 
 
-async def _around(caller: Caller, shown: ClusterMap, find: str) -> Frame:
-    return frame(shown, await caller.queue(), caller.now, find, caller.version)
+async def _around(request: Request, caller: Caller, shown: ClusterMap, find: str) -> Frame:
+    signed_in = is_signed_in(caller.face.access, request)
+    return frame(shown, await caller.queue(), caller.now, find, caller.version, signed_in=signed_in)
 
 
 def _resource(by: str) -> Resource:

@@ -65,20 +65,24 @@ class Frame:
     deciding: bool
     priorities: Priorities
     version: str
+    signed_in: bool
 
 
-def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "", version: str = "") -> Frame:
+def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "", version: str = "", *, signed_in: bool = False) -> Frame:
     """The frame of a page.
 
     Arguments:
         find: a part of the names of the pods to list.
         version: of what is shown; news of another one have the page drawn again.
+        signed_in: whether there is something to sign out of.
     """
     priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
     found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in found[:MAX_PENDING])
     num_pending = max(len(queue.items), sum(queue.counts.values()))
-    return Frame(_figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities, version)
+    return Frame(
+        _figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities, version, signed_in
+    )
 
 
 def pod_href(pod: PodName) -> str:

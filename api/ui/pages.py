@@ -15,6 +15,7 @@ from api.ui.frame import Frame, pod_href, short_reason
 from api.ui.funnel import funnel
 from api.ui.node_grid import ZoneGrid, reason_grids, zone_grids
 from api.ui.node_plugin_picture import picture, refused_first
+from api.ui.node_table import Order, heads, in_order
 from api.ui.priorities import Priorities
 from api.ui.score_bars import score_bars
 from api.ui.timeline import timeline
@@ -31,6 +32,7 @@ MANY_NODES: Final = 40
 MAX_DRAWN: Final = 5
 """Preemptions of the history that are drawn."""
 
+_AS_ON_THE_MAP: Final = Order()
 _SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """Up to so many nodes: width and height of each."""
 
@@ -67,10 +69,18 @@ def cluster_page(
     return _render("cluster.html", frame=frame, shown=shown, by=by, grids=(), zones=tuple(zones.items()), lately=lately)
 
 
-def nodes_page(frame: Frame, shown: ClusterMap, find: str) -> str:
+def nodes_page(frame: Frame, shown: ClusterMap, find: str, order: Order = _AS_ON_THE_MAP) -> str:
     """The same as a table."""
     found = [node for node in shown.nodes if find.lower() in node.name.lower() or find.lower() in node.zone.lower()]
-    return _render("nodes.html", frame=frame, nodes=found[:MAX_LISTED], num_found=len(found), find_node=find)
+    return _render(
+        "nodes.html",
+        frame=frame,
+        nodes=in_order(found, order)[:MAX_LISTED],
+        num_found=len(found),
+        find_node=find,
+        sort=order.written,
+        heads=heads(order, {"node": find, "find": frame.find}),
+    )
 
 
 def node_page(frame: Frame, node: NodeOnMap) -> str:
@@ -181,9 +191,9 @@ def what_if_part(answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMa
     )
 
 
-def problem_page(title: str, text: str, *, asks_for_token: bool = False) -> str:
+def problem_page(title: str, text: str, *, asks_for_token: bool = False, signed_in: bool = False) -> str:
     """Something that cannot be shown, and what to do about it."""
-    return _render("problem.html", title=title, text=text, asks_for_token=asks_for_token)
+    return _render("problem.html", title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in)
 
 
 _RESOURCES: Final[tuple[Resource, ...]] = ("cpu", "memory")

@@ -121,6 +121,22 @@ def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
     assert found("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
 
 
+def test_the_nodes_table_is_sorted_on_the_server_and_keeps_what_is_looked_for(example: Service) -> None:
+    page = example.client.get("/ui/nodes", params={"node": "zone-a", "sort": "-cpu"}).text
+
+    assert re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', page) == ["node-a2", "node-a3", "node-a4", "node-a1"]
+    assert re.findall(r'aria-sort="(\w+)"><a href="([^"]+)"', page) == [("descending", "/ui/nodes?node=zone-a&amp;sort=cpu")]
+    assert '<input type="hidden" name="sort" value="-cpu">' in page
+
+
+def test_an_order_that_there_is_not_is_refused_in_words(example: Service) -> None:
+    answer = example.client.get("/ui/nodes", params={"sort": "<colour>"})
+
+    assert answer.status_code == 400
+    assert "Nodes are sorted by name, zone, pods, " in answer.text
+    assert "colour" not in answer.text
+
+
 # What if.
 
 
@@ -181,6 +197,68 @@ def test_the_token_is_kept_where_no_script_and_no_other_site_reaches_it(guarded:
 @pytest.mark.parametrize("token", ["", "two words", "semi;colon", "new\nline", "x" * 5000])
 def test_what_is_no_token_is_refused(guarded: Service, token: str) -> None:
     assert_is_refusal(guarded.post("/ui/sign-in", {"token": token}), 400)
+
+
+def signing_out(service: Service, **headers: str) -> httpx.Response:
+    """As a browser sends the form: without a body, and without a script."""
+    sent = {"Content-Type": "application/x-www-form-urlencoded", **{key.replace("_", "-"): value for key, value in headers.items()}}
+    return httpx.post(f"http://127.0.0.1:{service.port}/ui/sign-out", headers=sent, trust_env=False)
+
+
+def test_whoever_signs_out_loses_the_cookie_and_is_asked_again(guarded: Service) -> None:
+    answer = signing_out(guarded, Cookie=f"{TOKEN_COOKIE}=right", Sec_Fetch_Site="same-origin")
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert cookie.startswith(f'{TOKEN_COOKIE}="";')
+    assert {"max-age=0", "httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_signs_nobody_out(guarded: Service, site: str) -> None:
+    answer = signing_out(guarded, Cookie=f"{TOKEN_COOKIE}=right", Sec_Fetch_Site=site)
+
+    assert_is_refusal(answer, 403)
+    assert "set-cookie" not in answer.headers
+
+
+def test_nor_does_a_browser_that_does_not_say_which_site_it_was(guarded: Service) -> None:
+    """
+    It keeps the cookie to itself, and then there is nothing to drop.
+    """
+    answer = signing_out(guarded)
+
+    assert answer.status_code == 303
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/ui/what-if", "/ui/pods/batch/train-3", "/ui/nodes/nowhere"])
+def test_who_is_known_by_the_cookie_can_sign_out_on_every_page(guarded: Service, path: str) -> None:
+    assert 'action="/ui/sign-out"' in signed_in(guarded, path).text
+
+
+def test_where_nobody_has_signed_in_nobody_can_sign_out(guarded: Service, example: Service) -> None:
+    """
+    Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for.
+    """
+    by_header = httpx.get(
+        f"http://127.0.0.1:{guarded.port}/", headers={"Authorization": "Bearer x"}, cookies={TOKEN_COOKIE: "right"}, trust_env=False
+    )
+
+    assert by_header.status_code == 200
+    for page in (guarded.client.get("/").text, by_header.text, signed_in(example, "/").text):
+        assert "sign-out" not in page
+
+
+def test_a_token_never_becomes_part_of_an_address(guarded: Service) -> None:
+    """
+    The form of a browser without scripts is refused, and not sent as a query.
+    """
+    form = re.search(r'<form id="sign-in"[^>]*>', guarded.client.get("/").text)
+
+    assert form is not None
+    assert 'method="post" action="/ui/sign-in"' in form[0]
+    assert_is_refusal(guarded.client.post("/ui/sign-in", data={"token": "right"}), 415)
 
 
 def test_pods_of_other_namespaces_are_seen_without_their_names(guarded: Service) -> None:
