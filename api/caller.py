@@ -11,6 +11,7 @@ from fastapi import Request
 
 from api.access import Sight, as_seen_by
 from api.face import Face, face_of
+from api.hang_up import until_hang_up
 from api.refusals import RETRY_SOON, Refusal
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
@@ -20,8 +21,12 @@ from extender.questions import Questions
 @final
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever has sent a request; `now` is when, and `version` what the cluster was then."""
+    """Whoever has sent a request; `now` is when, and `version` what the cluster was then.
 
+    What may take long ends with a ClientDisconnect when he hangs up: see `api.hang_up`.
+    """
+
+    request: Request
     face: Face
     questions: Questions
     sight: Sight
@@ -44,7 +49,7 @@ class Caller:
         """Why the pod is where it is; None if nothing is known of it; Refusal 403 if it is not for this caller."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
-        async with self.face.evaluating:
+        async with until_hang_up(self.request), self.face.evaluating:
             answer = await self.questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
@@ -65,7 +70,8 @@ class Caller:
     async def capacity_of(self, pod: Mapping[str, object], limit: int) -> Capacity:
         """How many of such a pod would fit."""
         async with self._place_to_simulate():
-            return await as_seen_by(self.sight, await self.questions.capacity_of(pod, limit))
+            answer = await self.questions.capacity_of(pod, limit)
+        return await as_seen_by(self.sight, answer)
 
     async def queue(self) -> Queue:
         """Who waits."""
@@ -89,7 +95,7 @@ class Caller:
         """One question at a time takes a processor for long; only a few wait for that."""
         if self.face.admitted.locked():
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        async with self.face.admitted, self.face.simulating:
+        async with until_hang_up(self.request), self.face.admitted, self.face.simulating:
             yield
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
@@ -105,4 +111,4 @@ async def caller_of(request: Request) -> Caller:
     if face is None or face.questions is None or not face.engine.is_ready:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
     version = face.questions.version()
-    return Caller(face, face.questions, await face.access.of(request), datetime.now(UTC), version)
+    return Caller(request, face, face.questions, await face.access.of(request), datetime.now(UTC), version)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.log import report
@@ -58,6 +59,8 @@ class Limits:
             await self._app(request.scope, lambda: self._receive(request), request.send)
         except Refusal as refusal:
             await request.refuse(refusal)
+        except ClientDisconnect:
+            return  # there is nobody to answer
         except asyncio.CancelledError as exc:
             # The service ends, and has waited for long enough. Whoever asks again is answered elsewhere.
             if str(exc) != _TOOK_TOO_LONG:

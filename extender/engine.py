@@ -11,6 +11,7 @@ import msgspec
 
 from extender import framework as fwk
 from extender import verbs
+from extender.answers.abandoned import IsWanted, check_wanted, in_thread
 from extender.cache import CacheError
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState, identified
@@ -175,11 +176,14 @@ class Engine:
             ConfigErrors: its configuration is wrong.
         """
         # Nothing in here is shared with other calls, so that a large cluster need not hold up the verbs.
-        return await asyncio.to_thread(lambda: asyncio.run(self._evaluate(scenario)))
+        return await in_thread(lambda is_wanted: asyncio.run(self._evaluate(scenario, is_wanted)))
 
-    async def _evaluate(self, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    async def _evaluate(self, scenario: Mapping[str, Any], is_wanted: IsWanted) -> dict[str, Any]:
         pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
-        cluster = Cluster.of(ClusterState.decode(_member(scenario, "objects", dict)))
+        state = ClusterState.decode(_member(scenario, "objects", dict))
+        check_wanted(is_wanted)
+        cluster = Cluster.of(state)
+        check_wanted(is_wanted)
         frameworks = self._registry.make_frameworks(self._configuration_of(scenario), random.Random(0))
         framework = frameworks.get(pod.scheduler_name)
         nominated = Nominations(cluster.nominees(frameworks, _nominated(scenario)))

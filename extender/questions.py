@@ -6,16 +6,15 @@ changes anything.
 
 import asyncio
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import count, islice
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, final
 
 import msgspec
 
 from extender.answers import waiting
-from extender.answers.abandoned import IsWanted
+from extender.answers.abandoned import IsWanted, in_thread
 from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.explaining import explain, settled, unreadable
@@ -47,8 +46,6 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
-
-T = TypeVar("T")
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The last attempts of a pod that an explanation tells of."""
@@ -149,7 +146,7 @@ class Questions:
         """
         copy, for_everybody = self._cluster.fork(), self._queue is None
         try:
-            return await _in_thread(
+            return await in_thread(
                 lambda is_wanted: what_if(copy, self._configuration, request, for_everybody=for_everybody, is_wanted=is_wanted)
             )
         except WhatIfError as exc:
@@ -167,7 +164,7 @@ class Questions:
             QuestionError: it cannot be created; the message says why.
         """
         copy = self._cluster.fork()
-        return await _in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
+        return await in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:
@@ -178,7 +175,7 @@ class Questions:
 
     async def _fits(self, pod: Pod, limit: int) -> Capacity:
         copy = self._cluster.fork()
-        return await _in_thread(lambda is_wanted: capacity(copy, self._simulated(copy), pod, limit, is_wanted))
+        return await in_thread(lambda is_wanted: capacity(copy, self._simulated(copy), pod, limit, is_wanted))
 
     def _simulated(self, copy: Cluster) -> Mapping[str, Framework]:
         return simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
@@ -224,15 +221,6 @@ class Questions:
 
     def _clock(self) -> WallClock:
         return WallClock(self._now(), asyncio.get_running_loop().time())
-
-
-async def _in_thread(work: Callable[[IsWanted], T]) -> T:
-    """What comes of the work. It is told when nobody waits for it any more, so that it does not outlive whoever asked."""
-    is_abandoned = threading.Event()
-    try:
-        return await asyncio.to_thread(work, lambda: not is_abandoned.is_set())
-    finally:
-        is_abandoned.set()
 
 
 def _gone(namespace: str, name: str, attempts: Sequence[Attempt]) -> Explanation:

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from api.access import TOKEN_COOKIE, is_signed_in
 from api.caller import Caller, caller_of
 from api.face import decoded, face_of
+from api.hang_up import until_hang_up
 from api.refusals import Refusal, cannot_be_done
 from api.ui import pages
 from api.ui.assets import assets
@@ -21,6 +22,7 @@ from api.ui.node_table import OrderError, order
 from api.ui.vessel import Resource
 from api.ui.what_if_view import MAX_NODES, changed_nodes
 from api.wire.reading import read
+from extender.answers.abandoned import in_thread
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.types import WhatIfRequest
 from extender.config.errors import ConfigErrors
@@ -226,8 +228,8 @@ def _read_form(body: bytes) -> WhatIfForm:
 
 async def _rendered(caller: Caller, render: Render) -> str:
     """Drawn in a thread, one page at a time: thousands of nodes take a while, and kube-scheduler does not wait for them."""
-    async with caller.face.evaluating:
-        return await asyncio.to_thread(render)
+    async with until_hang_up(caller.request), caller.face.evaluating:
+        return await in_thread(lambda _: render())
 
 
 async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from api.documentation import EVALUATE
 from api.face import decoded, face_of, json_response
+from api.hang_up import until_hang_up
 from api.json_limits import check_json, check_number_of_values
 from api.refusals import RETRY_SOON, Refusal
 from api.wire.reading import read
@@ -30,7 +31,7 @@ async def evaluate(request: Request) -> Response:
     try:
         async with face.admitted:
             scenario = await decoded(_read_scenario, await request.body())
-            async with face.evaluating:
+            async with until_hang_up(request), face.evaluating:
                 answer = await face.engine.evaluate(scenario)
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc

@@ -1,0 +1,308 @@
+"""Callers who hang up: over sockets, with questions that stand at a gate until their callers have gone."""
+
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from api.face import MAX_EVALUATIONS, Face
+from api.openapi_examples import BINDING
+from api.ui.streams import MAX_STREAMS
+from extender.verbs import VerbError
+from tests.api.fake_engines import FailingEngine, GateEngine
+from tests.api.gated_plugin import GATE, installed
+from tests.api.raw_http import Connection, connected, head
+from tests.api.serving import Service, serving
+from tests.api.test_questions import until
+
+NUM_PODS = 5000
+"""Each of which is a step of its own. Whoever is not stopped takes them all."""
+
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n", "labels": {"kubernetes.io/hostname": "n"}},
+    "status": {"allocatable": {"cpu": "1000000", "pods": "1000000"}},
+}
+SPREAD = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+    ]
+}
+"""Makes a difference to where others go, so that copies have to be placed one by one."""
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "labels": {"app": "web"}},
+        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
+    }
+
+
+def replicas(count: int) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod(**SPREAD)["spec"]}
+    metadata = {"name": "web", "namespace": "default"}
+    spec = {"replicas": count, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("hang-up") / "cluster.json"
+    nodes = [NODE, {**NODE, "metadata": {"name": "m", "labels": {"kubernetes.io/hostname": "m"}}}]
+    gated = pod(**SPREAD, schedulingGates=[{"name": "later"}])
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [namespace, *nodes, gated]}))
+    return file
+
+
+@pytest.fixture(scope="module")
+def service(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with installed(tmp_path_factory.mktemp("plugin")) as config, serving(state=state, config=config) as running:
+        until(lambda: running.client.get("/readyz").status_code == 200)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_complained_about(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """
+    Neither in the log, nor by what is thrown away.
+    """
+    yield
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def face_of(service: Service) -> Face:
+    face: Face = service.server.config.app.state.face  # type: ignore[union-attr]
+    return face
+
+
+def is_at_rest(service: Service) -> bool:
+    face = face_of(service)
+    return not (service.server.server_state.tasks or face.simulating.locked() or face.evaluating.locked() or face.admitted.locked())
+
+
+def is_left_alone(service: Service) -> bool:
+    """
+    Nobody is connected but the client of the tests, which has asked before.
+    """
+    return service.connections() == 1
+
+
+def threads_that_answer() -> list[str]:
+    """
+    Where those threads are that work on what people have asked.
+    """
+    stacks = (traceback.extract_stack(frame) for frame in sys._current_frames().values())
+    return [str(stack) for stack in stacks if any("/extender/answers/" in entry.filename for entry in stack)]
+
+
+def asked(port: int, path: str, body: bytes = b"", method: str = "POST") -> Connection:
+    connection = Connection(port)
+    connection.send(head(path, method=method, Content_Length=len(body)) + body)
+    return connection
+
+
+LONG = [
+    pytest.param("POST", "/v1/whatif", {"create": [replicas(NUM_PODS)]}, id="what if"),
+    pytest.param("POST", "/ui/what-if", {"manifest": json.dumps(replicas(NUM_PODS))}, id="the page's what if"),
+    pytest.param("POST", f"/v1/capacity?limit={NUM_PODS}", pod(**SPREAD), id="how many of it fit"),
+    pytest.param("GET", f"/v1/capacity?limit={NUM_PODS}&pod=default/p", None, id="how many more fit"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "question"), LONG)
+def test_a_question_that_was_given_up_makes_room_for_the_next(service: Service, method: str, path: str, question: object) -> None:
+    body = b"" if question is None else json.dumps(question).encode()
+    with GATE.closed():
+        connection = asked(service.port, path, body, method)
+        GATE.wait_for_somebody()
+        connection.close()
+        until(lambda: is_left_alone(service))
+    until(lambda: is_at_rest(service))
+    steps, busy = GATE.calls, threads_that_answer()
+
+    answer = service.post("/v1/whatif", {"create": [pod()]})
+
+    assert steps < NUM_PODS
+    assert busy == []
+    assert (answer.status_code, answer.json()["unplaced"]) == (200, 0)
+
+
+def test_those_who_waited_behind_others_and_went_are_forgotten(service: Service) -> None:
+    body = json.dumps(pod(**SPREAD)).encode()
+    with GATE.closed():
+        callers = [asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(MAX_EVALUATIONS)]
+        until(face_of(service).admitted.locked)
+        refused = service.post("/v1/capacity", pod())
+        for caller in callers[1:]:
+            caller.close()
+        until(lambda: not face_of(service).admitted.locked())
+        callers[0].close()
+        until(lambda: is_left_alone(service))
+    until(lambda: is_at_rest(service))
+
+    assert refused.status_code == 503
+    assert GATE.calls < NUM_PODS
+    assert service.post("/v1/capacity?limit=5", pod()).json()["fits"] == 5
+
+
+def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
+    with GateEngine.closed() as engine, serving(lambda _: engine) as service:
+        caller = asked(service.port, "/v1/evaluate", b"{}")
+        engine.wait_for_callers(1)
+        caller.close()
+        with connected(service.port) as next_one:
+            next_one.send(head("/v1/evaluate", Content_Length=2) + b"{}")
+            engine.wait_for_callers(1)  # there is one place to evaluate, and the gate is still closed
+            engine.open()
+
+            assert next_one.answer().status == 200
+
+
+def test_a_caller_who_says_that_he_will_send_no_more_counts_as_gone() -> None:
+    with GateEngine.closed() as engine, serving(lambda _: engine) as service:
+        caller = asked(service.port, "/v1/evaluate", b"{}")
+        engine.wait_for_callers(1)
+        caller.socket.shutdown(socket.SHUT_WR)
+        until(lambda: is_at_rest(service))
+        engine.open()
+
+        assert caller.is_closed()
+        caller.close()
+
+
+def test_questions_share_a_connection_one_after_the_other_and_one_behind_the_other(service: Service) -> None:
+    body = json.dumps(pod()).encode()
+    asks = [head(f"/v1/capacity?limit={limit}", Content_Length=len(body)) + body for limit in range(1, 7)]
+    with connected(service.port) as connection:
+        told = []
+        for question in asks[:3]:
+            connection.send(question)
+            told.append(connection.answer().json()["fits"])
+        connection.send(b"".join(asks[3:]))
+        told += [connection.answer().json()["fits"] for _ in asks[3:]]
+
+    assert told == [1, 2, 3, 4, 5, 6]
+
+
+def test_who_has_asked_twice_and_goes_is_noticed_when_the_first_is_answered() -> None:
+    with GateEngine.closed() as engine, serving(lambda _: engine) as service:
+        caller = asked(service.port, "/v1/evaluate", b"{}")
+        engine.wait_for_callers(1)
+        caller.send(head("/v1/evaluate", Content_Length=2) + b"{}")
+        caller.close()
+        engine.open()
+
+        until(lambda: is_at_rest(service) and not service.connections())
+
+
+class SlowBinder(FailingEngine):
+    """
+    Its bindings wait until the gate opens.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(VerbError("nothing"))
+        self._gate = GateEngine()
+        self.bound: list[str] = []
+
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        await self._gate.evaluate({})
+        self.bound.append(node)
+
+    def wait_for_a_caller(self) -> None:
+        self._gate.wait_for_callers(1)
+
+    def open(self) -> None:
+        self._gate.open()
+
+
+def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
+    engine = SlowBinder()
+    with serving(lambda _: engine) as service, ExitStack() as stack:
+        stack.callback(engine.open)
+        caller = asked(service.port, "/extender/bind", json.dumps(BINDING).encode())
+        engine.wait_for_a_caller()
+        caller.close()
+        until(lambda: not service.connections())
+        before = list(engine.bound)
+        engine.open()
+        until(lambda: not service.server.server_state.tasks)
+
+    assert (before, engine.bound) == ([], [BINDING["Node"]])
+
+
+def test_streams_whose_pages_are_closed_make_room_for_others(service: Service) -> None:
+    for _ in range(2):
+        streams = [asked(service.port, "/v1/stream", method="GET") for _ in range(MAX_STREAMS)]
+        for stream in streams:
+            assert stream._reader.readline() == b"HTTP/1.1 200 OK\r\n"
+            while b"event: version" not in stream._reader.readline():
+                pass
+        with connected(service.port) as one_more:
+            one_more.send(head("/v1/stream", method="GET"))
+            assert one_more.answer().status == 503
+        for stream in streams:
+            stream.close()
+        until(lambda: is_at_rest(service))
+
+
+# Commands.
+
+
+def reprieve(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "api.cli", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+
+
+def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    with command:
+        command.send_signal(signal.SIGINT)
+        told, complained = command.communicate(timeout=30)
+        return command.returncode, told, complained
+
+
+@pytest.mark.parametrize(("command", "asks"), [("whatif", replicas(NUM_PODS)), ("fits", pod(**SPREAD))])
+def test_a_command_that_is_interrupted_ends_and_so_does_its_question(service: Service, tmp_path: Path, command: str, asks: object) -> None:
+    file = tmp_path / "asked.yaml"
+    file.write_text(yaml.safe_dump(asks))
+    limit = ["--limit", str(NUM_PODS)] if command == "fits" else []
+    with GATE.closed():
+        asking = reprieve(command, "-f", str(file), "--server", f"http://127.0.0.1:{service.port}", *limit)
+        GATE.wait_for_somebody()
+
+        assert interrupted(asking) == (130, "", "")
+        until(lambda: is_left_alone(service))
+    until(lambda: is_at_rest(service))
+    assert GATE.calls < NUM_PODS
+
+
+def test_a_command_that_answers_by_itself_ends_when_it_is_interrupted(state: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "asked.yaml"
+    os.mkfifo(pipe)
+    asking = reprieve("fits", "-f", str(pipe), "--dump", str(state), "--limit", "100000")
+    pipe.write_text(json.dumps(pod(**SPREAD)))  # waits until it is read
+
+    assert interrupted(asking) == (130, "", "")
