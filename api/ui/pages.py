@@ -47,7 +47,7 @@ def _environment() -> Environment:
     words: Mapping[str, Callable[..., object]] = {
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural, "pod_words": wording.pod_words,
         "priority_words": wording.priority_words, "ago": wording.ago, "pod_href": pod_href, "pod_tip": pod_tip, "quantity": quantity,
-        "short_reason": short_reason, "room": room, "asset": assets().path,
+        "breakable": wording.breakable, "short_reason": short_reason, "room": room, "asset": assets().path,
     }  # fmt: skip
     found.globals.update(words)
     return found

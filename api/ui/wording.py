@@ -1,7 +1,10 @@
 """Numbers, times and names as people read them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from markupsafe import Markup, escape
 
 from extender.answers.types import PodName, PreemptionRecord
 from extender.objects.quantity import QuantityError, milli_value_of, value_of
@@ -16,6 +19,11 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 def pod_words(pod: PodName) -> str:
     """namespace/name, or that it is somebody else's."""
     return HIDDEN if pod.hidden else f"{pod.namespace}/{pod.name}"
+
+
+def breakable(name: str) -> Markup:
+    """A name in capitals that stand within it, such as a plugin's: where room is short it breaks before one of them."""
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
 
 
 def cores(milli: int) -> str:

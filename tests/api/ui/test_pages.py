@@ -170,3 +170,10 @@ def test_names_are_text_and_never_markup() -> None:
     ):
         assert "<script>alert" not in page
         assert '"><script' not in page
+
+
+def test_of_a_pod_that_is_gone_no_priority_is_made_up() -> None:
+    gone = type(EXPLANATION)(pod=PodName(namespace="shop", name="was"), state="Finished", summary="It is gone.")
+
+    assert "<dt>priority</dt>" not in pages.pod_page(AROUND, gone, SHOWN, None, NOW)
+    assert "<dt>priority</dt>" in PAGES["pod"]

@@ -4,7 +4,7 @@ import pytest
 
 from api.ui.priorities import STEPS, Priorities
 from api.ui.wording import HIDDEN as SOMEBODY
-from api.ui.wording import ago, cores, plural, pod_words, priority_words, requested, share, size
+from api.ui.wording import ago, breakable, cores, plural, pod_words, priority_words, requested, share, size
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, seconds_ago
 
 
@@ -76,3 +76,11 @@ def test_a_priority_that_is_not_on_the_scale_has_the_step_below_it() -> None:
     scale = Priorities.of([0, 100])
 
     assert (scale.css(50), scale.css(-1), Priorities.of([]).css(3)) == ("p0", "p0", "p3")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("NodeResourcesFit", "Node<wbr>Resources<wbr>Fit"), ("CSILimits", "CSILimits"), ("a<B>", "a&lt;B&gt;"), ("aB<i>", "a<wbr>B&lt;i&gt;")],
+)
+def test_a_plugins_name_breaks_between_its_words_and_is_no_markup(name: str, expected: str) -> None:
+    assert str(breakable(name)) == expected
