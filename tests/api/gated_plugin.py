@@ -41,7 +41,10 @@ class Gate:
         try:
             yield
         finally:
-            self._is_open.set()
+            self.open()
+
+    def open(self) -> None:
+        self._is_open.set()
 
     def wait_for_somebody(self) -> None:
         assert self._somebody_came.wait(30)

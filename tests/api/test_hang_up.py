@@ -22,7 +22,7 @@ from api.openapi_examples import BINDING
 from api.ui.streams import MAX_STREAMS
 from extender.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
-from tests.api.gated_plugin import GATE, installed
+from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.raw_http import Connection, connected, head
 from tests.api.serving import Service, serving
 from tests.api.test_questions import until
@@ -179,6 +179,24 @@ def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
             engine.open()
 
             assert next_one.answer().status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/ui/nodes", "/v1/explain/default/p"])
+def test_what_waits_its_turn_behind_an_evaluation_leaves_when_its_caller_does(service: Service, path: str) -> None:
+    scenario = {"pod": pod(), "objects": {"nodes": [NODE]}, "config": yaml.safe_load(CONFIGURATION)}
+    with GATE.closed(), ExitStack() as stack:
+        evaluated = stack.enter_context(connected(service.port))
+        body = json.dumps(scenario).encode()
+        evaluated.send(head("/v1/evaluate", Content_Length=len(body)) + body)
+        GATE.wait_for_somebody()
+        closed = asked(service.port, path, method="GET")
+        until(lambda: len(service.server.server_state.tasks) == 2)
+        closed.close()
+        until(lambda: len(service.server.server_state.tasks) == 1)
+
+        assert face_of(service).evaluating.locked()
+        GATE.open()
+        assert evaluated.answer().status == 200
 
 
 def test_a_caller_who_says_that_he_will_send_no_more_counts_as_gone() -> None:
