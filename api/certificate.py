@@ -14,6 +14,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 _VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 
 
+class _EncryptedKeyError(Exception):
+    """The key cannot be read without a password."""
+
+
 @final
 class Certificate:
     """A certificate and its key, in two files. State: when they were last changed."""
@@ -29,8 +33,9 @@ class Certificate:
         self._files = certificate, key
         self._changed = self._times()
         try:
+            self._try()
             config.load()
-        except (OSError, ssl.SSLError) as exc:
+        except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
             raise StartUpError(f"--tls-cert-file {certificate}, --tls-private-key-file {key}: {_in_words(exc)}") from exc
         if config.ssl is None:
             raise RuntimeError("the server was made without a certificate")
@@ -44,18 +49,37 @@ class Certificate:
             return
         self._changed = times
         try:
-            # Tried elsewhere first: a certificate without its key would replace the old one, and fit no handshake.
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
-            self._context.load_cert_chain(*self._files)
-        except (OSError, ssl.SSLError) as exc:
+            # Tried elsewhere first: a certificate without its key would replace the old one, and fit no handshake. Files that change
+            # between the two are other files at the next look.
+            self._try()
+            self._context.load_cert_chain(*self._files, password=_no_password)
+        except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
             _LOGGER.warning("The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc))
         else:
             _LOGGER.info("The certificate in %s has changed", self._files[0])
 
-    def _times(self) -> tuple[int, ...]:
-        """When each file was changed; 0 for one that is not there."""
-        return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in self._files)
+    def _try(self) -> None:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password=_no_password)
+
+    def _times(self) -> tuple[object, ...]:
+        """When each file was changed, and which file it is; None for one that is not there, or that we may not look at."""
+        return tuple(map(_version, self._files))
 
 
-def _in_words(exc: OSError) -> str:
-    return escaped((exc.strerror or str(exc)).lower() if not isinstance(exc, ssl.SSLError) else exc.reason or str(exc))
+def _version(path: Path) -> object:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _no_password() -> str:
+    # Without this OpenSSL would ask at the terminal, and everything would wait for an answer.
+    raise _EncryptedKeyError("the key is encrypted: give one without a password")
+
+
+def _in_words(exc: Exception) -> str:
+    if isinstance(exc, ssl.SSLError):
+        return escaped(exc.reason or f"no certificate and key in PEM: {exc}")
+    return escaped((exc.strerror or str(exc)).lower() if isinstance(exc, OSError) else str(exc))
