@@ -153,6 +153,9 @@ class Engine:
         if self._cluster.cache.node(node) is None:
             # The API server does not look whether there is such a node.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
+        lacks = self._lacks(uid, node)
+        if lacks:
+            raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {lacks}")
         try:
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
         except fwk.CallError as exc:
@@ -162,6 +165,17 @@ class Engine:
             self._cluster.assume(uid, node)
             if self._overlay is not None:
                 self._overlay.cluster.assume(uid, node)
+
+    def _lacks(self, uid: str, node: str) -> str:
+        """What there is too little of on the node for a pod that waits; empty if nothing, or if we cannot tell."""
+        waiting = self._cluster.pending.get(uid)
+        if waiting is None or self._cluster.cache.is_assumed(waiting):
+            return ""  # its room is taken already, or it is for the API server to say what it thinks of it
+        try:
+            framework = self._framework_for(waiting)
+            return verbs.why_full(framework, self._cluster.cache.update_snapshot(), waiting, node)
+        except (VerbError, CacheError, ValueError):
+            return ""
 
     # What-if.
 

@@ -28,6 +28,9 @@ UNKNOWN_NODE = "node not known to the extender yet"
 MAX_EXTENDER_PRIORITY = 10
 """Upstream: extenderv1.MaxExtenderPriority."""
 
+_OF_ROOM = frozenset({"NodePorts", "NodeResourcesFit"})
+"""Plugins that look at what pods take from each other."""
+
 
 class VerbError(Exception):
     """The question was understood and cannot be answered; the text is for the pod's events."""
@@ -176,6 +179,27 @@ def choose_victims(
         uids = tuple(snapshot.pod_at(slot).uid for slot in slots[of_node].tolist())
         chosen[snapshot.nodes.objects[int(nodes[at])].name] = Victims(uids, int(violates[of_node].sum()))
     return chosen
+
+
+def why_full(framework: Framework, snapshot: Snapshot, pod: Pod, node: str) -> str:
+    """What the node lacks for the pod by now; empty if there is room, or if we cannot tell.
+
+    Only what pods take from each other is looked at. Whoever asks has filtered, and may know of volumes and claims what we hear later.
+    """
+    place = snapshot.nodes.index.get(node)
+    if place is None or place in snapshot.nodes.invalid:
+        return ""
+    rows = _rows(snapshot, np.array([place], np.intp))
+    state = framework.begin_cycle(snapshot, Nominations())
+    for name, plugin in framework.plugins.filter:
+        if name not in _OF_ROOM:
+            continue
+        if isinstance(plugin, fwk.PreFilterPlugin) and plugin.pre_filter(state, pod, snapshot).status.code is fwk.Code.SKIP:
+            continue
+        verdicts = plugin.filter(state, pod, rows)
+        if not verdicts.ok.all():
+            return verdicts.status_of(0).message
+    return ""
 
 
 def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> Candidates:

@@ -20,6 +20,7 @@ from extender.testing.writes import RecordedWrites
 from extender.verbs import VerbError, Victims
 
 ASKED = make_pod("asked").req(cpu=1)
+IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
 A, B = (make_node(name).capacity(cpu=1) for name in "ab")
 
 
@@ -96,11 +97,44 @@ def test_a_pod_is_bound_by_name_and_uid() -> None:
 
 
 def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
-    ready, _ = live_engine(ASKED.req(cpu=1))
+    ready, _ = live_engine(ASKED)
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
     assert kept(ready, "a", pod=make_pod("next").req(cpu=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "came", "lacks"),
+    [
+        pytest.param(ASKED, make_pod("other").req(cpu=1), "Insufficient cpu", id="its cpu"),
+        pytest.param(ASKED.host_port(80), make_pod("other").host_port(80), IN_THE_WAY, id="its port"),
+    ],
+)
+def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
+    """
+    F66, V2: kube-scheduler hears that it was not bound, and tries it again.
+    """
+    ready, writes = live_engine(asked)
+    assert kept(ready, "a", pod=asked) == ["a"]
+    ready.changed("pods", None, came.node("a").obj())
+
+    with pytest.raises(VerbError) as refused:
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert str(refused.value) == f"pod default/asked was not bound to a, which has no room for it any more: {lacks}"
+    assert writes.calls == []
+
+
+def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
+    ready, writes = live_engine(ASKED, make_pod("second").req(cpu=1))
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+    with pytest.raises(VerbError, match="Insufficient cpu"):
+        asyncio.run(ready.bind("second", "default", "default/second", "a"))
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))  # asked again, as after an answer that was lost
+
+    assert writes.calls == [BindPod("default", "asked", "default/asked", "a")] * 2
 
 
 def test_without_a_uid_nothing_is_bound() -> None:
