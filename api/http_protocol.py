@@ -1,28 +1,38 @@
 """HTTP/1.1 as uvicorn speaks it with httptools, with limits on a request's line and headers, which uvicorn does not have.
 
 A connection on which a request has begun but whose headers do not come to an end, and one whose caller does not read the answer, would
-otherwise be held for ever.
+otherwise be held for ever. Callers beyond what the process may have open are sent away in words, for as long as there is room for that.
 """
 
 import asyncio
 import logging
+import sys
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from api.refusals import status_body
+from api.limits import HEALTH_PATHS
+from api.refusals import RETRY_SOON, status_body
 from api.settings import Settings
 
 _LOGGER: Final = logging.getLogger(__name__)
+_PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
+
+_SENT_AWAY_IN_WORDS: Final = 8
+"""Connections beyond the limit that are told so, and on which probes of health are answered; the oldest ones give way to further ones."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. Use `limited_protocol` to make the class for the settings."""
 
     settings = Settings()
+    max_connections = sys.maxsize
+    """At one time, whatever they ask for."""
+    surplus: ClassVar["dict[LimitedProtocol, None]"] = {}
+    """Connections beyond that, in the order in which they came."""
 
     def __init__(
         self,
@@ -39,12 +49,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start; an unused connection is closed after the keep-alive time."""
         super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            # Who came first has had the time to ask: those who come now may be probes.
+            for oldest in list(self.surplus)[: len(self.surplus) + 1 - _SENT_AWAY_IN_WORDS]:
+                oldest.transport.abort()
+                del self.surplus[oldest]
+            self.surplus[self] = None
+            self._head_timer = self.loop.call_later(self.settings.head_seconds, self._head_is_too_slow)
+            return
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._stop_head_timer()
         self._unset_keepalive_if_required()
+        self.surplus.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -70,7 +89,12 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > self.settings.max_head or len(self.headers) > self.settings.max_headers:
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large or too many"
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
+        if self in self.surplus and not self.url.startswith(_PROBES):
+            self._refusal = HTTPStatus.SERVICE_UNAVAILABLE, "too many connections at one time"
+            raise ValueError(self._refusal[1])
         super().on_headers_complete()
+        if self in self.surplus:
+            self.cycle.keep_alive = False
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what cannot be parsed."""
@@ -100,10 +124,12 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.cycle is None or self.cycle.response_complete:
             body = status_body(code, message)
             headers = f"connection: close\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+            if code == HTTPStatus.SERVICE_UNAVAILABLE:
+                headers += "".join(f"{name}: {value}\r\n" for name, value in RETRY_SOON.items())
             self.transport.write(f"HTTP/1.1 {code} {code.phrase}\r\n{headers}\r\n".encode() + body)
         self.transport.close()
 
 
-def limited_protocol(settings: Settings) -> type[LimitedProtocol]:
+def limited_protocol(settings: Settings, max_connections: int = sys.maxsize) -> type[LimitedProtocol]:
     """The protocol class with these settings, as uvicorn wants it: it makes an instance a connection by itself."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings})
+    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings, "max_connections": max_connections, "surplus": {}})

@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import orjson
 
+from api.log_outlet import STDERR
 from extender.log import Said, as_json, level_of
 
 MAX_FIELD: Final = 256
@@ -104,9 +105,8 @@ def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple
     Arguments:
         by_file: (pattern, verbosity) of files, named without folder and suffix; the first that fits counts. Upstream: --vmodule.
     """
-    handler = logging.StreamHandler()
-    handler.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
-    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    STDERR.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
+    logging.basicConfig(handlers=[STDERR], level=logging.INFO, force=True)
     logging.getLogger("uvicorn").setLevel(logging.INFO)
     logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
     set_verbosity(verbosity)

@@ -2,8 +2,10 @@
 
 from api.app import create_app
 from api.log import configure
+from api.log_outlet import fill_standard_descriptors
 from api.settings import read_settings
 
+fill_standard_descriptors()
 configure()
 
 app = create_app(read_settings())

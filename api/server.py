@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
+import sys
 import threading
 from types import FrameType
 from typing import Final, final
@@ -14,6 +16,7 @@ from starlette.types import ASGIApp
 
 from api.certificate import Certificate
 from api.http_protocol import limited_protocol
+from api.log_outlet import STDERR
 from api.settings import Settings
 from api.starting import Service
 from api.ui.streams import Streams
@@ -23,8 +26,15 @@ _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100
 """At the certificate's files; ten ticks are a second."""
 
+_FAILED: Final = ("error_occurred", "error_occured")
+"""What uvicorn has called it, of late and before."""
+
 BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
+
+_OWN_DESCRIPTORS: Final = 96
+"""Of those that a process may have, how many are not for callers: files, watches and writes need some."""
+_MIN_CONNECTIONS: Final = 16
 
 
 class ServiceOverError(Exception):
@@ -66,7 +76,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
         if self.should_exit:
-            os.write(2, b"reprieve: told to end a second time, and ended without finishing what is under way\n")
+            STDERR.say("reprieve: told to end a second time, and ended without finishing what is under way")
             os._exit(1)
         self.should_exit = True
 
@@ -78,7 +88,7 @@ class Server(uvicorn.Server):
         service = _service(self.config.app)
         if service is not None and service.why_over():
             self.why_over = service.why_over()
-        elif getattr(self.lifespan, "error_occured", False):
+        elif any(getattr(self.lifespan, name, False) for name in _FAILED):
             self.why_over = "the service has failed; the log says how"
         return bool(self.why_over) or await super().on_tick(counter)
 
@@ -94,6 +104,7 @@ class Server(uvicorn.Server):
         async with asyncio.TaskGroup() as group:
             group.create_task(_finished(service), name="finishing")
             await super().shutdown(sockets)
+        self.why_over = self.why_over or service.why_over()
 
 
 async def _finished(service: Service) -> None:
@@ -110,6 +121,12 @@ def _service(app: object) -> Service | None:
     return getattr(app.state, "service", None) if isinstance(app, Starlette) else None
 
 
+def _most_connections() -> int:
+    """How many callers may stay connected at one time."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - _OWN_DESCRIPTORS, _MIN_CONNECTIONS)
+
+
 def make_server(app: ASGIApp, settings: Settings) -> Server:
     """A server that is not started yet. Logging is as it was set up before.
 
@@ -122,7 +139,7 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             host=settings.host,
             port=settings.listening_port,
             loop="uvloop",
-            http=limited_protocol(settings),
+            http=limited_protocol(settings, _most_connections()),
             ws="none",
             lifespan="on",
             log_config=None,

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from api.feature_gates import check_feature_gates
+from api.memory import bytes_for_bodies
 from extender.config.duration import Duration
 
 PREFIX: Final = "REPRIEVE_"
@@ -150,6 +151,9 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         raise StartUpError("--secure-port: no certificate is made up here; give one with --tls-cert-file and --tls-private-key-file")
     if settings.secure_port and {"port"} & {*said, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")
+    room = bytes_for_bodies()
+    if room is not None and room < settings.max_bodies and "max_bodies" not in {*said, *given}:
+        return settings.model_copy(update={"max_bodies": room})
     return settings
 
 

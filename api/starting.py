@@ -17,6 +17,7 @@ from uuid import uuid4
 from api.access import Access, OpenAccess, ReviewedAccess
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
+from api.log_outlet import STDERR
 from api.overrides import overridden
 from api.routes.kubernetes import KubernetesApp
 from api.settings import Settings, StartUpError
@@ -206,18 +207,21 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
             following(configuration, client, decides=decides, records=records, **_limits(settings)) as found,
         ):
             await found.informers.wait_for_sync()
-            yield _service(configuration, found, KubernetesApp(own.api))
+            service = _service(configuration, found, KubernetesApp(own.api))
+            yield dataclasses.replace(service, why_over=lambda: found.why_over() or own.unsaved())
 
 
 def _limits(settings: Settings) -> "_Limits":
     return {
         "max_in_unschedulable_pods": settings.pod_max_in_unschedulable_pods_duration.seconds,
+        "dropped_log_lines": STDERR.dropped,
         "disabled_metrics": [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()],
     }
 
 
 class _Limits(TypedDict):
     max_in_unschedulable_pods: float
+    dropped_log_lines: Callable[[], int]
     disabled_metrics: Sequence[str]
 
 

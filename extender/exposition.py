@@ -51,6 +51,7 @@ class Exposition(Collector):
         elector: LeaderElector | None,
         now: Callable[[], float],
         disabled: Collection[str] = (),
+        dropped_log_lines: Callable[[], int] = int,
     ) -> None:
         """Nothing is counted yet.
 
@@ -59,11 +60,13 @@ class Exposition(Collector):
             elector: None if there is no other replica.
             now: the event loop's time.
             disabled: names of metrics that nobody wants to see.
+            dropped_log_lines: how many nobody could be told.
         """
         self._informers = informers
         self._dispatcher = dispatcher
         self._alone = alone
         self._disabled = frozenset(disabled)
+        self._dropped_log_lines = dropped_log_lines
         self._elector = elector
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
@@ -101,6 +104,11 @@ class Exposition(Collector):
             )
         yield from self._writes()
         yield from self._reflectors()
+        yield CounterMetricFamily(
+            "reprieve_log_lines_dropped",
+            "Lines of the log that could not be written: the disk was full, or nobody read them.",
+            value=self._dropped_log_lines(),
+        )
 
     def _writes(self) -> Iterator[Metric]:
         durations = self._dispatcher.durations

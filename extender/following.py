@@ -83,6 +83,7 @@ async def following(
     transports: Transports = no_transport,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
     disabled_metrics: Collection[str] = (),
+    dropped_log_lines: Callable[[], int] = int,
     records: Records | None = None,
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
@@ -92,7 +93,7 @@ async def following(
         elector: says when this replica may decide, and write; None if there is no other. The client keeps to its fence, too.
         transports: what carries the calls to the configuration's extenders then.
         max_in_unschedulable_pods: see `standalone`.
-        disabled_metrics: see `Exposition`.
+        disabled_metrics, dropped_log_lines: see `Exposition`.
         records: what was decided is kept there; None to begin with nothing.
 
     Raises:
@@ -140,7 +141,7 @@ async def following(
         believed, queue = (cluster, None) if alone is None else (alone.world.cluster, alone.world.queue)
         profiles = [profile.scheduler_name for profile in configuration.profiles]
         debug = CacheDebugger(informers, believed, queue, profiles).debug
-        metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics).text
+        metrics = Exposition(informers, dispatcher, alone, elector, loop.time, disabled_metrics, dropped_log_lines).text
         resources = ResourceExposition(informers.pods, lambda: fence() is None).text
         if alone is None:
             found = Following(engine, informers, metrics, resources, _nothing_to_finish, debug, str, questions)

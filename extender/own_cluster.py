@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,6 +43,8 @@ class OwnCluster:
 
     api: KubeApi
     report: SeedReport
+    unsaved: Callable[[], str]
+    """Why it is not in its file now that it has ended; empty if it is, or has none."""
 
     def client(self) -> Client:
         """A client for it, without a socket."""
@@ -72,10 +74,11 @@ async def own_cluster(
     # There from the first request on; what is given knows them better.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
-    cluster = OwnCluster(KubeApi(registry, address=address), seed(registry, objects))
+    report = seed(registry, objects)
+    saved = _SavedState(registry, save_to) if save_to is not None else None
+    cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
-        saved = _SavedState(registry, save_to) if save_to is not None else None
         if saved is not None:
             tasks.append(group.create_task(saved.keep(), name="saving"))
         try:
@@ -84,7 +87,7 @@ async def own_cluster(
             for task in tasks:
                 task.cancel()
             if saved is not None:
-                saved.write(_stored(registry))
+                saved.finish()
 
 
 def _priority_class(name: str, description: str) -> Object:
@@ -104,6 +107,7 @@ class _SavedState:
         self._registry = registry
         self._path = path
         self._version = registry.store.resource_version
+        self._lost = ""
         self._writing = threading.Lock()
 
     async def keep(self) -> None:
@@ -120,6 +124,18 @@ class _SavedState:
                 _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
             else:
                 self._version = version
+
+    def finish(self) -> None:
+        """Write it for the last time."""
+        try:
+            self.write(_stored(self._registry))
+        except OSError as exc:
+            self._lost = f"the cluster could not be saved to {self._path}, which is as it was before: {(exc.strerror or str(exc)).lower()}"
+            _LOGGER.error("%s", self._lost)
+
+    def why_lost(self) -> str:
+        """What came of the last time; empty if all is well, or it has not come yet."""
+        return self._lost
 
     def write(self, objects: list[tuple[Resource, Stored]]) -> None:
         """Write these; one after the other, for a thread goes on after its task was cancelled."""

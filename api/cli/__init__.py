@@ -11,6 +11,7 @@ import typer
 
 from api.cli import doctor, evaluate, fits, print_config, serve, verify, what_if, who_preempted, why
 from api.cli.go_flags import as_options
+from api.log_outlet import fill_standard_descriptors
 from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
@@ -49,6 +50,7 @@ def reprieve(
 
 def main() -> None:
     """Run the command line; what keeps it from starting, or from going on, is said in one line, with exit code 1."""
+    fill_standard_descriptors()
     arguments = sys.argv[1:]
     try:
         app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)

@@ -11,6 +11,7 @@ from api.app import create_app
 from api.cli.go_flags import passed_over
 from api.cluster_source import Own
 from api.log import configure
+from api.log_outlet import STDERR
 from api.overrides import OLDER_SETTINGS, overridden
 from api.server import BACKLOG, ServiceOverError, make_server
 from api.settings import Settings, StartUpError, read_settings
@@ -135,11 +136,11 @@ def serve(
     scheme = "http" if server.certificate is None else "https"
     listening = [_listen(settings.host, settings.listening_port, "--port")]
     address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
-    typer.echo(f"reprieve answers for {cluster.words} on {address}{settings.prefix}", err=True)
+    STDERR.say(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
     if isinstance(cluster, Own):
         listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
-        typer.echo(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it", err=True)
-    typer.echo(f"{address}/ shows it", err=True)
+        STDERR.say(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
+    STDERR.say(f"{address}/ shows it")
     server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)
