@@ -22,7 +22,7 @@ class Limits:
     """So that a pod that is tried again and again does not push the others out."""
     size: int = 64 * 2**20
     """Bytes, about, of everything together."""
-    details_a_second: int = 20
+    details_a_second: int = 10
     """Choices of which the scores are kept, refusals of which the verdicts, and preemptions of which the nodes that lost. More than that
     in a second are a crowd of pods, and what is kept of them would cost more than all the rest: of those the end alone is kept."""
 
