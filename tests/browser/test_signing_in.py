@@ -1,32 +1,8 @@
 """Who has to say who he is: signs in with a token, sees the page, and signs out."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
-
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from api import starting
-from api.app import create_app
-from api.settings import Settings
-from tests.api.serving import serving_app
-from tests.api.test_page import OneToken
 from tests.browser.conftest import OpenPage
-
-
-@pytest.fixture(scope="module")
-def guarded(browser: Browser) -> Iterator[str]:
-    """Where the example cluster is shown to those who know the token."""
-    settings = Settings(port=0, schedule=False)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[starting.Service]:
-        async with starting.opens(settings)() as service:
-            yield replace(service, access=OneToken())
-
-    with serving_app(create_app(settings, lambda _: opened), settings) as service:
-        yield f"http://127.0.0.1:{service.port}"
 
 
 def sign_in(page: Page) -> None:
