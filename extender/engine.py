@@ -156,15 +156,26 @@ class Engine:
         lacks = self._lacks(uid, node)
         if lacks:
             raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {lacks}")
+        # Room is taken from now on: others ask before the API server answers, and before the watch shows it.
+        is_held, is_bound = self._hold(uid, node), False
         try:
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
+            is_bound = True
         except fwk.CallError as exc:
             raise VerbError(f"{pod} was not bound to {node}: {exc}") from exc
-        # Room that the watch does not show yet is taken all the same.
-        with suppress(ValueError):  # the pod cannot be read: bound it is, and the watch will say so
-            self._cluster.assume(uid, node)
+        finally:
+            if is_held and not is_bound:
+                self._cluster.forget(uid)
+        with suppress(ValueError):
             if self._overlay is not None:
                 self._overlay.cluster.assume(uid, node)
+
+    def _hold(self, uid: str, node: str) -> bool:
+        """Whether the pod counts on the node because of us."""
+        try:
+            return self._cluster.assume(uid, node) is not None
+        except ValueError:  # it cannot be read: once it is bound, the watch will say so
+            return False
 
     def _lacks(self, uid: str, node: str) -> str:
         """What there is too little of on the node for a pod that waits; empty if nothing, or if we cannot tell."""

@@ -137,6 +137,19 @@ def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
     assert writes.calls == [BindPod("default", "asked", "default/asked", "a")] * 2
 
 
+def test_who_asks_for_the_last_room_while_another_is_being_bound_does_not_get_it() -> None:
+    ready, _ = live_engine(ASKED, make_pod("second").req(cpu=1))
+
+    async def both() -> list[BaseException | None]:
+        asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    first, second = asyncio.run(both())
+
+    assert first is None
+    assert "Insufficient cpu" in str(second)
+
+
 def test_without_a_uid_nothing_is_bound() -> None:
     ready, writes = live_engine(ASKED)
 

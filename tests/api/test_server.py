@@ -1,0 +1,40 @@
+"""When the server ends without being told to."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+
+from api.server import Server
+from api.settings import Settings
+from tests.api.serving import serving_app
+
+
+def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:
+    """
+    As when a task of the service raises: whoever runs it has to know.
+    """
+    fails = threading.Event()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(failing())
+            yield
+
+    async def failing() -> None:
+        await asyncio.to_thread(fails.wait)
+        raise RuntimeError("out of luck")
+
+    with serving_app(Starlette(lifespan=lifespan), Settings(port=0)) as service:
+        assert isinstance(service.server, Server)
+        fails.set()
+        end = time.monotonic() + 10
+        while not service.server.why_over:
+            assert time.monotonic() < end, "it serves on"
+            time.sleep(0.01)
+
+    assert service.server.why_over == "the service has failed; the log says how"
