@@ -299,3 +299,43 @@ def test_attempts_are_bounded_while_nodes_flap() -> None:
             assert attempts <= 20 * 4 * 30
 
     story(tell)
+
+
+def test_nothing_is_lost_while_all_nodes_flap_at_once() -> None:
+    """
+    F49, V6, V9: each second each of ten nodes goes, is cordoned, is tainted, or is as it was.
+    """
+    pods, seconds, taint = 20, 12, {"key": "flaps", "effect": "NoSchedule"}
+
+    def flap(world: World, name: str, turn: int) -> None:
+        if name not in world.names(NODES):
+            world.node(name, "500m", unschedulable=True)
+        elif turn == 0:
+            world.delete(name, NODES)
+        else:
+            node = world.get(name, NODES)
+            node["spec"] |= {"unschedulable": turn == 1, "taints": [taint] if turn == 2 else []}
+            world.registry.update(NODES, "", name, node)
+
+    async def tell() -> None:
+        async with a_world() as world:
+            nodes = [f"n{number}" for number in range(10 * SIZE)]
+            for name in nodes:
+                world.node(name, "500m")
+            for number in range(pods):
+                world.pod(f"p{number}", "1")
+            await asyncio.sleep(1)
+            for second in range(seconds):
+                for number, name in enumerate(nodes):
+                    flap(world, name, (number + second) % 4)
+                await asyncio.sleep(1)
+            attempts = world.life.alone.world.queue.scheduling_cycle
+            assert sum(world.life.alone.world.queue.pending_counts().values()) == pods
+            world.node("big", "16")
+            await settles(world)
+
+            # Nobody else waits, so that pauses are cut short; but what happens at once is one reason to try, however many nodes there are.
+            assert attempts <= pods * 2 * seconds
+            assert sum(bool(world.node_of(f"p{number}")) for number in range(pods)) == 16
+
+    story(tell)
