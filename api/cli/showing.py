@@ -77,6 +77,13 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def budgets(names: Sequence[str]) -> str:
+    """`budget a`, `budgets a, b`; nameless if the names may not be shown."""
+    if not any(names):
+        return "a budget" if len(names) == 1 else f"{len(names)} budgets"
+    return f"{'budget' if len(names) == 1 else 'budgets'} {', '.join(names)}"
+
+
 def first_of(names: Sequence[str], count: int = 3) -> str:
     """The first few of many."""
     return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
 from api.cli.manifests import read_manifests
-from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
+from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.settings import StartUpError
-from extender.answers.types import Eviction, Placement, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
 from extender.config.json_text import plain
 from extender.config.yaml_text import YamlError, read_yaml
 
@@ -88,14 +88,20 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
         console.print(heading("Pods"))
         placed = table("pod", "priority", "node", "evicts", "message")
         for placement in answer.placements:
-            evicts = first_of([name_of(victim.pod) for victim in placement.evicts], 100 if wide else 3)
+            evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
+            later = f"once {budgets(placement.waits_for)} lets it leave" if placement.waits_for else ""
+            message = ": ".join(filter(None, (later, placement.message)))
             node = placement.node or Text("pending", style="red")
-            placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, placement.message)
+            placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
         console.print(placed)
     if answer.evictions:
         console.print(heading("Evicted"))
         _evictions(console, answer.evictions)
     _loops(console, answer)
+
+
+def _evicted(victim: Victim) -> str:
+    return f"{name_of(victim.pod)} against {budgets(victim.violates)}" if victim.violates else name_of(victim.pod)
 
 
 def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
@@ -143,6 +149,10 @@ def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...
     lines = table("pod", "from", "because", "lands on", "message")
     for eviction in evictions:
         because = f"{eviction.why} by {name_of(eviction.by)}" if eviction.by is not None else eviction.why
+        if eviction.waits_for:
+            because += f", once {budgets(eviction.waits_for)} allows it"
+        if eviction.victim.violates:
+            because += f", against {budgets(eviction.victim.violates)}"
         lands = eviction.lands_on or ("pending" if eviction.returns else "nobody makes it again")
         name = "  " * (eviction.depth - 1) + name_of(eviction.victim.pod)
         lines.add_row(name, eviction.node, because, lands, eviction.message)

@@ -58,7 +58,12 @@ def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeCha
 def moves(evictions: Iterable[Eviction]) -> list[Move]:
     """Where evicted pods land."""
     return [
-        Move(eviction.node, eviction.lands_on, f"{eviction.victim.pod.name or 'a pod'} moves from {eviction.node} to {eviction.lands_on}")
+        Move(
+            eviction.node,
+            eviction.lands_on,
+            f"{eviction.victim.pod.name or 'a pod'} moves from {eviction.node} to {eviction.lands_on}"
+            + (", once its budget allows it" if eviction.waits_for else ""),
+        )
         for eviction in evictions
         if eviction.lands_on and eviction.lands_on != eviction.node
     ]

@@ -23,6 +23,7 @@ class LostPlace:
     by: PodName | None
     returns: bool
     depth: int
+    waits_for: tuple[str, ...] = ()
     lands_on: str = ""
     message: str = ""
 
@@ -37,6 +38,7 @@ class LostPlace:
             lands_on=self.lands_on,
             message=self.message,
             depth=self.depth,
+            waits_for=self.waits_for,
         )
 
 
@@ -57,6 +59,8 @@ class Course:
     preemption: PreemptionAnswer | None = None
     lost: LostPlace | None = None
     """Its last eviction."""
+    waits_for: tuple[str, ...] = ()
+    """The budgets without whose leave it is still where it was."""
     failed_at: int | None = None
     """How much had happened when it found no room; None while it waits or has some."""
     is_final: bool = False
@@ -72,4 +76,5 @@ class Course:
             message=self.message,
             evicts=tuple(self.evicts),
             preemption=self.preemption,
+            waits_for=self.waits_for,
         )

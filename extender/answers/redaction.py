@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Callable, Container
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from extender.answers.types import Answer, PodName, Victim
+from extender.answers.types import Answer, Eviction, Placement, PodName, Victim
 
 A = TypeVar("A", bound=Answer)
 
 SOMEBODY = "a pod of another namespace"
 """Stands in texts for a pod that is not shown."""
+SOME_BUDGET: Final = "a PodDisruptionBudget of another namespace"
+"""The same for a budget."""
 
 
 def namespaces_in(answer: Answer) -> frozenset[str]:
@@ -26,7 +28,9 @@ def redacted(answer: A, may_see: Container[str]) -> A:
         return answer
     # Whole names only: a name may be a part of another.
     named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
-    return cast("A", _redacted(answer, may_see, lambda text: named.sub(SOMEBODY, text)))
+    namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
+    budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
+    return cast("A", _redacted(answer, may_see, lambda text: named.sub(SOMEBODY, budgets.sub(SOME_BUDGET, text))))
 
 
 def _pods_in(value: object) -> list[PodName]:
@@ -49,7 +53,13 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, Victim) and value.pod.namespace not in may_see:
         pod = _redacted(value.pod, may_see, without_names)
         return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
+    if isinstance(value, Eviction | Placement) and _pod_of(value).namespace not in may_see:
+        value = msgspec.structs.replace(value, waits_for=("",) * len(value.waits_for))
     if isinstance(value, msgspec.Struct):
         fields = value.__struct_fields__
         return msgspec.structs.replace(value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields})
     return value
+
+
+def _pod_of(value: Eviction | Placement) -> PodName:
+    return value.pod if isinstance(value, Placement) else value.victim.pod

@@ -83,16 +83,18 @@ class Simulation:
             if pod.is_terminating or belongs_to_node(pod):
                 self._take_away(pod)
             else:
-                self._evict(pod, "node removed", violates=take_from_budgets(self.cluster, pod))
+                take_from_budgets(self.cluster, pod)  # nobody asks them, but they have one pod less
+                self._evict(pod, "node removed")
         self._happened += 1
 
     def drain_node(self, name: str) -> None:
-        """The node takes no more pods, and those that do not belong to it leave. A budget that forbids it is named, not obeyed."""
+        """The node takes no more pods, and those that do not belong to it leave: last those for which the drain waits, for a budget."""
         node = self.cluster.nodes[name]
         self.cluster.set_node(replaced(node, spec=replaced(node.spec, unschedulable=True)))
-        for pod in self._pods_on(name):
-            if not (pod.is_terminating or belongs_to_node(pod)):
-                self._evict(pod, "drained", violates=take_from_budgets(self.cluster, pod))
+        leaving = [pod for pod in self._pods_on(name) if not (pod.is_terminating or belongs_to_node(pod))]
+        budgets = [(pod, take_from_budgets(self.cluster, pod)) for pod in leaving]
+        for pod, waits_for in sorted(budgets, key=lambda each: bool(each[1])):
+            self._evict(pod, "drained", waits_for=waits_for)
 
     async def run(self) -> None:
         """Place everybody, until nothing more changes or all steps are used up.
@@ -291,16 +293,17 @@ class Simulation:
         return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
 
     def _evict(
-        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: Course | None = None, violates: tuple[str, ...] = ()
+        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: Course | None = None, waits_for: tuple[str, ...] = ()
     ) -> None:
         node, returns = pod.spec.node_name, is_made_again(pod)
         lost = LostPlace(
-            victim=gone or victim(pod, violates),
+            victim=gone or victim(pod),
             node=node,
             why=why,
             by=None if by is None else pod_name(by.pod),
             returns=returns,
             depth=1 if by is None else by.depth + 1,
+            waits_for=waits_for,
         )
         self._evictions.add(lost)
         self._take_away(pod)
@@ -312,6 +315,7 @@ class Simulation:
             return
         course.node, course.message, course.preemption = "", "", None
         course.lost, course.depth = lost, lost.depth
+        course.waits_for = course.waits_for or waits_for
         if returns:
             course.pod = made_again(pod)
             self.cluster.changed("pods", None, course.pod)

@@ -333,6 +333,8 @@ class Placement(Answer, frozen=True, kw_only=True):
     """What kube-scheduler would say then."""
     evicts: tuple[Victim, ...] = ()
     preemption: PreemptionAnswer | None = None
+    waits_for: tuple[str, ...] = ()
+    """Names of the PodDisruptionBudgets that a drain waits for before the pod leaves the node where it is."""
 
 
 @final
@@ -352,6 +354,8 @@ class Eviction(Answer, frozen=True, kw_only=True):
     """Why it finds no place."""
     depth: int = 1
     """1: because of what was asked; 2: because of an evicted pod that landed there; ..."""
+    waits_for: tuple[str, ...] = ()
+    """Names of the PodDisruptionBudgets that allow no disruption: a drain waits for them, and what is said here holds afterwards."""
 
 
 @final

@@ -232,7 +232,8 @@ def _evictions(gone: Sequence[tuple[Pod, Eviction]]) -> str:
     if not gone:
         return "none is evicted"
     shown = ", ".join(
-        f"{pod.key} from {each.node} ({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''})"
+        f"{pod.key} from {each.node} ({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
+        f"{f', once {each.waits_for[0]} allows it' if each.waits_for else ''})"
         for pod, each in gone[:_SHOWN]
     )
     return f"{len(gone)} evicted: {shown}{_more(gone)}"

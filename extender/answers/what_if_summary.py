@@ -6,26 +6,30 @@ from extender.answers.types import Eviction, EvictionLoop, Placement, PodName
 
 
 def summary(placements: Sequence[Placement], evictions: Sequence[Eviction], loops: Sequence[EvictionLoop]) -> str:
-    """One sentence, or one more if something needs attention."""
+    """One sentence, or more if something needs attention."""
     asked = [placement for placement in placements if placement.cause != "evicted"]
+    at_once, waiting = [each for each in evictions if not each.waits_for], [each for each in evictions if each.waits_for]
     if not placements and not evictions:
         return "Nothing would change."
     parts = []
     if len(asked) == 1:
         parts.append(_one(asked[0]))
     elif asked:
-        placed = sum(bool(placement.node) for placement in asked)
-        parts.append(f"{'all' if placed == len(asked) else placed if placed else 'none'} of {len(asked)} pods would find a place")
-    if evictions:
-        parts.append(_of_evictions(evictions))
-    text = ", and ".join(parts)
-    warnings = [_capital(text) + "."]
-    violating = sum(bool(eviction.victim.violates) for eviction in evictions)
+        parts.append(_of_several(asked))
+    if at_once:
+        parts.append(_of_evictions(at_once))
+    sentences = [_capital(", and ".join(parts)) + "."] if parts else []
+    if waiting:
+        sentences.append(_of_those_who_wait(waiting))
+    violating = [eviction for eviction in evictions if eviction.victim.violates]
     if violating:
-        warnings.append(f"{violating} {'eviction violates' if violating == 1 else 'evictions violate'} a PodDisruptionBudget.")
+        one = _key(violating[0].victim.pod)
+        subject = f"the eviction of {one} violates" if len(violating) == 1 else f"{len(violating)} evictions violate"
+        names = [f"{each.victim.pod.namespace}/{name}" for each in violating for name in each.victim.violates]
+        sentences.append(_capital(f"{subject} {_budgets(names)}."))
     if loops:
-        warnings.append("Pods would evict each other for ever.")
-    return " ".join(warnings)
+        sentences.append("Pods would evict each other for ever.")
+    return " ".join(sentences)
 
 
 def _one(placement: Placement) -> str:
@@ -35,25 +39,51 @@ def _one(placement: Placement) -> str:
     return f"{name} would go to {placement.node}"
 
 
+def _of_several(placements: Sequence[Placement]) -> str:
+    number, placed = len(placements), sum(bool(placement.node) for placement in placements)
+    if placed == number:
+        return f"{'both' if number == 2 else f'all {number}'} pods would find a place"
+    if not placed:
+        return f"{'neither of 2' if number == 2 else f'none of {number}'} pods would find a place"
+    return f"{placed} of {number} pods would find a place"
+
+
 def _of_evictions(evictions: Sequence[Eviction]) -> str:
     if len(evictions) == 1:
         eviction = evictions[0]
-        return f"{_key(eviction.victim.pod)} would be evicted{_outcome(eviction)}"
+        return f"{_key(eviction.victim.pod)} would be evicted from {eviction.node} and {_outcome(eviction)}"
+    return f"{len(evictions)} pods would be evicted ({', '.join(_outcomes(evictions))})"
+
+
+def _of_those_who_wait(evictions: Sequence[Eviction]) -> str:
+    """Pods that a drain cannot evict as things are."""
+    names = [f"{each.victim.pod.namespace}/{name}" for each in evictions for name in each.waits_for]
+    drain = f"The drain would wait for {_budgets(names)}"
+    if len(evictions) == 1:
+        eviction = evictions[0]
+        return f"{drain} before {_key(eviction.victim.pod)} may leave {eviction.node}; then it would {_outcome(eviction)}."
+    return f"{drain} before {len(evictions)} pods may leave (then {', '.join(_outcomes(evictions))})."
+
+
+def _outcome(eviction: Eviction) -> str:
+    return f"land on {eviction.lands_on}" if eviction.lands_on else "find no place" if eviction.returns else "not be made again"
+
+
+def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
     lost = sum(not eviction.returns for eviction in evictions)
     homeless = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
     landed = len(evictions) - lost - homeless
-    outcomes = [
+    return [
         *([f"{landed} would land elsewhere"] if landed else []),
         *([f"{homeless} would find no place"] if homeless else []),
         *([f"{lost} would not be made again"] if lost else []),
     ]
-    return f"{len(evictions)} pods would be evicted ({', '.join(outcomes)})"
 
 
-def _outcome(eviction: Eviction) -> str:
-    if eviction.lands_on:
-        return f" from {eviction.node} and land on {eviction.lands_on}"
-    return f" from {eviction.node} and {'find no place' if eviction.returns else 'not be made again'}"
+def _budgets(names: Sequence[str]) -> str:
+    """Each with its kind, by which whoever hides names knows it."""
+    *others, last = [f"PodDisruptionBudget {name}" for name in dict.fromkeys(names)]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _key(name: PodName) -> str:

@@ -92,6 +92,38 @@ def test_whatif_drains_a_node(dump: Path) -> None:
     assert "drained" in told
 
 
+@pytest.mark.parametrize(
+    ("arguments", "budget_row", "summary"),
+    [
+        pytest.param(["--drain", "n1"], "drained, once budget keep allows it", "wait for PodDisruptionBudget default/keep", id="drain"),
+        pytest.param(
+            ["-f", "-"],
+            "preempted by default/vip, against budget keep",
+            "of default/db violates PodDisruptionBudget default/keep",
+            id="preemption",
+        ),
+    ],
+)
+def test_whatif_names_the_budget_and_the_pod_that_it_protects(tmp_path: Path, arguments: list[str], budget_row: str, summary: str) -> None:
+    db = pod("db", "2", namespace="default", node="n1")
+    there = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "2", "pods": "9"}}},
+        {**db, "metadata": {**db["metadata"], "labels": {"app": "db"}}},
+        {
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "keep", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "db"}}},
+        },
+    ]  # fmt: skip
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": there}))
+
+    vip = yaml.safe_dump(pod("vip", "2", namespace="default", priority=9))
+    told = reprieve("whatif", *arguments, "--dump", str(file), text=vip).stdout
+
+    assert summary in told.splitlines()[0]
+    assert [budget_row in line for line in told.split("Evicted")[1].splitlines() if line.startswith("default/db ")] == [True]
+
+
 def test_whatif_reads_manifests_from_standard_input(dump: Path) -> None:
     told = json.loads(reprieve("whatif", "-f", "-", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(pod("small", "500m"))).stdout)
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from extender.answers.redaction import SOMEBODY, namespaces_in, redacted
-from extender.answers.types import Eviction, PodName, PreemptionRecord, Preemptions, Victim, WhatIf
+from extender.answers.redaction import SOME_BUDGET, SOMEBODY, namespaces_in, redacted
+from extender.answers.types import Eviction, Placement, PodName, PreemptionRecord, Preemptions, Victim, WhatIf
 
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)
@@ -43,3 +43,23 @@ def test_sentences_do_not_name_it_either() -> None:
 
     assert shown.summary == f"shop/web-1 evicts {SOMEBODY}. x-bank/vault-0 and bank/vault-01 stay"
     assert redacted(shown, {"shop"}) is shown
+
+
+def test_budgets_are_named_to_those_who_see_their_pods() -> None:
+    """
+    A budget may have the name of a pod.
+    """
+    theirs, ours = Victim(pod=THEIRS), Victim(pod=OURS)
+    answer = WhatIf(
+        summary="For PodDisruptionBudget bank/vault-0 and PodDisruptionBudget bank/b.c. bank/vault-0: PodDisruptionBudget shop/d.",
+        placements=(Placement(pod=THEIRS, cause="evicted", waits_for=("b.c",)), Placement(pod=OURS, cause="evicted", waits_for=("d",))),
+        evictions=(
+            Eviction(victim=theirs, node="n", why="drained", waits_for=("vault-0", "b.c")),
+            Eviction(victim=ours, node="n", why="drained", waits_for=("d",)),
+        ),
+    )
+
+    shown = redacted(answer, {"shop"})
+
+    assert shown.summary == f"For {SOME_BUDGET} and {SOME_BUDGET}. {SOMEBODY}: PodDisruptionBudget shop/d."
+    assert [each.waits_for for each in (*shown.evictions, *shown.placements)] == [("", ""), ("d",), ("",), ("d",)]

@@ -273,6 +273,8 @@ def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) 
 
     assert [len(each.victim.violates) for each in answer.evictions] == violating
     assert [each.preemption and each.preemption.num_pdb_violations for each in answer.placements[:2]] == violating
+    said = {0: "", 1: " violates PodDisruptionBudget default/keep.", 2: " 2 evictions violate PodDisruptionBudget default/keep."}
+    assert answer.summary.endswith(said[sum(violating)])
     assert ("violate" in answer.summary) == any(violating)
 
 
@@ -300,13 +302,57 @@ def test_a_removed_node_takes_its_own_pods_with_it() -> None:
     assert answer.unplaced == 1
 
 
-def test_a_drain_names_the_budgets_that_would_hold_it_up() -> None:
-    about = cluster(node("n1", 8), node("n2", 8), pods=(protected("a", "n1"), protected("b", "n1")), pdbs=(budget(1),))
+def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
+    """
+    Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may leave come first.
+    """
+    others = replaced(budget(0), metadata=ObjectMeta(name="other", namespace="elsewhere"))
+    pods = protected("a", "n1"), protected("b", "n1"), running("web", "n1")
+    about = cluster(node("n1", 8), node("n2", 8), pods=pods, pdbs=(budget(1), others))
 
     answer = ask(about, drain_nodes=["n1"])
 
-    assert [each.victim.violates for each in answer.evictions] == [(), ("keep",)]
-    assert answer.summary.endswith("1 eviction violates a PodDisruptionBudget.")
+    assert [(each.victim.pod.name, each.waits_for, each.lands_on) for each in answer.evictions] == [
+        ("a", (), "n2"), ("web", (), "n2"), ("b", ("keep",), "n2"),
+    ]  # fmt: skip
+    assert {each.pod.name: each.waits_for for each in answer.placements} == {"a": (), "web": (), "b": ("keep",)}
+    assert not any(each.victim.violates for each in answer.evictions)
+    assert answer.summary == (
+        "2 pods would be evicted (2 would land elsewhere). "
+        "The drain would wait for PodDisruptionBudget default/keep before default/b may leave n1; then it would land on n2."
+    )
+
+
+@pytest.mark.parametrize(
+    ("num_pods", "size", "rest"),
+    [
+        (1, 1, "before default/p0 may leave n1; then it would find no place."),
+        (3, 4, "before 3 pods may leave (then 1 would land elsewhere, 2 would find no place)."),
+    ],
+)
+def test_a_drain_that_nobody_may_leave_evicts_nobody(num_pods: int, size: int, rest: str) -> None:
+    pods = tuple(protected(f"p{number}", "n1") for number in range(num_pods))
+
+    answer = ask(cluster(node("n1", 8), node("n2", size - 1), pods=pods, pdbs=(budget(0),)), drain_nodes=["n1"])
+
+    assert answer.summary == f"The drain would wait for PodDisruptionBudget default/keep {rest}"
+
+
+def test_a_node_that_is_gone_asks_no_budgets() -> None:
+    about = cluster(node("n1", 8), node("n2", 8), pods=(protected("a", "n1"),), pdbs=(budget(0),))
+
+    answer = ask(about, remove_nodes=["n1"])
+
+    assert [(each.victim.violates, each.waits_for) for each in answer.evictions] == [((), ())]
+    assert answer.summary == "default/a would be evicted from n1 and land on n2."
+
+
+def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
+    about = cluster(node("n1", 8), node("n2", 8), node("n3", 8), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(1),))
+
+    answer = ask(about, remove_nodes=["n1"], drain_nodes=["n2"])
+
+    assert [(each.victim.pod.name, each.waits_for) for each in answer.evictions] == [("a", ()), ("b", ("keep",))]
 
 
 def test_a_node_that_is_added_takes_pods() -> None:
