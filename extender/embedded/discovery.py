@@ -34,6 +34,14 @@ VERSION: Final[Object] = {
 }
 """What /version says: the API that is spoken, not the program that speaks it."""
 
+_NO_CUSTOM_RESOURCES: Final[Object] = {
+    "kind": "CustomResourceDefinitionList",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "metadata": {"resourceVersion": "1"},
+    "items": [],
+}
+"""There are none, and none can be made. kubectl looks here before it says that a kind is unknown, and gives up if it may not."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ def answer(path: str, accept: str, *, address: str = "") -> Document | None:
             return Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) if group in _groups() else None
         case ["apis", group, version]:
             return _resource_list(group, version)
+        case ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]:
+            return Document(_NO_CUSTOM_RESOURCES)
     return None
 
 

@@ -51,6 +51,23 @@ def accepted(header: str, *, transforms: bool = True) -> Form:
     raise statuses.not_acceptable(PRODUCED)
 
 
+def preferred(header: str, offered: Sequence[str]) -> str:
+    """The media type that the caller likes best of those that are offered.
+
+    Arguments:
+        header: Accept; empty: anything.
+        offered: where the caller does not mind, the first.
+
+    Raises:
+        ApiStatus: 406, there is none.
+    """
+    for wanted, _ in _clauses(header or "*/*"):
+        for media_type in offered:
+            if wanted in (media_type, f"{media_type.partition('/')[0]}/*", "*/*", "*"):
+                return media_type
+    raise statuses.not_acceptable(offered)
+
+
 def of_body(header: str, known: Sequence[str], default: str = "") -> str:
     """The media type of a body, without its parameters.
 

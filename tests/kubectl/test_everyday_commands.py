@@ -6,6 +6,8 @@ The tests of this file are one story: each goes on where the one before has stop
 import json
 import re
 
+import pytest
+
 from tests.kubectl.conftest import Kubectl
 
 WEB = """
@@ -281,6 +283,27 @@ def test_server_side_apply(kubectl: Kubectl) -> None:
     assert "conflict" in kubectl("apply", "--server-side", "-f", "-", stdin=more, fails=True)
     said = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=more)
     assert said == "deployment.apps/shop serverside-applied"
+
+
+def test_what_was_read_can_be_applied_again(kubectl: Kubectl) -> None:
+    """
+    It is a List: kubectl itself looks through its items.
+    """
+    read = kubectl("get", "namespaces,priorityclasses", "-o", "yaml")
+
+    assert "kind: List" in read
+    applied = {line.split()[0] for line in kubectl("apply", "-f", "-", stdin=read).splitlines()}
+    assert {"namespace/default", "priorityclass.scheduling.k8s.io/system-node-critical"} <= applied
+    said = kubectl("apply", "-f", "-", stdin=read.replace("preemptionPolicy", "preemptionPolicies"), fails=True)
+    assert 'unknown field "preemptionPolicies" in io.k8s.api.scheduling.v1.PriorityClass' in said
+
+
+@pytest.mark.parametrize("form", ["{}", '{{"apiVersion": "v1", "kind": "List", "items": [{}]}}'])
+@pytest.mark.parametrize(("version", "kind"), [("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("v1", "ConfigMap")])
+def test_a_kind_that_is_not_there(kubectl: Kubectl, version: str, kind: str, form: str) -> None:
+    manifest = form.format(json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "other"}}))
+
+    assert f'no matches for kind "{kind}" in version "{version}"' in kubectl("create", "-f", "-", stdin=manifest, fails=True)
 
 
 # The end.

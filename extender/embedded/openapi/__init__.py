@@ -1,4 +1,4 @@
-"""The API described in OpenAPI, versions 2 and 3, as JSON. No protobuf here.
+"""The API described in OpenAPI, versions 2 and 3, as JSON; version 2 in protobuf, too.
 
 Upstream: k8s.io/kube-openapi/pkg/handler, handler3 (v1.36.2).
 """
@@ -10,15 +10,13 @@ from typing import Any, Final
 
 import orjson
 
-from extender.embedded import statuses
-from extender.embedded.openapi import operations, schemas
+from extender.embedded import media_types
+from extender.embedded.openapi import operations, protobuf, schemas
 from extender.embedded.resources import RESOURCES, Resource
 from extender.embedded.schema import KINDS
 
 _INDEX: Final = "/openapi/v3"
 _OLD: Final = "/openapi/v2"
-_JSON: Final = "application/json"
-_ACCEPTED: Final = frozenset({_JSON, "application/*", "*/*", "*"})
 _TITLE: Final = {"title": "Kubernetes", "version": "v1.36.2"}
 _TYPE_NAMES: Final = ("Status", "DeleteOptions")
 
@@ -31,21 +29,19 @@ def answer(path: str, accept: str = "") -> tuple[str, bytes] | None:
         accept: the Accept header; empty: anything goes.
 
     Raises:
-        ApiStatus: 406, if the caller takes only protobuf.
+        ApiStatus: 406, if the caller takes none of its forms.
     """
     if path == _OLD:
-        document = _version_2()
-    elif path.rstrip("/") == _INDEX:
+        form = media_types.preferred(accept, (media_types.JSON, *protobuf.MEDIA_TYPES))
+        return (form, _version_2()) if form == media_types.JSON else (protobuf.MEDIA_TYPES[-1], _version_2_in_protobuf())
+    if path.rstrip("/") == _INDEX:
         document = _index()
     else:
         group_version = path.removeprefix(f"{_INDEX}/")
         if group_version not in _group_versions():
             return None
         document = _version_3(group_version)
-    wanted = {part.partition(";")[0].strip() for part in accept.split(",")}
-    if accept.strip() and not wanted & _ACCEPTED:
-        raise statuses.not_acceptable([_JSON])
-    return _JSON, document
+    return media_types.preferred(accept, (media_types.JSON,)), document
 
 
 @lru_cache(maxsize=1)
@@ -81,13 +77,21 @@ def _version_3(group_version: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _version_2() -> bytes:
-    document = {
+    return orjson.dumps(_document_2())
+
+
+@lru_cache(maxsize=1)
+def _version_2_in_protobuf() -> bytes:
+    return protobuf.encoded(_document_2())
+
+
+def _document_2() -> dict[str, Any]:
+    return {
         "swagger": "2.0",
         "info": _TITLE,
         "paths": operations.paths(RESOURCES, schemas.VERSION_2),
         "definitions": _definitions(RESOURCES, schemas.VERSION_2),
     }
-    return orjson.dumps(document)
 
 
 def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any]:

@@ -141,3 +141,12 @@ def test_the_version_is_that_of_the_api():
 @pytest.mark.parametrize("path", ["/", "/api/v2", "/apis/nope", "/apis/apps/v2", "/api/v1/pods", "/healthz"])
 def test_there_is_no_document_elsewhere(path):
     assert discovery.answer(path, "") is None
+
+
+def test_there_are_no_custom_resources():
+    """
+    kubectl looks here before it says that a kind is unknown.
+    """
+    found = body("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+
+    assert (found["kind"], found["items"]) == ("CustomResourceDefinitionList", [])

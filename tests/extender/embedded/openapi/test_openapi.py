@@ -99,14 +99,23 @@ def test_operations_have_names_of_their_own(core):
         assert len(operations) == len(set(operations))
 
 
-@pytest.mark.parametrize("accept", ["", "*/*", "application/json", f"{PROTOBUF},application/json;q=0.5"])
-def test_json_is_what_there_is(accept):
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json", f"{PROTOBUF};q=0.5,application/json"])
+def test_json_is_what_most_callers_get(accept):
     assert openapi.answer("/openapi/v2", accept)[0] == "application/json"
 
 
-def test_protobuf_is_not_acceptable():
+@pytest.mark.parametrize("accept", [PROTOBUF, f"{PROTOBUF},application/json;q=0.5"])
+def test_who_asks_for_protobuf_gets_it(accept):
+    media_type, body = openapi.answer("/openapi/v2", accept)
+
+    assert media_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert body != openapi.answer("/openapi/v2")[1]
+
+
+@pytest.mark.parametrize(("path", "accept"), [("/openapi/v3", PROTOBUF), ("/openapi/v3/api/v1", PROTOBUF), ("/openapi/v2", "text/html")])
+def test_other_forms_are_not_acceptable(path, accept):
     with pytest.raises(ApiStatus) as refusal:
-        openapi.answer("/openapi/v2", PROTOBUF)
+        openapi.answer(path, accept)
 
     assert refusal.value.code == 406
 
