@@ -26,6 +26,7 @@ from extender.answers.types import (
     Decisions,
     Explanation,
     PodName,
+    PreemptionRecord,
     Preemptions,
     Queue,
     WhatIf,
@@ -109,11 +110,12 @@ class Questions:
         made = self._records.who_preempted(key)
         if now is None and made is None and not attempts:
             return None
+        preempted_by = None if made is None else preemption_answer(made)
         return msgspec.structs.replace(
-            now or _gone(namespace, name, attempts),
+            now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
             queue=None if self._queue is None else waiting.queue_place(self._queue, key, self._registered, self._clock()),
             attempts=attempts,
-            preempted_by=None if made is None else preemption_answer(made),
+            preempted_by=preempted_by,
         )
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
@@ -223,9 +225,11 @@ class Questions:
         return WallClock(self._now(), asyncio.get_running_loop().time())
 
 
-def _gone(namespace: str, name: str, attempts: Sequence[Attempt]) -> Explanation:
-    pod = attempts[0].pod if attempts else PodName(namespace=namespace, name=name)
-    return Explanation(pod=pod, state="Finished", summary="It is gone, or has finished; this is what is known of it.")
+def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: PreemptionRecord | None) -> Explanation:
+    known = [attempt.pod for attempt in attempts]
+    if preempted_by is not None:
+        known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]
+    return Explanation(pod=next(iter(known), pod), state="Finished", summary="It is gone, or has finished; this is what is known of it.")
 
 
 def _as_new(pod: Mapping[str, Any], around: Cluster) -> dict[str, Any]:

@@ -211,7 +211,7 @@ def test_the_queue_and_the_attempts_of_a_pod_are_told_with_it() -> None:
 def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
     async def tell() -> None:
         scheduling, questions = deciding(Records(now=NOON.timestamp))
-        scheduling.comes(A, victim := a_pod("victim", 3).node("a"), a_pod("urgent", 3).priority(9))
+        scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))
         await scheduling.decides()
         scheduling.goes(victim)
 
@@ -219,6 +219,7 @@ def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
 
         assert found is not None
         assert (found.state, found.attempts) == ("Finished", ())
+        assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
         assert found.preempted_by is not None
         assert found.preempted_by.by.name == "urgent"
         assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
