@@ -4,19 +4,25 @@ What is missing is filled in, what is wrong is refused in the API server's words
 (its status, its node) counts.
 """
 
+import dataclasses
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
 import msgspec
 
+from extender.answers.daemon_pods import daemon_pods
 from extender.answers.leaving import selects
-from extender.answers.pod_claims import claim_statuses, objects_for
+from extender.answers.pod_claims import TemplateOf, claim_statuses, objects_for, unknown_templates
 from extender.answers.present import Present, priority_classes, storage_classes
+from extender.answers.rollouts import Plan, Rollout, plan_of
+from extender.answers.unknown_fields import unknown_fields
 from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
 from extender.cluster import Cluster
 from extender.cluster_state import NAMESPACED, TABLES
+from extender.embedded import statuses
 from extender.embedded.controllers.binding_volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 from extender.embedded.controllers.budget_status import desired_healthy
 from extender.embedded.registry import Registry
@@ -93,11 +99,36 @@ class _Workload(ApiObject, frozen=True, rename="camel"):
     spec: _WorkloadSpec
 
 
-def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]:
+@final
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of the objects.
+
+    Attributes:
+        pods: the new pods that have no node, in the order in which they are made.
+        going: pods that their controllers do without from now on.
+        rollouts: those whose pods are replaced; the pods that come in their place, which are not created yet; others of theirs.
+        fixed: pods that name their node themselves, not created yet.
+        notes: what was taken for granted.
+    """
+
+    pods: Sequence[Pod] = ()
+    going: Sequence[Pod] = ()
+    rollouts: Sequence[tuple[Rollout, Sequence[Pod], Sequence[Pod]]] = ()
+    fixed: Sequence[Pod] = ()
+    notes: tuple[str, ...] = ()
+
+
+def no_template(namespace: str, name: str) -> Object | None:
+    """No ResourceClaimTemplates are known but those among the objects."""
+    return None
+
+
+def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of: TemplateOf = no_template) -> Taken:
     """Create the objects in the cluster; those that are there already are replaced.
 
-    Returns:
-        The new pods that have no node, in the order in which they are made.
+    Arguments:
+        template_of: the cluster's ResourceClaimTemplates.
 
     Raises:
         ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
@@ -108,15 +139,24 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> list[Pod]
     if sum(obj["kind"] == "Pod" for obj in wanted) > MAX_PODS:
         raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
     if not wanted:
-        return []
-    reading = _Reading(cluster, wanted)
+        return Taken()
+    known = frozenset(cluster.nodes)
+    reading = _Reading(cluster, wanted, template_of)
     try:
         reading.admit(wanted)
         reading.make_pods()
         reading.make_claims()
-        return reading.put_into(cluster)
+        taken = reading.put_into(cluster)
     except decoding.DecodeError as exc:
         raise ManifestError(str(exc)) from exc
+    added = [node for name, node in cluster.nodes.items() if name not in known]
+    daemons = daemon_pods(cluster, added, reading.daemon_sets)
+    for pod in daemons:
+        cluster.changed("pods", None, pod)
+    if not daemons:
+        return taken
+    note = "the DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
+    return dataclasses.replace(taken, pods=[*daemons, *taken.pods], notes=(*taken.notes, note))
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]]) -> list[Object]:
@@ -162,8 +202,12 @@ At = tuple[Resource, str, str]
 class _Reading:
     """State: an API server with what was written and what it needs, and the workloads whose pods are still to be made."""
 
-    def __init__(self, cluster: Cluster, wanted: Sequence[Object]) -> None:
+    def __init__(self, cluster: Cluster, wanted: Sequence[Object], template_of: TemplateOf) -> None:
         self._present = Present(cluster)
+        self._template_of = template_of
+        self._plans: list[tuple[Plan, list[At]]] = []
+        """Of workloads that have pods, and where those are that they make besides."""
+        self._notes: list[str] = []
         self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
         self._admitted: list[At] = []
         self._workloads: list[Object] = []
@@ -180,12 +224,14 @@ class _Reading:
             if resource is not None and resource.is_stored:
                 if resource.namespaced:
                     obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
+                _refuse_unknown_fields(obj)
                 at = _place_of(resource, obj)
                 served.append((at, obj))
                 status = obj.get("status")
                 if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
                     self._reckoned.add(at)
             elif is_workload:
+                _refuse_unknown_fields(obj)
                 self._workloads.append(_read_workload(obj))
             else:
                 raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
@@ -200,6 +246,12 @@ class _Reading:
         num_pods = sum(at[0] is PODS for at in self._admitted)
         for workload in self._workloads:
             made: list[tuple[At, Object]] = []
+            at = workload["kind"], workload["metadata"].get("namespace") or "default", workload["metadata"]["name"]
+            try:
+                plan = plan_of(workload, self._present.owned(*at))
+            except ValueError as exc:
+                raise ManifestError(f"{workload['kind']} {_name(workload)}: {exc}") from exc
+            self._present.leave(*at, plan.leaving)
             for obj in objects_of(workload, around):
                 resource = _BY_KIND[obj["kind"]]
                 at = _place_of(resource, obj)
@@ -209,6 +261,12 @@ class _Reading:
                 if num_pods > MAX_PODS:
                     raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
             self._store(made)
+            self._plans.append((plan, [at for at, _ in made if at[0] is PODS]))
+
+    @property
+    def daemon_sets(self) -> frozenset[tuple[str, str]]:
+        """(namespace, name) of those that were written."""
+        return frozenset((each["metadata"]["namespace"], each["metadata"]["name"]) for each in self._workloads if each["kind"] == "DaemonSet")
 
     def make_claims(self) -> None:
         """Make what pods that have no node only describe."""
@@ -222,6 +280,9 @@ class _Reading:
                 if not self._exists(place):
                     made.append((place, obj))
             self._claim_statuses[at] = claim_statuses(pod, self._template)
+            for name in unknown_templates(pod, self._template):
+                what = f"ResourceClaimTemplate {at[1]}/{name}"
+                self._notes.append(f"{what}, of which pod {at[1]}/{at[2]} is to have a claim, is not known here: put it into the file as well")
         self._store(made)
 
     def _exists(self, at: At) -> bool:
@@ -231,11 +292,11 @@ class _Reading:
 
     def _template(self, namespace: str, name: str) -> Object | None:
         stored = self._registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
-        return None if stored is None else stored.decoded()
+        return self._template_of(namespace, name) if stored is None else stored.decoded()
 
-    def put_into(self, cluster: Cluster) -> list[Pod]:
-        """Hand everything to the cluster: nodes and what pods refer to first, then the pods."""
-        made: list[Pod] = []
+    def put_into(self, cluster: Cluster) -> Taken:
+        """Hand everything to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
+        made: dict[At, Pod] = {}
         for at in sorted(self._admitted, key=lambda at: at[0] is PODS):
             obj = self._registry.get(*at)
             kind = _TYPE_OF.get(obj["kind"])
@@ -243,7 +304,7 @@ class _Reading:
                 continue  # a Deployment, a PriorityClass: what they are good for is done
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
-                made.append(_with_claims(item, self._claim_statuses.get(at, ())))
+                made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
             elif isinstance(item, PodDisruptionBudget) and at not in self._reckoned:
                 _put(cluster, _reckoned(cluster, item, obj["spec"]))
             elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
@@ -251,9 +312,21 @@ class _Reading:
                 _put(cluster, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
             else:
                 _put(cluster, item)
-        for pod in made:
-            cluster.changed("pods", self._present.pending(pod), pod)
-        return [pod for pod in made if pod.uid in cluster.pending]
+        rollouts = [(plan.rollout, *_divided(plan.rollout, [made[at] for at in places])) for plan, places in self._plans if plan.rollout]
+        later = {pod.uid for _, successors, _ in rollouts for pod in successors}
+        fixed = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
+        for pod in made.values():
+            if pod.uid not in later and not pod.spec.node_name:
+                cluster.changed("pods", self._present.pending(pod), pod)
+            elif pod.uid not in later and (waits := self._present.pending(pod)) is not None:
+                cluster.changed("pods", waits, None)
+        return Taken(
+            pods=[pod for pod in made.values() if pod.uid in cluster.pending],
+            going=[pod for plan, _ in self._plans for pod in plan.going],
+            rollouts=rollouts,
+            fixed=fixed,
+            notes=(*(note for plan, _ in self._plans for note in plan.notes), *dict.fromkeys(self._notes)),
+        )
 
     def _provisioned(self, claim: Object) -> Object | None:
         """The volume that is made for the claim at once; None if it has one, waits for its pod, or nobody makes volumes of its class."""
@@ -279,11 +352,26 @@ class _Reading:
         self._admitted += [at for at, _ in objects]
 
 
+def _divided(rollout: Rollout, made: Sequence[Pod]) -> tuple[Sequence[Pod], Sequence[Pod]]:
+    """(those that come in somebody's place, those that come anyhow)."""
+    if rollout.how != "ordered":
+        return made, ()
+    names = {pod.name for pod in rollout.old}
+    return [pod for pod in made if pod.name in names], [pod for pod in made if pod.name not in names]
+
+
 def _with_claims(pod: Pod, statuses: Sequence[PodResourceClaimStatus]) -> Pod:
     if not statuses:
         return pod
     known = pod.status.resource_claim_statuses
     return decoding.replaced(pod, status=decoding.replaced(pod.status, resource_claim_statuses=[*known, *statuses]))
+
+
+def _refuse_unknown_fields(obj: Object) -> None:
+    why = unknown_fields(obj)
+    if why:
+        refusal = statuses.undecodable(obj["kind"], obj["apiVersion"].rpartition("/")[2], why)
+        raise ManifestError(f"{obj['kind']} {_name(obj)}: {refusal}")
 
 
 def _with_advice(why: str) -> str:

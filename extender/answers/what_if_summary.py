@@ -44,7 +44,7 @@ def _of_several(placements: Sequence[Placement]) -> str:
     if placed == number:
         return f"{'both' if number == 2 else f'all {number}'} pods would find a place"
     if not placed:
-        return f"{'neither of 2' if number == 2 else f'none of {number}'} pods would find a place"
+        return "neither pod would find a place" if number == 2 else f"none of {number} pods would find a place"
     return f"{placed} of {number} pods would find a place"
 
 
