@@ -5,7 +5,9 @@ from collections import Counter
 from extender.answers.types import PreemptionAnswer, WaterfallStep
 from extender.evaluation import Evaluation
 from extender.objects.pod import Pod
+from extender.preemption.dry_run import NO_VICTIMS
 from extender.preemption.eligibility import STILL_TERMINATING
+from extender.preemption.evaluator import NOT_HELPFUL
 
 
 def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
@@ -35,11 +37,15 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
     if fitting:
         best = evaluation.top_nodes or fitting
         others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
+        if number == 1:
+            return f"it fits on the only node{others}"
         return f"it fits on {len(fitting)} of {_nodes(number)}{others}"
     refused: Counter[str] = Counter()
     for step in steps:
         # A plugin that has left nodes out beforehand may refuse others later.
         refused[step.plugin] += step.refused
+    if number == 1:
+        return f"it does not fit on the only node: {_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
     told = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
     return f"it fits on none of {_nodes(number)}: {_and(told)}{_room_made(preemption)}"
 
@@ -51,9 +57,19 @@ def _room_made(preemption: PreemptionAnswer | None) -> str:
         violations = preemption.num_pdb_violations
         though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
         return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"
+    return f"; {why_no_room(preemption)}"
+
+
+def why_no_room(preemption: PreemptionAnswer) -> str:
+    """Why a pod that needs room cannot make it, as half a sentence. What one of a higher priority could do is another question."""
     if not preemption.eligible:
-        return f"; it may not preempt: {preemption.message.removesuffix('.')}"
-    return "; no eviction would make room"
+        return f"it may not preempt: {preemption.message.removesuffix('.')}"
+    reasons = {each.reason for each in preemption.not_helpful} - {NOT_HELPFUL}
+    if not reasons:
+        return "no eviction would make room"
+    if reasons == {NO_VICTIMS}:
+        return "it may evict nobody: where that could make room, no pod has a lower priority"
+    return "evicting all pods of lower priority would not make room"
 
 
 def _nodes(number: int) -> str:

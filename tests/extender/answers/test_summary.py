@@ -38,7 +38,7 @@ def test_a_pod_that_fits_somewhere() -> None:
     single = make_snapshot(*nodes("a"))
 
     assert sentence(busy, make_pod().req(cpu=1)) == "It fits on 3 of 3 nodes, best on b."
-    assert sentence(single, make_pod().req(cpu=1)) == "It fits on 1 of 1 node, a."
+    assert sentence(single, make_pod().req(cpu=1)) == "It fits on the only node, a."
 
 
 def test_a_pod_that_fits_nowhere() -> None:
@@ -69,7 +69,12 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
     ("pod", "end"),
     [
         pytest.param(make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"),
-        pytest.param(make_pod().req(cpu=4), "; no eviction would make room.", id="nobody is less important"),
+        pytest.param(
+            make_pod().req(cpu=4),
+            "; it may evict nobody: where that could make room, no pod has a lower priority.",
+            id="nobody is less important",
+        ),
+        pytest.param(make_pod().req(cpu=9).priority(5), "; no eviction would make room.", id="the node is too small"),
         pytest.param(
             make_pod().req(cpu=4).priority(5).preemption_policy("Never"),
             "; it may not preempt: not eligible due to preemptionPolicy=Never.",
@@ -80,7 +85,16 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
 def test_what_preemption_would_do_is_said(pod: PodBuilder, end: str) -> None:
     snapshot = make_snapshot(*nodes("a"), pods=[make_pod("p").req(cpu=2).node("a")])
 
-    assert sentence(snapshot, pod) == f"It fits on none of 1 node: NodeResourcesFit refuses 1{end}"
+    assert sentence(snapshot, pod) == f"It does not fit on the only node: NodeResourcesFit refuses it{end}"
+
+
+def test_the_less_important_may_not_be_enough() -> None:
+    running = [make_pod("p").req(cpu=1).node("a"), make_pod("q").req(cpu=2).node("a").priority(9)]
+    snapshot = make_snapshot(*nodes("a", "b"), pods=[*running, make_pod("r").req(cpu=4).node("b").priority(9)])
+
+    told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
+
+    assert told.endswith("NodeResourcesFit refuses 2; evicting all pods of lower priority would not make room.")
 
 
 def test_broken_budgets_are_mentioned() -> None:
@@ -99,7 +113,7 @@ def test_a_gated_pod_is_held_back_whatever_its_chances() -> None:
 
     assert (
         sentence(snapshot, make_pod().gate("quota"))
-        == "It is held back by the scheduling gate quota; apart from that, it fits on 1 of 1 node, a."
+        == "It is held back by the scheduling gate quota; apart from that, it fits on the only node, a."
     )
     assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith("It is held back by the scheduling gates x and y; ")
 
@@ -116,7 +130,8 @@ def test_a_nominated_pod() -> None:
     assert sentence(free, pod) == "It is nominated to a, where it fits now."
     assert sentence(taken, pod) == (
         "It is nominated to a, where it does not fit as things are; "
-        "it fits on none of 1 node: NodeResourcesFit refuses 1; no eviction would make room."
+        "it does not fit on the only node: NodeResourcesFit refuses it; "
+        "it may evict nobody: where that could make room, no pod has a lower priority."
     )
 
 
