@@ -18,6 +18,7 @@ from extender.evaluation import evaluate
 from extender.objects.decoding import replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
+from extender.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
 from extender.objects.workloads import MapSelectorSpec, Service
 from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
@@ -357,19 +358,52 @@ def test_one_more_node_of_a_kind_that_would_take_the_pod(
 
 
 def test_volumes_are_named_with_their_claims() -> None:
-    snapshot = make_snapshot(*nodes("a", "b"))
+    lost = PersistentVolumeClaim(
+        metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost")
+    )
+    snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
         ("volume", "do without the volume v0 (claim data)", 2)
     ]
 
 
-def test_resource_claims() -> None:
-    pod = WEB.obj()
-    spec = replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="missing")])
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        (["data"], "create the PersistentVolumeClaim data, or do without the volume v0 (claim data)"),
+        (
+            ["data", "logs"],
+            "create the PersistentVolumeClaims data and logs, or do without the volumes v0 (claim data) and v1 (claim logs)",
+        ),
+    ],
+)
+def test_claims_that_nobody_has_created_are_to_be_created(claims: list[str], text: str) -> None:
+    pod = WEB
+    for claim in claims:
+        pod = pod.claim(claim)
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), replaced(pod, spec=spec))] == [
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes("a", "b")), pod.obj())] == [("volume", text, 2)]
+
+
+def with_resource_claims(*claims: PodResourceClaim) -> Pod:
+    pod = WEB.obj()
+    return replaced(pod, spec=replaced(pod.spec, resource_claims=list(claims)))
+
+
+def test_resource_claims() -> None:
+    pod = with_resource_claims(PodResourceClaim(name="gpu", resource_claim_template_name="not-made-yet"))
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
         ("other", "do without the resource claim gpu", 1)
+    ]
+
+
+def test_resource_claims_that_nobody_has_created_are_to_be_created() -> None:
+    pod = with_resource_claims(*(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic")))
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
+        ("other", "create the ResourceClaims the-gpu and the-nic, or do without the resource claims gpu and nic", 1)
     ]
 
 
