@@ -137,7 +137,7 @@ class _Request:
         """Answer with the refusal, unless an answer has begun: then the connection can only be broken."""
         if self._is_answered:
             raise refusal
-        body = status_body(refusal.code, str(refusal))
+        body = status_body(refusal.code, str(refusal), refusal.details)
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), **refusal.headers}
         await self.send({"type": "http.response.start", "status": refusal.code, "headers": _encoded(headers.items())})
         await self.send({"type": "http.response.body", "body": body if self.scope["method"] != "HEAD" else b""})

@@ -4,7 +4,7 @@ Upstream: apimachinery, meta/v1, types.go, Status and StatusReason.
 """
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 
@@ -34,12 +34,23 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
     Attributes:
         code: the HTTP status.
         headers: further headers of the answer.
+        details: what it is about: with 404, the kind that there is not, by which a caller knows that his question was understood.
     """
 
-    def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None, details: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.code: Final = code
         self.headers: Final = dict(headers or {})
+        self.details: Final = dict(details or {})
+
+
+def not_there(kind: str, message: str) -> Refusal:
+    """404: the question is understood, and there is no such thing.
+
+    Arguments:
+        kind: of things, in the plural, as resources are called.
+    """
+    return Refusal(404, message, details={"kind": kind})
 
 
 MAX_WORDS: Final = 4096
@@ -61,9 +72,12 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: str = "Failure"
     message: str
     reason: str
+    details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     code: int
 
 
-def status_body(code: int, message: str) -> bytes:
+def status_body(code: int, message: str, details: Mapping[str, str] | None = None) -> bytes:
     """A metav1.Status as JSON."""
-    return msgspec.json.encode(Status(message=message, reason=REASONS.get(code, "Unknown"), code=code))
+    return msgspec.json.encode(
+        Status(message=message, reason=REASONS.get(code, "Unknown"), details=dict(details) if details else msgspec.UNSET, code=code)
+    )

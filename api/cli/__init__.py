@@ -3,6 +3,7 @@
 Not here: anything that decides. Every command reads, asks the engine, prints.
 """
 
+import errno
 import os
 import sys
 from typing import Annotated, Final
@@ -15,6 +16,8 @@ from api.log_outlet import fill_standard_descriptors
 from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
+
+_CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app: Final = typer.Typer(
     name="reprieve",
@@ -53,11 +56,25 @@ def main() -> None:
     fill_standard_descriptors()
     arguments = sys.argv[1:]
     try:
-        app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)
+        try:
+            app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)
+        finally:
+            sys.stdout.flush()
     except (StartUpError, ServiceOverError) as exc:
         print(f"reprieve: {exc}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
-        # Whoever read our output has enough of it; what is still buffered has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has enough of it.
+        _print_nowhere()
         sys.exit(1)
+    except OSError as exc:
+        if exc.errno not in _CANNOT_WRITE or exc.filename is not None:
+            raise
+        _print_nowhere()
+        print(f"reprieve: the answer cannot be written: {os.strerror(exc.errno).lower()}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _print_nowhere() -> None:
+    """What is still buffered has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

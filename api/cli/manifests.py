@@ -7,9 +7,13 @@ from typing import Any, Final
 
 from api.settings import StartUpError
 from api.ui.manifests import ManifestError, objects_in
+from extender.answers.workloads import WORKLOADS
 from extender.cluster_state import TABLES, ClusterState
+from extender.embedded.resources import RESOURCES
+from extender.objects.decoding import DecodeError
 
 _TABLE_OF_KIND: Final = {table.kind.__name__: table.name for table in TABLES}
+_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {kind for _, kind in WORKLOADS}
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:
@@ -32,15 +36,60 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
     return objects
 
 
+def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:
+    """The objects, each that belongs into a namespace in one.
+
+    Arguments:
+        namespace: that was asked for; None if none was.
+        default: of objects that name none.
+
+    Raises:
+        StartUpError: one names another namespace than was asked for.
+    """
+    return [_placed(obj, namespace, default) for obj in objects]
+
+
+def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[str, Any]:
+    metadata = obj.get("metadata", {})
+    if obj.get("kind") not in _IN_NAMESPACES or not isinstance(metadata, dict):
+        return obj
+    own = metadata.get("namespace")
+    if not own:
+        return {**obj, "metadata": {**metadata, "namespace": default}}
+    if namespace is not None and own != namespace:
+        raise StartUpError(f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own")
+    return obj
+
+
 def state_of(objects: Iterable[dict[str, Any]]) -> ClusterState:
     """The cluster that the objects are; kinds that mean nothing to scheduling are left out.
 
     Raises:
-        DecodeError: an object has the wrong form.
+        DecodeError: an object has the wrong form; the message names it.
     """
-    lists: dict[str, list[object]] = {}
+    lists: dict[str, list[dict[str, Any]]] = {}
     for obj in objects:
         table = _TABLE_OF_KIND.get(str(obj.get("kind")))
         if table is not None:
             lists.setdefault(table, []).append(obj)
-    return ClusterState.decode(lists)
+    try:
+        return ClusterState.decode(lists)
+    except DecodeError:
+        for table, found in lists.items():
+            for obj in found:
+                _decode_alone(table, obj)
+        raise
+
+
+def _decode_alone(table: str, obj: dict[str, Any]) -> None:
+    try:
+        ClusterState.decode({table: [obj]})
+    except DecodeError as exc:
+        _, _, why = str(exc).partition(": ")
+        raise DecodeError(f"{obj['kind']} {_key(obj)}: {why}") from exc
+
+
+def _key(obj: dict[str, Any]) -> str:
+    metadata = obj.get("metadata")
+    names = [metadata.get(part) for part in ("namespace", "name")] if isinstance(metadata, dict) else []
+    return "/".join(name for name in names if isinstance(name, str) and name) or "without a name"

@@ -1,15 +1,16 @@
 """`reprieve whatif` and `reprieve victims`: what would happen if?"""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
-from api.cli.manifests import read_manifests
+from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.settings import StartUpError
 from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
@@ -27,6 +28,7 @@ def what_if(
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
     pending: Annotated[bool, typer.Option(help="Place the pods that are pending now, too.")] = False,
+    namespace: Namespace = None,
     server: Server = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -40,8 +42,9 @@ def what_if(
     The pods are placed by the scheduler itself, on a copy of the cluster, preemption and all; who is evicted is followed to where he
     lands.
     """
+    source = Source(server, kubeconfig, context, dump, config, token, namespace)
     request = WhatIfRequest(
-        create=[obj for file in filename or () for obj in read_manifests(file)],
+        create=_read(filename or (), source),
         drain_nodes=[*(drain or ())],
         remove_nodes=[*(remove or ())],
         configuration=_read_configuration(with_config) if with_config is not None else None,
@@ -49,11 +52,12 @@ def what_if(
     )
     if request == WhatIfRequest():
         raise StartUpError("what if what? give -f FILE, --drain NODE, --remove NODE, --with-config FILE or --pending")
-    show(asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), request)), output, _in_words)
+    show(asyncio.run(_asked(source, request)), output, _in_words)
 
 
 def victims(
-    filename: Annotated[str, typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    namespace: Namespace = None,
     server: Server = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -63,8 +67,12 @@ def victims(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say who would be evicted if this pod were created: from which node, against which budgets, and why not from another node."""
-    request = WhatIfRequest(create=read_manifests(filename))
-    show(asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), request)), output, _victims_in_words)
+    source = Source(server, kubeconfig, context, dump, config, token, namespace)
+    show(asyncio.run(_asked(source, WhatIfRequest(create=_read(filename, source)))), output, _victims_in_words)
+
+
+def _read(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
+    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
 
 
 async def _asked(source: Source, request: WhatIfRequest) -> WhatIf:

@@ -1,15 +1,13 @@
 """`reprieve who-preempted`: for whom did this pod have to go?"""
 
 import asyncio
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Server, Source, Token
+from api.cli.asking import Namespace, Server, Source, Token
+from api.cli.pods import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
-from api.cli.why import split
 from api.settings import StartUpError
 from extender.answers.types import PreemptionRecord, Preemptions
 
@@ -17,7 +15,8 @@ MAX_SHOWN = 20
 
 
 def who_preempted(
-    pod: Annotated[str, typer.Argument(help="namespace/name, or the name of a pod in the namespace default.", metavar="NAMESPACE/POD")],
+    pod: PodArgument,
+    namespace: Namespace = None,
     server: Server = None,
     token: Token = None,
     output: OutputOption = Output.TABLE,
@@ -26,12 +25,12 @@ def who_preempted(
 
     A Reprieve that runs is asked, for it alone remembers. You see the names of pods in namespaces whose pods you may list.
     """
-    namespace, name = split(pod)
-    found = asyncio.run(_asked(Source(server=server, token=token), f"{namespace}/{name}"))
-    key = (namespace, name)
+    source = Source(server=server, token=token, namespace=namespace)
+    key = pod_named(pod, source)
+    found = asyncio.run(_asked(source, "/".join(key)))
     of_victim = [made for made in found.items if any((victim.pod.namespace, victim.pod.name) == key for victim in made.victims)]
     if not of_victim:
-        raise StartUpError(f"no preemption of {namespace}/{name} is known")
+        raise StartUpError(f"no preemption of {'/'.join(key)} is known")
     show(Preemptions(items=tuple(of_victim)), output, _in_words)
 
 

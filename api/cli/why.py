@@ -1,20 +1,20 @@
 """`reprieve why`: why is this pod pending?"""
 
 import asyncio
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
+from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.pods import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
 from api.settings import StartUpError
 from extender.answers.types import Attempt, Explanation, PreemptionAnswer, QueuePlace
 
 
 def why(
-    pod: Annotated[str, typer.Argument(help="namespace/name, or the name of a pod in the namespace default.", metavar="NAMESPACE/POD")],
+    pod: PodArgument,
+    namespace: Namespace = None,
     server: Server = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -27,30 +27,17 @@ def why(
 
     `-o wide` adds every node's verdict, plugin by plugin, and the scores.
     """
-    namespace, name = split(pod)
-    answer = asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), namespace, name, output is not Output.TABLE))
+    source = Source(server, kubeconfig, context, dump, config, token, namespace)
+    key = pod_named(pod, source)
+    answer = asyncio.run(_asked(source, *key, output is not Output.TABLE))
     if answer is None:
-        raise StartUpError(f"there is no pod {namespace}/{name}, and none was decided about lately")
+        raise StartUpError(f"there is no pod {'/'.join(key)}, and none was decided about lately")
     show(answer, output, _in_words)
 
 
 async def _asked(source: Source, namespace: str, name: str, picture: bool) -> Explanation | None:
     async with source.open() as asked:
         return await asked.explain(namespace, name, picture=picture)
-
-
-def split(pod: str) -> tuple[str, str]:
-    """namespace and name.
-
-    Raises:
-        StartUpError: it is neither form.
-    """
-    namespace, slash, name = pod.partition("/")
-    if not slash:
-        namespace, name = "default", pod
-    if not namespace or not name or "/" in name:
-        raise StartUpError(f"{pod!r}: write namespace/name")
-    return namespace, name
 
 
 def _in_words(console: Console, answer: Explanation, wide: bool) -> None:

@@ -8,7 +8,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from api.caller import caller_of
 from api.face import json_response
-from api.refusals import RETRY_SOON, Refusal
+from api.refusals import RETRY_SOON, Refusal, not_there
 from api.ui.streams import Streams
 
 router: Final = APIRouter(prefix="/v1", tags=["questions"])
@@ -33,7 +33,7 @@ async def node(request: Request, node: Name) -> Response:
     """One node with its pods, in a cluster of any size."""
     found = await (await caller_of(request)).node(node)
     if found is None:
-        raise Refusal(404, "there is no such node")
+        raise not_there("nodes", "there is no such node")
     return json_response(msgspec.json.encode(found))
 
 

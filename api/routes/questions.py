@@ -9,7 +9,7 @@ from api import question_documents as documents
 from api.caller import caller_of
 from api.face import decoded, json_response
 from api.json_limits import check_json, check_number_of_values
-from api.refusals import Refusal, cannot_be_done
+from api.refusals import Refusal, cannot_be_done, not_there
 from api.wire.reading import read
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.errors import ConfigErrors
@@ -40,7 +40,7 @@ async def explain(
     """What keeps it from every node now, what it waits for, what was tried, and what would help."""
     answer = await (await caller_of(request)).explain(namespace, pod, picture=picture)
     if answer is None:
-        raise Refusal(404, "there is no such pod, and none was decided about lately")
+        raise not_there("pods", "there is no such pod, and none was decided about lately")
     return _told(answer)
 
 
@@ -65,7 +65,7 @@ async def capacity(
     namespace, _, name = pod.partition("/")
     answer = await (await caller_of(request)).capacity(namespace, name, limit)
     if answer is None:
-        raise Refusal(404, "there is no such pod")
+        raise not_there("pods", "there is no such pod")
     return _told(answer)
 
 
@@ -95,7 +95,7 @@ async def decision(
     """One attempt. In a crowd of pods not every attempt keeps more than its end."""
     answer = await (await caller_of(request)).decision(number, picture=picture)
     if answer is None:
-        raise Refusal(404, "no such decision is remembered: the oldest go first")
+        raise not_there("decisions", "no such decision is remembered: the oldest go first")
     return _told(answer)
 
 

@@ -42,16 +42,31 @@ def load(path: Path) -> list[Object]:
     """
     try:
         data = path.read_bytes()
-        text = gzip.decompress(data) if data.startswith(_GZIP) else data
     except OSError as exc:
         raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
+    return read(data, f"state file {path}")
+
+
+def read(data: bytes, source: str) -> list[Object]:
+    """The objects in what was read from a file. See `load`.
+
+    Arguments:
+        source: what messages call it.
+
+    Raises:
+        StateFileError: it holds something else.
+    """
+    try:
+        text = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except OSError as exc:
+        raise StateFileError(f"{source}: {(exc.strerror or str(exc)).lower()}") from exc
     except (EOFError, zlib.error) as exc:
-        raise StateFileError(f"state file {path}: not a complete gzip file") from exc
+        raise StateFileError(f"{source}: not a complete gzip file") from exc
     try:
         with collector_paused():
             return [item for document in _documents(text) for item in _items(document)]
     except (yaml.YAMLError, ValueError, RecursionError) as exc:
-        raise StateFileError(f"state file {path}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
+        raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
 
 
 def save(path: Path, objects: Iterable[Object]) -> None:

@@ -1,0 +1,164 @@
+"""Addresses, namespaces and names as people type them; and whoever answers at an address without being a Reprieve."""
+
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from api.cli import app
+from tests.api.serving import Service, serving
+from tests.api.test_following import kubeconfig_for
+from tests.api.test_questions import cluster, pod
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("dump") / "cluster.json"
+    file.write_text(json.dumps(cluster()))
+    return file
+
+
+@pytest.fixture(scope="module")
+def running(dump: Path) -> Iterator[Service]:
+    with serving(state=dump) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def files_only() -> Iterator[int]:
+    """Somebody who has files, and none that is asked for."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so called above
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def told(*arguments: str, text: str | None = None) -> str:
+    """What the command prints."""
+    result = CliRunner().invoke(app, arguments, input=text, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def refused(*arguments: str, text: str | None = None) -> str:
+    """Why it ends without an answer, in one line."""
+    result = CliRunner().invoke(app, arguments, input=text)
+    assert result.exit_code == 1
+    assert len(str(result.exception).splitlines()) == 1
+    return str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["why", "who-preempted"])
+def test_whoever_has_nothing_at_a_path_is_not_believed_about_pods(files_only: int, command: str) -> None:
+    assert "not as a Reprieve does" in refused(command, "shop/web-0", "--server", f"http://127.0.0.1:{files_only}")
+
+
+@pytest.mark.parametrize("command", [("why", "shop/x"), ("who-preempted", "shop/x"), ("fits", "-f", "-")])
+def test_a_path_too_many_is_found(running: Service, command: tuple[str, ...]) -> None:
+    said = refused(*command, "--server", f"127.0.0.1:{running.port}/v1", text=yaml.safe_dump(pod("small", "500m")))
+
+    assert "not as a Reprieve does; give its address without a path" in said
+
+
+def test_a_reprieve_is_believed_that_there_is_no_such_pod(running: Service) -> None:
+    said = refused("why", "shop/nobody", "--server", f"127.0.0.1:{running.port}")
+
+    assert said == "there is no pod shop/nobody, and none was decided about lately"
+
+
+@pytest.mark.parametrize("address", ["ftp://host", "http://", "host:99999", "http://[::1", "two words"])
+def test_what_is_no_address_is_said_to_be_none(address: str) -> None:
+    assert refused("why", "shop/x", "--server", address) == f"{address}: not an address; write http://HOST:PORT"
+
+
+def test_nobody_is_told_to_start_a_service_at_an_address_of_his_own() -> None:
+    said = refused("why", "shop/x", "--server", "127.0.0.1:1")
+
+    assert said.startswith("Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?")
+
+
+@pytest.mark.parametrize("words", [["-n", "shop", "too-large"], ["-n", "shop", "pod/too-large"], ["--namespace=shop", "shop/too-large"]])
+def test_a_pod_is_named_as_with_kubectl(dump: Path, words: list[str]) -> None:
+    assert told("why", *words, "--dump", str(dump)).startswith("shop/too-large  Pending")
+
+
+def test_the_namespace_of_the_kubeconfigs_context_is_the_usual_one(running: Service, tmp_path: Path) -> None:
+    file = kubeconfig_for(running.port, tmp_path)
+    config = yaml.safe_load(file.read_text())
+    for context in config["contexts"]:
+        context["context"]["namespace"] = "shop"
+    file.write_text(yaml.safe_dump(config))
+
+    assert told("why", "pods/too-large", "--kubeconfig", str(file)).startswith("shop/too-large")
+    assert "default/too-large" in refused("why", "too-large", "--kubeconfig", str(file), "-n", "default")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["deployment/web"], "pods are asked for, as namespace/name; of a namespace that is called so, write -n deployment web"),
+        (["-n", "bank", "shop/too-large"], "shop/too-large is not in the namespace bank"),
+        (["pod/"], "write namespace/name"),
+        (["/too-large"], "write namespace/name"),
+    ],
+)
+def test_names_that_are_none(dump: Path, words: list[str], why: str) -> None:
+    assert why in refused("why", *words, "--dump", str(dump))
+
+
+@pytest.mark.parametrize("command", ["whatif", "victims"])
+def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dump: Path, command: str) -> None:
+    small = pod("small", "500m")
+    del small["metadata"]["namespace"]
+
+    answer = json.loads(told(command, "-f", "-", "-n", "bank", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(small)))
+
+    assert answer["placements"][0]["pod"]["namespace"] == "bank"
+    assert "Pod shop/small is not in the namespace bank" in refused(
+        command, "-f", "-", "-n", "bank", "--dump", str(dump), text=yaml.safe_dump(pod("small", "500m"))
+    )
+
+
+def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.yaml" for name in ("one", "two")]
+    for file in files:
+        file.write_text(yaml.safe_dump(pod(file.stem, "500m")))
+
+    answer = json.loads(told("victims", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump), "-o", "json"))
+
+    assert [placement["pod"]["name"] for placement in answer["placements"]] == ["one", "two"]
+
+
+def test_a_dump_may_come_from_standard_input(dump: Path) -> None:
+    assert told("why", "shop/too-large", "--dump", "-", text=dump.read_text()).startswith("shop/too-large  Pending")
+    assert refused("why", "shop/too-large", "--dump", "-", text="{").startswith("standard input: ")
+
+
+def test_an_object_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    wrong = pod("wrong", "1")
+    wrong["spec"]["priority"] = "high"
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod("right", "1"), wrong]}))
+
+    assert refused("why", "shop/right", "--dump", str(file)).startswith(f"{file}: Pod shop/wrong: ")
+
+
+@pytest.mark.parametrize("form", ["table", "yaml"])
+def test_a_full_disk_is_said_in_one_line(dump: Path, form: str) -> None:
+    command = [sys.executable, "-m", "api.cli", "why", "shop/too-large", "--dump", str(dump), "-o", form]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (1, "reprieve: the answer cannot be written: no space left on device\n")
