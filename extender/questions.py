@@ -19,7 +19,8 @@ from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.explaining import explain, settled, unreadable
 from extender.answers.history import attempt_answer, preemption_answer
-from extender.answers.manifests import ManifestError, take_in
+from extender.answers.manifests import ManifestError, no_template, take_in
+from extender.answers.pod_claims import TemplateOf
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -71,6 +72,7 @@ class Questions:
         queue: SchedulingQueue | None = None,
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        template_of: TemplateOf = no_template,
     ) -> None:
         """Nothing is worked out before it is asked.
 
@@ -78,6 +80,7 @@ class Questions:
             cluster: looked at, and never changed.
             queue: where pods wait; None if another scheduler decides.
             records: what was decided; None to remember nothing.
+            template_of: the cluster's ResourceClaimTemplates, asked from other threads.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -87,6 +90,7 @@ class Questions:
         self._queue = queue
         self._records = records or Records()
         self._now = now
+        self._template_of = template_of
         self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache)
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
@@ -94,9 +98,9 @@ class Questions:
         }
 
     @staticmethod
-    def of(configuration: Configuration, state: ClusterState) -> "Questions":
+    def of(configuration: Configuration, state: ClusterState, template_of: TemplateOf = no_template) -> "Questions":
         """Questions about a cluster as a file describes it."""
-        return Questions(configuration, Cluster.of(state))
+        return Questions(configuration, Cluster.of(state), template_of=template_of)
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """Why the pod is where it is, or nowhere; None if nothing is known of it.
@@ -149,7 +153,14 @@ class Questions:
         copy, for_everybody = self._cluster.fork(), self._queue is None
         try:
             return await in_thread(
-                lambda is_wanted: what_if(copy, self._configuration, request, for_everybody=for_everybody, is_wanted=is_wanted)
+                lambda is_wanted: what_if(
+                    copy,
+                    self._configuration,
+                    request,
+                    for_everybody=for_everybody,
+                    is_wanted=is_wanted,
+                    template_of=self._template_of,
+                )
             )
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
@@ -170,10 +181,15 @@ class Questions:
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:
-            (created,) = take_in(copy, [_as_new(pod, copy)])
+            taken = take_in(copy, [_as_new(pod, copy)], self._template_of)
         except ManifestError as exc:
             raise QuestionError(str(exc)) from exc
-        return capacity(copy, self._simulated(copy), created, limit, is_wanted)
+        (created,) = taken.pods
+        found = capacity(copy, self._simulated(copy), created, limit, is_wanted)
+        spec = pod.get("spec")
+        named = spec.get("nodeName") if isinstance(spec, Mapping) else None
+        ignored = (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",) if named else ()
+        return msgspec.structs.replace(found, notes=(*taken.notes, *ignored))
 
     async def _fits(self, pod: Pod, limit: int) -> Capacity:
         copy = self._cluster.fork()

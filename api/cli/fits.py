@@ -57,6 +57,8 @@ def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     console.print(Text(f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}", style="bold"))
     if answer.stopped_by:
         console.print(Text(f"the next one: {answer.stopped_by}", style="dim"))
+    for note in answer.notes:
+        console.print(Text(f"note: {note}", style="dim"))
     lines = table("node", "pods")
     for room in answer.by_node if wide else answer.by_node[:SHOWN_NODES]:
         lines.add_row(room.node, str(room.pods))

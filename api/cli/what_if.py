@@ -103,9 +103,9 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
             placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
         console.print(placed)
     if answer.evictions:
-        console.print(heading("Evicted"))
+        console.print(heading("Evicted" if any(each.why not in ("scaled down", "replaced") for each in answer.evictions) else "Going"))
         _evictions(console, answer.evictions)
-    _loops(console, answer)
+    _loops_and_notes(console, answer)
 
 
 def _evicted(victim: Victim) -> str:
@@ -113,6 +113,8 @@ def _evicted(victim: Victim) -> str:
 
 
 def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
+    if not any(placement.cause == "created" for placement in answer.placements):
+        console.print(Text(answer.summary, style="bold"))
     for placement in answer.placements:
         if placement.cause == "created":
             _victims_of(console, placement, wide=wide)
@@ -120,7 +122,7 @@ def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     if cascades:
         console.print(heading("And then"))
         _evictions(console, cascades)
-    _loops(console, answer)
+    _loops_and_notes(console, answer)
 
 
 def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
@@ -161,14 +163,17 @@ def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...
             because += f", once {budgets(eviction.waits_for)} allows it"
         if eviction.victim.violates:
             because += f", against {budgets(eviction.victim.violates)}"
-        lands = eviction.lands_on or ("pending" if eviction.returns else "nobody makes it again")
+        gone = "gone" if eviction.why in ("scaled down", "replaced") else "nobody makes it again"
+        lands = eviction.lands_on or ("pending" if eviction.returns else gone)
         name = "  " * (eviction.depth - 1) + name_of(eviction.victim.pod)
         lines.add_row(name, eviction.node, because, lands, eviction.message)
     console.print(lines)
 
 
-def _loops(console: Console, answer: WhatIf) -> None:
+def _loops_and_notes(console: Console, answer: WhatIf) -> None:
     for loop in answer.loops:
         console.print(Text(f"\nLoop: {loop.text}", style="bold red"))
     if not answer.is_complete:
         console.print(Text("\nThere is more to follow than is followed here.", style="yellow"))
+    for note in answer.notes:
+        console.print(Text(f"note: {note}", style="dim"))

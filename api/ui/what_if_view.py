@@ -31,7 +31,8 @@ def changed_nodes(answer: WhatIf) -> list[str]:
         if placement.node:
             losses[placement.node] += 0
     for eviction in answer.evictions:
-        losses[eviction.node] += 1
+        if eviction.node:
+            losses[eviction.node] += 1
         if eviction.lands_on:
             losses[eviction.lands_on] += 0
     return sorted(losses, key=lambda name: -losses[name])

@@ -9,7 +9,7 @@ from extender.answers.waiting import pod_name
 from extender.objects.pod import Pod
 
 Cause = Literal["created", "pending", "evicted"]
-Why = Literal["preempted", "drained", "node removed"]
+Why = Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
 
 
 @final

@@ -155,7 +155,7 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of:
         cluster.changed("pods", None, pod)
     if not daemons:
         return taken
-    note = "the DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
+    note = "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
     return dataclasses.replace(taken, pods=[*daemons, *taken.pods], notes=(*taken.notes, note))
 
 
@@ -266,7 +266,8 @@ class _Reading:
     @property
     def daemon_sets(self) -> frozenset[tuple[str, str]]:
         """(namespace, name) of those that were written."""
-        return frozenset((each["metadata"]["namespace"], each["metadata"]["name"]) for each in self._workloads if each["kind"] == "DaemonSet")
+        written = (each["metadata"] for each in self._workloads if each["kind"] == "DaemonSet")
+        return frozenset((metadata["namespace"], metadata["name"]) for metadata in written)
 
     def make_claims(self) -> None:
         """Make what pods that have no node only describe."""
@@ -281,8 +282,7 @@ class _Reading:
                     made.append((place, obj))
             self._claim_statuses[at] = claim_statuses(pod, self._template)
             for name in unknown_templates(pod, self._template):
-                what = f"ResourceClaimTemplate {at[1]}/{name}"
-                self._notes.append(f"{what}, of which pod {at[1]}/{at[2]} is to have a claim, is not known here: put it into the file as well")
+                self._notes.append(f"ResourceClaimTemplate {at[1]}/{name} is not known here, but needed: put it into the file as well")
         self._store(made)
 
     def _exists(self, at: At) -> bool:

@@ -34,11 +34,21 @@ def claim_statuses(pod: Object, template_of: TemplateOf) -> list[PodResourceClai
     ]
 
 
-def _templates(pod: Object, template_of: TemplateOf) -> Iterator[tuple[Object, Object]]:
+def unknown_templates(pod: Object, template_of: TemplateOf) -> list[str]:
+    """The names of the templates that the pod's claims are to be made of, and that are not known here."""
+    named = (claim.get("resourceClaimTemplateName") for claim in _not_made_yet(pod))
+    return [name for name in dict.fromkeys(named) if name and template_of(pod["metadata"]["namespace"], name) is None]
+
+
+def _not_made_yet(pod: Object) -> Iterator[Object]:
     known = {each.get("name") for each in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
-    for claim in pod["spec"].get("resourceClaims") or ():
+    return (claim for claim in pod["spec"].get("resourceClaims") or () if claim["name"] not in known)
+
+
+def _templates(pod: Object, template_of: TemplateOf) -> Iterator[tuple[Object, Object]]:
+    for claim in _not_made_yet(pod):
         name = claim.get("resourceClaimTemplateName")
-        template = template_of(pod["metadata"]["namespace"], name) if name and claim["name"] not in known else None
+        template = template_of(pod["metadata"]["namespace"], name) if name else None
         if template is not None:
             yield claim, template["spec"]
 

@@ -7,6 +7,7 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.cluster import Cluster
+from extender.embedded.controllers.deployments import HASH_LABEL
 from extender.objects.pod import Pod
 
 Object = dict[str, Any]
@@ -30,7 +31,7 @@ class Present:
         self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
         self._added: set[tuple[str, str]] = set()
         self._whose = {pod.uid: (pod.namespace, pod.name) for pods in (cluster.cache.pods, cluster.pending.values()) for pod in pods}
-        self._owned: defaultdict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+        self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
             (namespace, name): owner.name
             for (namespace, name), replica_set in cluster.cache.objects.replica_sets.items()
@@ -40,10 +41,12 @@ class Present:
         for pod in (*cluster.cache.pods, *self._pending.values()):
             for owner in pod.metadata.owner_references:
                 if owner.controller and not pod.is_terminating:
-                    self._owned[owner.kind, pod.namespace, owner.name].append((pod.name, pod.spec.node_name))
-                    deployment = deployment_of.get((pod.namespace, owner.name)) if owner.kind == "ReplicaSet" else None
+                    self._owned[owner.kind, pod.namespace, owner.name].append(pod)
+                    deployment = None
+                    if owner.kind == "ReplicaSet":
+                        deployment = deployment_of.get((pod.namespace, owner.name)) or _deployment_named_by(pod, owner.name)
                     if deployment is not None:
-                        self._owned["Deployment", pod.namespace, deployment].append((pod.name, pod.spec.node_name))
+                        self._owned["Deployment", pod.namespace, deployment].append(pod)
 
     def runs(self, namespace: str, name: str) -> bool:
         """Whether a pod of that name has a node."""
@@ -69,9 +72,23 @@ class Present:
         """The pod that waits under the name of this one."""
         return self._pending.get((pod.namespace, pod.name))
 
-    def owned(self, kind: str, namespace: str, name: str) -> Sequence[tuple[str, str]]:
+    def owned(self, kind: str, namespace: str, name: str) -> Sequence[Pod]:
         """See `Surroundings.owned`."""
         return self._owned.get((kind, namespace, name), ())
+
+    def leave(self, kind: str, namespace: str, name: str, pods: Sequence[Pod]) -> None:
+        """These pods of a controller count no more; others may come under the names of a StatefulSet's."""
+        going = {pod.uid for pod in pods}
+        self._owned[kind, namespace, name] = [pod for pod in self.owned(kind, namespace, name) if pod.uid not in going]
+        for pod in pods if kind == "StatefulSet" else ():
+            self._running.discard((pod.namespace, pod.name))
+            self._pending.pop((pod.namespace, pod.name), None)
+
+
+def _deployment_named_by(pod: Pod, replica_set: str) -> str | None:
+    """The Deployment of a ReplicaSet that is not known itself: its name, less the hash of the template."""
+    code = pod.labels.get(HASH_LABEL)
+    return replica_set.removesuffix(f"-{code}") if code and replica_set.endswith(f"-{code}") else None
 
 
 def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:

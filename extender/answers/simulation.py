@@ -96,6 +96,17 @@ class Simulation:
         for pod, waits_for in sorted(budgets, key=lambda each: bool(each[1])):
             self._evict(pod, "drained", waits_for=waits_for)
 
+    def withdraw(self, pod: Pod, why: Literal["scaled down", "replaced"]) -> None:
+        """The pod's controller does without it from now on, wherever it is by now. Budgets are not asked."""
+        known = self.cluster.cache.pod(pod.uid) or self.cluster.pending.get(pod.uid)
+        self._courses.pop(pod.uid, None)
+        if known is None:
+            return
+        lost = LostPlace(victim=victim(known), node=known.spec.node_name, why=why, by=None, returns=False, depth=1)
+        self._evictions.add(lost)
+        self._take_away(known)
+        self._happened += 1
+
     async def run(self) -> None:
         """Place everybody, until nothing more changes or all steps are used up.
 

@@ -304,6 +304,8 @@ class Capacity(Answer, frozen=True, kw_only=True):
     """What kube-scheduler would say of the next one."""
     is_limit: bool = False
     """Counting stopped at the limit of the question, not of the cluster."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted, and what is not known here: sentences for people."""
 
 
 class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -344,7 +346,8 @@ class Eviction(Answer, frozen=True, kw_only=True):
     victim: Victim
     node: str
     """Where it was."""
-    why: Literal["preempted", "drained", "node removed"]
+    why: Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
+    """The last two: its controller wants fewer, or others in its place; then it is not made again, and no budget is asked."""
     by: PodName | None = None
     """Who takes its place."""
     returns: bool = True
@@ -377,3 +380,5 @@ class WhatIf(Answer, frozen=True, kw_only=True):
     unplaced: int = 0
     is_complete: bool = True
     """False when there was more to follow than the limit allows."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted, and what is not known here: sentences for people."""

@@ -12,8 +12,11 @@ from typing import Final, final
 import msgspec
 
 from extender.answers.abandoned import IsWanted, always_wanted
-from extender.answers.manifests import ManifestError, take_in
+from extender.answers.manifests import ManifestError, no_template, take_in
+from extender.answers.naming_nodes import put_on_their_nodes
 from extender.answers.only_profile import OnlyProfile
+from extender.answers.pod_claims import TemplateOf
+from extender.answers.rolling import Rolling, play_through
 from extender.answers.simulation import STEPS, Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if_summary import summary
@@ -44,6 +47,7 @@ def what_if(
     for_everybody: bool = False,
     steps: int = STEPS,
     is_wanted: IsWanted = always_wanted,
+    template_of: TemplateOf = no_template,
 ) -> WhatIf:
     """What would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
@@ -53,6 +57,7 @@ def what_if(
         for_everybody: see `simulated_frameworks`.
         steps: what the simulation may cost.
         is_wanted: whether somebody waits for the answer.
+        template_of: the cluster's ResourceClaimTemplates, of which no scheduler knows.
 
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
@@ -64,20 +69,24 @@ def what_if(
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
     simulation = Simulation(cluster, simulated_frameworks(configuration, cluster, for_everybody=for_everybody), steps, is_wanted)
-    play(simulation, request)
+    further, notes = play(simulation, request, template_of)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
-        summary=summary(placements, evictions, loops),
+        summary=summary(placements, evictions, loops, further),
         placements=placements,
         evictions=evictions,
         loops=loops,
         unplaced=sum(not placement.node for placement in placements),
         is_complete=simulation.is_complete,
+        notes=notes,
     )
 
 
-def play(simulation: Simulation, request: WhatIfRequest) -> None:
+def play(simulation: Simulation, request: WhatIfRequest, template_of: TemplateOf = no_template) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Let happen what the request says, and all that follows from it. Its configuration is not looked at.
+
+    Returns:
+        Sentences: what placements and evictions do not show, and what was taken for granted.
 
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
@@ -85,7 +94,7 @@ def play(simulation: Simulation, request: WhatIfRequest) -> None:
     cluster = simulation.cluster
     pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
     try:
-        created = take_in(cluster, request.create)
+        taken = take_in(cluster, request.create, template_of)
     except ManifestError as exc:
         raise WhatIfError(str(exc)) from exc
     going = [*request.remove_nodes, *request.drain_nodes]
@@ -94,17 +103,25 @@ def play(simulation: Simulation, request: WhatIfRequest) -> None:
             raise WhatIfError(f'node "{name}" not found')
     if len(going) > MAX_NODES:
         raise WhatIfError(f"more than {MAX_NODES} nodes cannot go at a time")
+    named = put_on_their_nodes(cluster, taken.fixed)
+    for pod in taken.going:
+        simulation.withdraw(pod, "scaled down")
+    rollouts = [Rolling(simulation, *each) for each in taken.rollouts]
+    for rollout in rollouts:
+        rollout.begin()
     for pod in pending:
         if cluster.pending.get(pod.uid) is pod:
             simulation.submit(pod, "pending")
-    for pod in created:
+    for pod in taken.pods:
         simulation.submit(pod, "created")
     for name in dict.fromkeys(request.remove_nodes):
         simulation.remove_node(name)
     for name in dict.fromkeys(request.drain_nodes):
         if name in cluster.nodes:
             simulation.drain_node(name)
-    asyncio.run(simulation.run())
+    asyncio.run(play_through(simulation, rollouts))
+    stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
+    return (*named, *stopped), taken.notes
 
 
 def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:

@@ -1,16 +1,28 @@
 """The sentence above the answer to a what-if."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from extender.answers.types import Eviction, EvictionLoop, Placement, PodName
 
+_WITHDRAWN: Final = {"scaled down": "deleted, for fewer are wanted", "replaced": "replaced by pods of the new template"}
+"""By their controllers: why -> in words."""
 
-def summary(placements: Sequence[Placement], evictions: Sequence[Eviction], loops: Sequence[EvictionLoop]) -> str:
-    """One sentence, or more if something needs attention."""
+
+def summary(
+    placements: Sequence[Placement], evictions: Sequence[Eviction], loops: Sequence[EvictionLoop], further: Sequence[str] = ()
+) -> str:
+    """One sentence, or more if something needs attention.
+
+    Arguments:
+        further: what else becomes of pods, which placements and evictions do not show.
+    """
     asked = [placement for placement in placements if placement.cause != "evicted"]
-    at_once, waiting = [each for each in evictions if not each.waits_for], [each for each in evictions if each.waits_for]
+    withdrawn = [each for each in evictions if each.why in _WITHDRAWN]
+    at_once = [each for each in evictions if not each.waits_for and each.why not in _WITHDRAWN]
+    waiting = [each for each in evictions if each.waits_for]
     if not placements and not evictions:
-        return "Nothing would change."
+        return " ".join(f"{each}." for each in further) if further else "Nothing would change."
     parts = []
     if len(asked) == 1:
         parts.append(_one(asked[0]))
@@ -18,7 +30,9 @@ def summary(placements: Sequence[Placement], evictions: Sequence[Eviction], loop
         parts.append(_of_several(asked))
     if at_once:
         parts.append(_of_evictions(at_once))
+    parts += [_of_those_withdrawn(those, how) for why, how in _WITHDRAWN.items() if (those := [e for e in withdrawn if e.why == why])]
     sentences = [_capital(", and ".join(parts)) + "."] if parts else []
+    sentences += [f"{each}." for each in further]
     if waiting:
         sentences.append(_of_those_who_wait(waiting))
     violating = [eviction for eviction in evictions if eviction.victim.violates]
@@ -37,6 +51,11 @@ def _one(placement: Placement) -> str:
     if not placement.node:
         return f"{name} would find no place: {placement.message.rstrip('.')}" if placement.message else f"{name} would find no place"
     return f"{name} would go to {placement.node}"
+
+
+def _of_those_withdrawn(evictions: Sequence[Eviction], how: str) -> str:
+    who = _key(evictions[0].victim.pod) if len(evictions) == 1 else f"{len(evictions)} pods"
+    return f"{who} would be {how}"
 
 
 def _of_several(placements: Sequence[Placement]) -> str:

@@ -1,6 +1,6 @@
-"""Workloads as their controllers understand them: which pods one makes, besides those that it has already.
+"""Workloads as their controllers understand them: which pods one makes, besides those that it has already and keeps.
 
-Only the number of pods is made up for: a pod that is there stays as it is, whatever the template says now.
+Which of them it keeps is said in `rollouts`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,8 +52,8 @@ class Surroundings:
     """What a workload finds in the cluster."""
 
     nodes: Sequence[Node]
-    owned: Callable[[str, str, str], Sequence[tuple[str, str]]]
-    """(kind, namespace, name) of a controller -> (name, node) of the pods it has already; of a Deployment, those of its ReplicaSets."""
+    owned: Callable[[str, str, str], Sequence[Pod]]
+    """(kind, namespace, name) of a controller -> the pods that it has already and keeps; of a Deployment, those of its ReplicaSets."""
     is_taken: Callable[[str, str], bool]
     """Whether there is a pod of this namespace and name."""
 
@@ -160,7 +160,7 @@ def _pods_of_daemon_set(daemon_set: Object, around: Surroundings) -> Iterator[Ob
     Upstream: pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod (v1.36.2).
     """
     namespace, name = _namespace(daemon_set), daemon_set["metadata"]["name"]
-    has = {node for _, node in around.owned("DaemonSet", namespace, name)}
+    has = {pod.spec.node_name for pod in around.owned("DaemonSet", namespace, name)}
     template = _pod(daemon_set, name)
     spec = template["spec"]
     pod = decoding.convert(Pod, template)
@@ -170,16 +170,19 @@ def _pods_of_daemon_set(daemon_set: Object, around: Surroundings) -> Iterator[Ob
         *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always),
     ]
     tolerations = [*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always)]
-    affinity = required_node_affinity(pod)
     for node in around.nodes:
-        may_run = affinity.matches(node) and find_untolerated_taint(node.spec.taints, tolerations) is None
-        if node.name in has or not may_run or around.is_taken(namespace, f"{name}-{node.name}"):
+        if node.name in has or not may_run_on(node, pod, tolerations) or around.is_taken(namespace, f"{name}-{node.name}"):
             continue
         yield {
             **template,
             "metadata": {**template["metadata"], "name": f"{name}-{node.name}"},
             "spec": {**spec, "affinity": _pinned(spec.get("affinity") or {}, node.name)},
         }
+
+
+def may_run_on(node: Node, pod: Pod, tolerations: Sequence[Toleration]) -> bool:
+    """Whether a DaemonSet puts a pod like this one, with these tolerations, on the node."""
+    return required_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations) is None
 
 
 def _pinned(affinity: Mapping[str, Any], node: str) -> Object:

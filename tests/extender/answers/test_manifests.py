@@ -8,7 +8,7 @@ from extender.answers.manifests import ManifestError, take_in
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.objects.claims import is_fully_bound
-from extender.objects.decoding import replaced
+from extender.objects.decoding import convert, replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
 from extender.objects.workloads import ReplicaSet
@@ -40,6 +40,18 @@ def owned(made: PodBuilder, kind: str, name: str) -> Pod:
     return replaced(obj, metadata=replaced(obj.metadata, owner_references=[OwnerReference(kind=kind, name=name, controller=True)]))
 
 
+def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
+    """A pod on node n as the templates here say."""
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
+    metadata = {"name": name, "labels": {"app": label}, "ownerReferences": [reference]}
+    return convert(Pod, {**pod(name, nodeName="n"), "metadata": metadata})
+
+
+def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
+    """The pods that come of the objects, and have no node."""
+    return list(take_in(about, objects).pods)
+
+
 def names(pods: list[Pod]) -> list[str]:
     return [each.name for each in pods]
 
@@ -50,13 +62,13 @@ def names(pods: list[Pod]) -> list[str]:
 def test_limits_are_requests_where_none_are_given() -> None:
     limited = {**CONTAINER, "resources": {"limits": {"cpu": "2"}}}
 
-    (made,) = take_in(cluster(), [pod(containers=[limited])])
+    (made,) = taken(cluster(), [pod(containers=[limited])])
 
     assert made.spec.containers[0].resources.requests == {"cpu": "2"}
 
 
 def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> None:
-    (made,) = take_in(cluster(), [pod()])
+    (made,) = taken(cluster(), [pod()])
 
     assert (made.key, made.scheduler_name, made.priority, made.status.phase) == ("default/web", "default-scheduler", 0, "Pending")
     assert made.uid
@@ -72,14 +84,14 @@ def test_the_priority_is_that_of_the_class(name: str) -> None:
     other = replaced(like, spec=replaced(like.spec, priority_class_name="in-use"))
     own = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "bring-your-own"}, "value": 7}
 
-    (made,) = take_in(cluster("n", pods=(other,)), [pod(priorityClassName=name), own])
+    (made,) = taken(cluster("n", pods=(other,)), [pod(priorityClassName=name), own])
 
     assert made.priority == priorities[name]
 
 
 def test_a_node_can_give_what_it_has() -> None:
     about = cluster()
-    take_in(about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}])
+    taken(about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}])
 
     assert about.nodes["n"].status.allocatable == {"cpu": "8"}
 
@@ -88,9 +100,9 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}, "name": "fast"}
     fast = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": marked, "provisioner": "example.com/disks"}
     about = cluster()
-    take_in(about, [fast])
+    taken(about, [fast])
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    take_in(about, [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}])
+    taken(about, [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}])
 
     assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
 
@@ -108,7 +120,7 @@ def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisione
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "disks"}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
     about = cluster()
-    take_in(about, [{**disks, "volumeBindingMode": mode}, claim])
+    taken(about, [{**disks, "volumeBindingMode": mode}, claim])
 
     made = about.cache.objects.pvcs["default", "data"]
     assert is_fully_bound(made) is volume
@@ -128,7 +140,7 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
     about = cluster("n", pods=pods)
     written = {"selector": {"matchLabels": {"app": "db"}}, **spec}
-    take_in(about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}])
+    taken(about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}])
 
     assert about.cache.objects.pdbs["default", "b"].status.disruptions_allowed == allowed
 
@@ -172,20 +184,20 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
 )
 def test_what_is_wrong_is_refused_in_words(written: dict[str, Any], why: str) -> None:
     with pytest.raises(ManifestError) as refusal:
-        take_in(cluster("n"), [written])
+        taken(cluster("n"), [written])
 
     assert str(refusal.value) == why
 
 
 def test_a_pod_that_runs_cannot_be_created_again() -> None:
     with pytest.raises(ManifestError, match='Pod default/web: pods "web" already exists'):
-        take_in(cluster("n", pods=(make_pod("web").node("n").obj(),)), [pod("web")])
+        taken(cluster("n", pods=(make_pod("web").node("n").obj(),)), [pod("web")])
 
 
 def test_a_pod_that_waits_is_replaced_by_what_is_written_now() -> None:
     about = cluster("n", pods=(make_pod("web").req(cpu=9).obj(),))
 
-    (made,) = take_in(about, [pod("web")])
+    (made,) = taken(about, [pod("web")])
 
     assert [*about.pending.values()] == [made]
     assert made.spec.containers[0].resources.requests == {}
@@ -194,19 +206,19 @@ def test_a_pod_that_waits_is_replaced_by_what_is_written_now() -> None:
 def test_kinds_that_mean_nothing_to_a_scheduler_are_passed_over() -> None:
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
 
-    assert names(take_in(cluster(), [settings, pod()])) == ["web"]
+    assert names(taken(cluster(), [settings, pod()])) == ["web"]
 
 
 def test_lists_are_what_is_in_them() -> None:
     listed = {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": name}, "spec": POD_SPEC} for name in "ab"]}
 
-    assert names(take_in(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == ["a", "b", "c"]
+    assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == ["a", "b", "c"]
 
 
 def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
     about = cluster("n")
     with pytest.raises(ManifestError):
-        take_in(about, [pod("fine"), {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
+        taken(about, [pod("fine"), {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
 
     assert not about.pending
 
@@ -217,7 +229,7 @@ def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
 def test_a_deployment_makes_pods_through_a_replica_set() -> None:
     about = cluster()
 
-    made = take_in(about, [workload("Deployment", replicas=2)])
+    made = taken(about, [workload("Deployment", replicas=2)])
 
     assert names(made) == ["web-1", "web-2"]
     ((_, name),) = about.cache.objects.replica_sets
@@ -233,18 +245,18 @@ def test_a_deployment_keeps_the_pods_that_it_has() -> None:
     """
     owner = OwnerReference(kind="Deployment", name="web", controller=True)
     replica_set = ReplicaSet(metadata=ObjectMeta(name="web-abc", namespace="default", owner_references=[owner]))
-    pods = tuple(owned(make_pod(f"web-{number}").node("n"), "ReplicaSet", "web-abc") for number in (1, 3))
+    pods = tuple(made_of_template(f"web-{number}", "web", "ReplicaSet", "web-abc") for number in (1, 3))
 
-    made = take_in(cluster("n", pods=pods, replica_sets=(replica_set,)), [workload("Deployment", replicas=3)])
+    made = taken(cluster("n", pods=pods, replica_sets=(replica_set,)), [workload("Deployment", replicas=3)])
 
     assert names(made) == ["web-2"]
 
 
 def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    about = cluster("n", pods=(owned(make_pod("db-0").node("n"), "StatefulSet", "db"),))
+    about = cluster("n", pods=(made_of_template("db-0", "db", "StatefulSet", "db"),))
 
-    made = take_in(about, [workload("StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+    made = taken(about, [workload("StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
 
     assert names(made) == ["db-1", "db-2"]
     assert list(about.cache.objects.pvcs) == [("default", "data-db-1"), ("default", "data-db-2")]
@@ -268,7 +280,7 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
-    made = take_in(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
+    made = taken(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
 
     assert names(made) == ["agent-a", "agent-b", "agent-cordoned"]
     pinned = made[0].spec.affinity and made[0].spec.affinity.node_affinity and made[0].spec.affinity.node_affinity.required
@@ -288,7 +300,7 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
 def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: int) -> None:
     once = {**POD_SPEC, "restartPolicy": "Never"}
 
-    made = take_in(cluster(), [workload("Job", "sum", api_version="batch/v1", pod_spec=once, **spec)])
+    made = taken(cluster(), [workload("Job", "sum", api_version="batch/v1", pod_spec=once, **spec)])
 
     assert names(made) == [f"sum-{number}" for number in range(1, pods + 1)]
     assert all(each.labels["job-name"] == "sum" for each in made)
@@ -299,7 +311,7 @@ def test_a_cron_job_runs_once() -> None:
     spec = {"schedule": "0 3 * * *", "jobTemplate": once}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tidy"}, "spec": spec}
 
-    assert names(take_in(cluster(), [cron])) == ["tidy-1"]
+    assert names(taken(cluster(), [cron])) == ["tidy-1"]
 
 
 # What pods only describe.
@@ -310,7 +322,7 @@ def test_an_ephemeral_volume_gets_its_claim() -> None:
     scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
     about = cluster()
 
-    (made,) = take_in(about, [pod(volumes=[scratch])])
+    (made,) = taken(about, [pod(volumes=[scratch])])
 
     claim = about.cache.objects.pvcs["default", "web-scratch"]
     assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [("Pod", made.uid, True)]
@@ -322,7 +334,7 @@ def test_a_resource_claim_is_made_of_its_template() -> None:
     template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
     about = cluster()
 
-    (made,) = take_in(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
+    (made,) = taken(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
 
     assert [each.resource_claim_name for each in made.status.resource_claim_statuses] == ["web-gpu-1"]
     claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
@@ -334,7 +346,7 @@ def test_a_claim_that_is_there_is_used_as_it_is() -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-0"}, "spec": {**spec, "volumeName": "disk"}}
     about = cluster()
-    take_in(about, [claim])
-    take_in(about, [workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+    taken(about, [claim])
+    taken(about, [workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
 
     assert about.cache.objects.pvcs["default", "data-db-0"].spec.volume_name == "disk"
