@@ -1,5 +1,6 @@
 """examine(): all checks of one extender, one after the other."""
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from typing import Final
@@ -7,8 +8,11 @@ from urllib.parse import urlsplit
 
 from api.doctor import samples
 from api.doctor.checks import binding, every_verb, filtering, preempting, prioritizing
+from api.doctor.checks.every_verb import NOBODY_LISTENS
 from api.doctor.findings import Finding, bad, ok, warning
 from api.doctor.patient import Patient
+
+UNHEARD: Final = "cannot be overheard"
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
@@ -16,6 +20,10 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 async def examine(patient: Patient) -> AsyncIterator[Finding]:
     """Nothing that is asked changes anything in a healthy extender."""
     extender = patient.extender
+    unreachable = await _unreachable(patient)
+    if unreachable is not None:
+        yield unreachable
+        return
     async for finding in _connection(patient):
         yield finding
     asked = samples.encoded(
@@ -36,15 +44,32 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
                 yield finding
 
 
+async def _unreachable(patient: Patient) -> Finding | None:
+    """What keeps everybody from connecting to it; whatever else is asked would only say that again."""
+    try:
+        await patient.connect()
+    except OSError as exc:
+        return bad("", "takes connections", f"{patient.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
+    except ValueError as exc:
+        return bad("", "takes connections", f"{patient.extender.url_prefix}: not an address: {exc}", "write http://HOST:PORT/PATH")
+    return None
+
+
+def _advice(exc: OSError) -> str:
+    if isinstance(exc, ConnectionRefusedError):
+        return NOBODY_LISTENS
+    if isinstance(exc, socket.gaierror):
+        return "is the name right, and is it known on this machine?"
+    return "is the address right, and does a firewall let us through?"
+
+
 async def _connection(patient: Patient) -> AsyncIterator[Finding]:
     extender, url = patient.extender, urlsplit(patient.extender.url_prefix)
     if url.scheme != "https" and url.hostname in _LOOPBACK:
-        yield ok("", "is reached over TLS", "by http, and on this machine")
+        yield ok("", UNHEARD, "it is asked by http, on this machine")
         return
     if url.scheme != "https":
-        yield warning(
-            "", "is reached over TLS", f"{url.scheme}: whoever is between can read and change decisions", "set enableHTTPS and a CA"
-        )
+        yield warning("", UNHEARD, f"{url.scheme}: whoever is between can read and change decisions", "set enableHTTPS and a CA")
         return
     tls = extender.tls_config
     if tls is not None and tls.insecure:

@@ -1,6 +1,7 @@
 """The extender that is examined, and one call to it, timed."""
 
 import asyncio
+import socket
 import ssl
 import time
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from extender.http_extender.trust import trust_of
 
 MAX_SECONDS: Final = 30.0
 """Nobody is waited for longer, whatever the configuration says."""
+
+_PORTS: Final = {"http": 80, "https": 443}
 
 SECONDS_A_DAY: Final = 86_400
 
@@ -102,6 +105,25 @@ class Patient:
         finally:
             await caller.aclose()
         return f"once: {exc or type(exc).__name__}; asked again, it answered"
+
+    @property
+    def address(self) -> str:
+        """Its host and port; ValueError if its configuration names none."""
+        url = urlsplit(self.extender.url_prefix)
+        if not url.hostname:
+            raise ValueError("no host")
+        return f"{url.hostname}:{url.port or _PORTS.get(url.scheme, 80)}"
+
+    async def connect(self) -> None:
+        """Connect, and hang up.
+
+        Raises:
+            OSError: nobody is there, or nobody answers.
+            ValueError: it has no address.
+        """
+        host, _, port = self.address.rpartition(":")
+        connection = await asyncio.to_thread(socket.create_connection, (host, int(port)), self.seconds)
+        connection.close()
 
     async def days_of_certificate(self) -> float:
         """For how long its certificate holds.

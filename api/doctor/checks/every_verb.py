@@ -11,11 +11,16 @@ _BROKEN: Final = b'{"Pod": {"metadata": {"name":'
 IN_TIME: Final = "answers within httpTimeout"
 KEPT_OPEN: Final = "keeps the connection open"
 
+NOBODY_LISTENS: Final = "is it running, and is the port right?"
+"""Advice to whom a connection was refused."""
+
 
 def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
     """What is wrong with a reply to a sound question before its content is looked at; None if nothing is."""
     if reply.failure:
         advice = "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
+        if reply.failure.endswith("connection refused"):
+            advice = NOBODY_LISTENS
         return bad(verb, check, reply.failure, advice)
     if reply.status in (404, 405):
         return bad(

@@ -69,11 +69,21 @@ def test_reprieve_itself_is_well(example: Service) -> None:
     assert [finding for finding in found if finding["grade"] == "bad"] == []
 
 
-def test_what_does_not_answer_at_all_is_told_in_kube_schedulers_words() -> None:
+def test_of_one_whom_nobody_can_connect_to_nothing_else_is_said() -> None:
     code, found = findings("http://127.0.0.1:1/scheduler", "--form", "names")
 
     assert code == 1
-    assert "connection refused" in " ".join(finding["detail"] for finding in found)
+    assert [(finding["verb"], finding["grade"], finding["detail"], finding["advice"]) for finding in found] == [
+        ("", "bad", "127.0.0.1:1: connection refused", "is it running, and is the port right?")
+    ]
+
+
+@pytest.mark.parametrize("url", ["http://host:99999/x", "http:///x", "http://a..b/x"])
+def test_what_is_no_address_is_found(url: str) -> None:
+    code, found = findings(url, "--form", "names")
+
+    assert code == 1
+    assert [(finding["grade"], finding["advice"]) for finding in found] == [("bad", "write http://HOST:PORT/PATH")]
 
 
 def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path: Path) -> None:
