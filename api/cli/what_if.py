@@ -13,6 +13,7 @@ from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server,
 from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.settings import StartUpError
+from extender.answers.summary import why_no_room
 from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
 from extender.config.json_text import plain
 from extender.config.yaml_text import YamlError, read_yaml
@@ -133,7 +134,8 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
         if not placement.node:
             console.print(placement.message)
             if preemption is not None and preemption.message:
-                console.print(Text(preemption.message, style="dim"))
+                # The scheduler's own words are a part of the message.
+                console.print(Text(why_no_room(preemption), style="dim"))
         return
     console.print(
         Text(

@@ -9,7 +9,9 @@ from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server,
 from api.cli.pods import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
 from api.settings import StartUpError
-from extender.answers.types import Attempt, Explanation, PreemptionAnswer, QueuePlace
+from extender.answers.lacks import in_words, noun
+from extender.answers.summary import why_no_room
+from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer, QueuePlace
 
 
 def why(
@@ -57,7 +59,7 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(heading("Nearest"))
         nearest = table("node", "lacks", "refused by", *(("reasons",) if wide else ()))
         for node in answer.nearest:
-            lacks = ", ".join(f"{lack.short} {lack.resource} (asks {lack.asks}, {lack.free} free)" for lack in node.lacks)
+            lacks = ", ".join(map(_lack, node.lacks))
             nearest.add_row(node.node, lacks, ", ".join(node.plugins), *((", ".join(node.reasons),) if wide else ()))
         console.print(nearest)
     if answer.fixes:
@@ -94,6 +96,11 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(verdicts)
 
 
+def _lack(lack: Lack) -> str:
+    asks, free, short = (in_words(lack.resource, amount) for amount in (lack.asks, lack.free, lack.short))
+    return f"{short} {noun(lack)} (asks {asks}, {free} free)"
+
+
 def _state(answer: Explanation) -> str:
     where = f" on {answer.node}" if answer.node else ""
     attempts = answer.queue.attempts if answer.queue is not None else 0
@@ -103,7 +110,9 @@ def _state(answer: Explanation) -> str:
 def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> None:
     console.print(heading("Preemption"))
     if not answer.node:
-        console.print(answer.message or "no node would take it, whoever left")
+        console.print(why_no_room(answer))
+        for each in answer.not_helpful:
+            console.print(Text(f"{plural(each.nodes, 'node')}: {each.reason}", style="dim"))
         return
     budget = f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
     console.print(f"{plural(len(answer.victims), 'pod')} on {answer.node} would be evicted{budget}:")

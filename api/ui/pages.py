@@ -22,6 +22,8 @@ from api.ui.timeline import timeline
 from api.ui.vessel import Resource, pod_tip, quantity, room, vessel
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
+from extender.answers.lacks import in_words, noun
+from extender.answers.summary import why_no_room
 from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatIf
 
 MAX_LISTED: Final = 200
@@ -48,6 +50,7 @@ def _environment() -> Environment:
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural, "pod_words": wording.pod_words,
         "priority_words": wording.priority_words, "ago": wording.ago, "pod_href": pod_href, "pod_tip": pod_tip, "quantity": quantity,
         "breakable": wording.breakable, "short_reason": short_reason, "room": room, "asset": assets().path,
+        "in_words": in_words, "noun": noun, "why_no_room": why_no_room,
     }  # fmt: skip
     found.globals.update(words)
     return found

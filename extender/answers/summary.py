@@ -64,6 +64,8 @@ def why_no_room(preemption: PreemptionAnswer) -> str:
     """Why a pod that needs room cannot make it, as half a sentence. What one of a higher priority could do is another question."""
     if not preemption.eligible:
         return f"it may not preempt: {preemption.message.removesuffix('.')}"
+    if preemption.num_candidates:
+        return f"preemption failed: {preemption.message.removesuffix('.')}"
     reasons = {each.reason for each in preemption.not_helpful} - {NOT_HELPFUL}
     if not reasons:
         return "no eviction would make room"

@@ -85,6 +85,23 @@ def test_victims_of_a_running_service_are_those_of_its_cluster_now(running: Serv
     assert [victim["pod"]["name"] for victim in told["placements"][0]["evicts"]] == ["batch-1"]
 
 
+def test_what_the_scheduler_says_of_preemption_is_said_once(dump: Path) -> None:
+    """
+    By `victims` and by `why`: then it is said in plain words.
+    """
+    unimportant = yaml.safe_dump(pod("lowly", "3"))
+
+    victims = reprieve("victims", "-f", "-", "--dump", str(dump), text=unimportant).stdout
+    why = reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
+
+    assert victims.count("preemption: 0/3 nodes are available: ") == victims.count("0/3 nodes are available: 3 No") == 1
+    assert victims.splitlines()[-1] == "it may evict nobody: where that could make room, no pod has a lower priority"
+    assert why.count("0/3 nodes are available: 3 Preemption is not helpful") == 1
+    assert why.split("Preemption\n")[1].splitlines()[:2] == [
+        "no eviction would make room", "3 nodes: Preemption is not helpful for scheduling",
+    ]  # fmt: skip
+
+
 def test_whatif_drains_a_node(dump: Path) -> None:
     told = reprieve("whatif", "--drain", "node-2", "--dump", str(dump)).stdout
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from extender.answers.lacks import amounts_asked_by, written
+from extender.answers.lacks import amounts_asked_by, in_words, written
 from extender.answers.nearest import nearest_places
 from extender.answers.relaxed_pods import asking_at_most
 from extender.answers.suggestions.situation import Situation, Suggestion
@@ -54,5 +54,6 @@ def _asking_at_most(situation: Situation, limits: Mapping[str, int]) -> Suggesti
     asked = amounts_asked_by(changed)
     if not all(asked[resource] for resource in limits):
         return None
-    texts = [f"{written(name, asked[name])} of {name} instead of {written(name, situation.room.asks(name))}" for name in limits]
+    amounts = {name: (in_words(name, written(name, asked[name])), situation.room.asks(name)) for name in limits}
+    texts = [f"{much} of {name} instead of {in_words(name, written(name, before))}" for name, (much, before) in amounts.items()]
     return Suggestion("request", f"ask for {' and '.join(texts)}", changed)

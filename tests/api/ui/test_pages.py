@@ -10,7 +10,7 @@ from api.ui import pages
 from api.ui.frame import Frame, frame
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.types import Attempt, PodName
+from extender.answers.types import Attempt, PodName, PreemptionAnswer, ReasonCount
 from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, standing, waiting
 
 HOSTILE = '"><script>alert(1)</script>'
@@ -89,8 +89,9 @@ def test_a_pods_page_has_the_whole_explanation() -> None:
     page = PAGES["pod"]
 
     for said in (
-        EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "400m", "asks 4, 3600m is free",
-        "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p", "and 3 further nodes", "Node/Add", "14m",
+        EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "<b>0.4</b> cpu short",
+        "asks 4, 3.6 is free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p",
+        "and 3 further nodes", "Node/Add", "14m",
     ):  # fmt: skip
         assert said in page, said
     assert "★ pending" in page
@@ -108,13 +109,25 @@ def test_in_a_large_cluster_the_map_tells_who_refuses_it_where() -> None:
 
 
 def test_a_pod_that_no_node_helps_is_told_so() -> None:
-    assert EXPLANATION.preemption is not None
     words = "not eligible due to preemptionPolicy=Never."
-    nowhere = msgspec.structs.replace(EXPLANATION.preemption, node="", victims=(), candidates=(), message=words)
+    nowhere = PreemptionAnswer(eligible=False, message=words)
 
     page = pages.pod_page(AROUND, msgspec.structs.replace(EXPLANATION, preemption=nowhere), SHOWN, None, NOW)
 
-    assert words in page
+    assert f"<p>It may not preempt: {words}</p>" in page
+
+
+def test_what_the_scheduler_says_of_preemption_is_said_once() -> None:
+    words = "0/4 nodes are available: 4 No preemption victims found for incoming pod."
+    reasons = (ReasonCount(reason="No preemption victims found for incoming pod", nodes=4),)
+    nowhere = PreemptionAnswer(eligible=True, message=words, not_helpful=reasons)
+    told = msgspec.structs.replace(EXPLANATION, message=f"{EXPLANATION.message} preemption: {words}", preemption=nowhere)
+
+    page = pages.pod_page(AROUND, told, SHOWN, None, NOW)
+
+    assert page.count(words) == 1
+    assert "<p>It may evict nobody: where that could make room, no pod has a lower priority.</p>" in page
+    assert "<li><b>4</b> No preemption victims found for incoming pod</li>" in page
 
 
 def test_a_pod_of_which_little_is_known_has_a_page_too() -> None:

@@ -109,7 +109,7 @@ WEB = make_pod("web-9").label(app="web")
             [on("1", "a").req(cpu="500m", memory="4Gi")],
             WEB.req(cpu=4, memory="8Gi"),
             [
-                ("request", "ask for 3500m of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
+                ("request", "ask for 3.5 of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
                 ("node", "add a node like a", 1),
             ],
             id="less of both where both are short",
@@ -118,7 +118,7 @@ WEB = make_pod("web-9").label(app="web")
             nodes("a"),
             [],
             WEB.req(cpu=3).req(cpu=3).overhead(cpu="100m"),
-            [("request", "ask for 4 of cpu instead of 6100m", 1)],
+            [("request", "ask for 4 of cpu instead of 6.1", 1)],
             id="containers give in by the same share, and overhead stays",
         ),
         pytest.param(

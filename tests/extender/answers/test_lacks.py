@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.answers.lacks import Room, resource_of, written
+from extender.answers.lacks import Room, in_words, noun, resource_of, written
 from extender.answers.types import Lack
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
@@ -28,6 +28,27 @@ GI = 1024**3
 )
 def test_amounts_are_written_as_canonical_quantities(resource: str, amount: int, text: str) -> None:
     assert written(resource, amount) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "quantity", "words"),
+    [
+        ("cpu", "60100m", "60.1"),
+        ("cpu", "-50m", "-0.05"),
+        ("cpu", "3", "3"),
+        ("cpu", "10", "10"),
+        ("cpu", "1k", "1000"),
+        ("memory", "1500Mi", "1500Mi"),
+        ("example.com/gpu", "10", "10"),
+    ],
+)
+def test_people_read_cpu_in_cores(resource: str, quantity: str, words: str) -> None:
+    assert in_words(resource, quantity) == words
+
+
+@pytest.mark.parametrize(("resource", "short", "word"), [("pods", "1", "pod"), ("pods", "2", "pods"), ("cpu", "1", "cpu")])
+def test_one_pod_is_one(resource: str, short: str, word: str) -> None:
+    assert noun(Lack(resource=resource, asks=short, free="0", short=short)) == word
 
 
 @pytest.mark.parametrize(

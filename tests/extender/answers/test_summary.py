@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from extender.answers.preemption_answer import preemption_answer
-from extender.answers.summary import summary
+from extender.answers.summary import summary, why_no_room
+from extender.answers.types import PreemptionAnswer
 from extender.answers.waterfall import waterfall
 from extender.evaluation import evaluate
 from extender.objects.decoding import replaced
@@ -95,6 +96,12 @@ def test_the_less_important_may_not_be_enough() -> None:
     told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
 
     assert told.endswith("NodeResourcesFit refuses 2; evicting all pods of lower priority would not make room.")
+
+
+def test_an_extender_may_keep_room_from_being_made() -> None:
+    failed = PreemptionAnswer(eligible=True, message="cannot reach it.", num_candidates=1)
+
+    assert why_no_room(failed) == "preemption failed: cannot reach it"
 
 
 def test_broken_budgets_are_mentioned() -> None:
