@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
@@ -13,6 +13,7 @@ from api.documentation import describe
 from api.face import Face
 from api.kubernetes_face import KubernetesFace
 from api.limits import Limits
+from api.query import only_known_parameters, what_is_wrong
 from api.refusals import status_body
 from api.routes import cluster, debug, docs, extender, health, operation, page, questions, v1
 from api.settings import Settings
@@ -66,9 +67,8 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.add_middleware(Limits, settings=settings)
     app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
-    app.include_router(v1.router)
-    app.include_router(questions.router)
-    app.include_router(cluster.router)
+    for router in (v1.router, questions.router, cluster.router):
+        app.include_router(router, dependencies=[Depends(only_known_parameters)])
     app.include_router(page.router)
     app.include_router(health.router)
     app.include_router(operation.router)
@@ -94,4 +94,5 @@ async def _refused(request: Request, exc: Exception) -> Response:
 
 
 async def _invalid(request: Request, exc: Exception) -> Response:
-    return Response(status_body(400, "the request's path or query is not valid"), 400, media_type="application/json")
+    errors = exc.errors() if isinstance(exc, RequestValidationError) else ()
+    return Response(status_body(400, what_is_wrong(request, errors)), 400, media_type="application/json")
