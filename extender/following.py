@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
+from extender.answers.manifests import no_template
+from extender.answers.pod_claims import TemplateOf
 from extender.apiserver.client import Client
 from extender.apiserver.dispatcher import Dispatcher
 from extender.apiserver.health import Health
@@ -85,6 +87,7 @@ async def following(
     disabled_metrics: Collection[str] = (),
     dropped_log_lines: Callable[[], int] = int,
     records: Records | None = None,
+    template_of: TemplateOf = no_template,
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
 
@@ -95,6 +98,7 @@ async def following(
         max_in_unschedulable_pods: see `standalone`.
         disabled_metrics, dropped_log_lines: see `Exposition`.
         records: what was decided is kept there; None to begin with nothing.
+        template_of: see `Questions`; templates are not followed.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -126,7 +130,8 @@ async def following(
         rng=chance,
         reporter=records,
     )
-    questions = Questions(configuration, cluster, queue=None if alone is None else alone.world.queue, records=records)
+    queue = None if alone is None else alone.world.queue
+    questions = Questions(configuration, cluster, queue=queue, records=records, template_of=template_of)
     for kind in KINDS:
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:

@@ -17,7 +17,7 @@ from extender.embedded import controllers, faces
 from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, RESOURCES, Object, Resource
+from extender.embedded.resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.embedded.seed import SeedReport, seed
 from extender.embedded.state_file import save
 from extender.embedded.store import Store, Stored
@@ -45,6 +45,11 @@ class OwnCluster:
     report: SeedReport
     unsaved: Callable[[], str]
     """Why it is not in its file now that it has ended; empty if it is, or has none."""
+
+    def template(self, namespace: str, name: str) -> Object | None:
+        """The ResourceClaimTemplate of this name; None if there is none. May be asked from any thread."""
+        stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
+        return None if stored is None else stored.decoded()
 
     def client(self) -> Client:
         """A client for it, without a socket."""

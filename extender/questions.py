@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count, islice
+from itertools import islice
 from typing import Any, Final, final
 
 import msgspec
@@ -17,10 +17,12 @@ from extender.answers import waiting
 from extender.answers.abandoned import IsWanted, in_thread
 from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.counted import NotCountedError, counted
 from extender.answers.explaining import explain, settled, unreadable
 from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.manifests import ManifestError, no_template, take_in
 from extender.answers.pod_claims import TemplateOf
+from extender.answers.only_profile import OnlyProfile, stood_in
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -51,9 +53,6 @@ from extender.runtime.registry import Registry
 
 ATTEMPTS_EXPLAINED: Final = 10
 """The last attempts of a pod that an explanation tells of."""
-
-_NAMELESS: Final = "one-more"
-"""What a pod is called, and a number, of which only the kind matters."""
 
 
 class QuestionError(Exception):
@@ -134,13 +133,15 @@ class Questions:
         assumed = cluster.cache.pod(pod.uid)
         if assumed is not None:
             return settled(pod, "Binding", assumed.spec.node_name)
-        framework = self._frameworks.get(pod.scheduler_name)
+        framework, notes = self._frameworks.get(pod.scheduler_name), ()
         if framework is None:
             if self._queue is not None or len(self._frameworks) > 1:
                 return settled(pod, "NotOurs")
             # Another scheduler asks the extender, with a profile of whatever name.
-            (framework,) = self._frameworks.values()
-        return await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+            only = OnlyProfile(*self._frameworks.values())
+            framework, notes = only[pod.scheduler_name], stood_in(only)
+        answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+        return msgspec.structs.replace(answer, notes=notes)
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         """What would become of every pod concerned. The cluster is copied at once, and everything else is done in a thread.
@@ -171,7 +172,7 @@ class Questions:
         return None if pod is None else await self._fits(pod, limit)
 
     async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
-        """How many of such a pod would fit. Its name does not matter.
+        """How many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
         Raises:
             QuestionError: it cannot be created; the message says why.
@@ -181,22 +182,32 @@ class Questions:
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:
-            taken = take_in(copy, [_as_new(pod, copy)], self._template_of)
-        except ManifestError as exc:
+            new = counted(pod, copy)
+        except NotCountedError as exc:
             raise QuestionError(str(exc)) from exc
+        try:
+            taken = take_in(copy, [new.pod], self._template_of)
+        except ManifestError as exc:
+            raise QuestionError(new.in_its_own_words(str(exc))) from exc
         (created,) = taken.pods
-        found = capacity(copy, self._simulated(copy), created, limit, is_wanted)
+        found = self._counted(copy, created, limit, is_wanted)
         spec = pod.get("spec")
         named = spec.get("nodeName") if isinstance(spec, Mapping) else None
         ignored = (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",) if named else ()
-        return msgspec.structs.replace(found, notes=(*taken.notes, *ignored))
+        missing = (
+            f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the same file"
+            for each in taken.missing_templates
+        )
+        return msgspec.structs.replace(found, notes=(*new.notes, *found.notes, *taken.notes, *missing, *ignored))
 
     async def _fits(self, pod: Pod, limit: int) -> Capacity:
         copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: capacity(copy, self._simulated(copy), pod, limit, is_wanted))
+        return await in_thread(lambda is_wanted: self._counted(copy, pod, limit, is_wanted))
 
-    def _simulated(self, copy: Cluster) -> Mapping[str, Framework]:
-        return simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
+    def _counted(self, copy: Cluster, pod: Pod, limit: int, is_wanted: IsWanted) -> Capacity:
+        frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
+        found = capacity(copy, frameworks, pod, limit, is_wanted)
+        return msgspec.structs.replace(found, notes=(*stood_in(frameworks), *found.notes))
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """The last attempts, of all pods or of namespace/name; newest first."""
@@ -246,16 +257,3 @@ def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: PreemptionRec
     if preempted_by is not None:
         known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]
     return Explanation(pod=next(iter(known), pod), state="Finished", summary="It is gone, or has finished; this is what is known of it.")
-
-
-def _as_new(pod: Mapping[str, Any], around: Cluster) -> dict[str, Any]:
-    """The pod as if it had just been created, under a name that is free: it may be written down as one that runs."""
-    kind, metadata, spec = pod.get("kind", "Pod"), pod.get("metadata"), pod.get("spec")
-    if kind != "Pod":
-        raise QuestionError(f"pods are counted, not objects of kind {kind!r:.100}")
-    taken = {known.name for pods in (around.pending.values(), around.cache.pods) for known in pods}
-    name = next(name for number in count() if (name := f"{_NAMELESS}-{number}") not in taken)
-    of_its_life = ("uid", "deletionTimestamp")
-    named = {key: value for key, value in metadata.items() if key not in of_its_life} if isinstance(metadata, Mapping) else {}
-    wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
-    return {"apiVersion": "v1", **pod, "kind": "Pod", "metadata": {**named, "name": name}, "spec": wanted, "status": {}}

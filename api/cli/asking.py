@@ -18,12 +18,13 @@ from api.cli.manifests import state_of
 from api.refusals import Status
 from api.settings import StartUpError
 from api.starting import read_configuration
+from extender.answers.pod_claims import templates_among
 from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.apiserver.client import Client
 from extender.apiserver.credentials import CredentialsError, Target
 from extender.apiserver.target_lookup import find_target
 from extender.cluster_state import ClusterState
-from extender.config import ConfigErrors
+from extender.config import ConfigErrors, Configuration
 from extender.embedded.state_file import StateFileError, load, read
 from extender.following import following
 from extender.objects.decoding import DecodeError
@@ -111,7 +112,7 @@ class Source:
             raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
         try:
             if self.dump is not None:
-                yield _Here(Questions.of(read_configuration(self.config), _state_of(self.dump)))
+                yield _Here(_questions_about(self.dump, read_configuration(self.config)))
             elif self.kubeconfig is not None:
                 async with self._cluster(self.kubeconfig) as asked:
                     yield asked
@@ -237,9 +238,14 @@ def _address(given: str) -> str:
     return address
 
 
-def _state_of(dump: Path) -> ClusterState:
+def _questions_about(dump: Path, configuration: Configuration) -> Questions:
+    objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
+    return Questions.of(configuration, _state_of(dump, objects), templates_among(objects))
+
+
+def _state_of(dump: Path, objects: list[dict[str, Any]]) -> ClusterState:
     try:
-        return state_of(read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump))
+        return state_of(objects)
     except DecodeError as exc:
         raise StartUpError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {' '.join(str(exc).split())}") from exc
 

@@ -10,7 +10,9 @@ from extender.answers.filling_up import FilledUp, filled_up
 from extender.answers.types import Capacity, NodeRoom
 from extender.cluster import Cluster
 from extender.objects.decoding import replaced
-from extender.objects.pod import Pod, PodStatus
+from extender.objects.devices import ResourceClaimStatus
+from extender.objects.meta import OwnerReference
+from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
 from extender.objects.quantity import QuantityError
 from extender.objects.resources import validate_requests
 from extender.runtime.errors import PluginError
@@ -28,8 +30,8 @@ def capacity(
 
     Where it makes no difference who goes where, nodes are filled up in step instead, which counts the same.
 
-    Copies are pods that have just been created: on no node, promised nothing, held back by no gate, and without claims that a controller
-    would make for each of them.
+    Copies are pods that have just been created: on no node, promised nothing, held back by no gate, each with claims of its own where
+    controllers have made some for the pod.
 
     Arguments:
         cluster: is changed: hand over a fork.
@@ -60,7 +62,7 @@ def capacity(
         if not is_wanted():
             raise AbandonedError
         try:
-            node = _placed(cluster, framework, algorithm, nominations, _copy(pod, by_node.total()))
+            node = _placed(cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total())))
         except (FitError, fwk.NoNodesAvailableError, PluginError, _NotKeptError) as exc:
             return _stopped(by_node, str(exc))
         if by_node.total() == limit:
@@ -81,6 +83,26 @@ def _copy(pod: Pod, number: int) -> Pod:
         spec=replaced(pod.spec, node_name="", scheduling_gates=[]),
         status=PodStatus(),
     )
+
+
+def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
+    """The copy with claims like those that were made for the pod: of templates, and of its ephemeral volumes."""
+    objects, owner = cluster.cache.objects, OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True)
+    statuses = []
+    made = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
+    for status in pod.status.resource_claim_statuses:
+        claim = objects.resource_claims.get((pod.namespace, status.resource_claim_name or ""))
+        if claim is None or status.name not in made:
+            continue
+        meta = replaced(claim.metadata, name=f"{copy.name}-{status.name}-1", uid=f"{copy.uid}/{status.name}", owner_references=[owner])
+        cluster.changed("resource_claims", None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
+        statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
+    for volume in pod.spec.volumes:
+        wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
+        if wanted is not None and not wanted.spec.volume_name:
+            meta = replaced(wanted.metadata, name=f"{copy.name}-{volume.name}", uid=f"{copy.uid}/{volume.name}", owner_references=[owner])
+            cluster.changed("pvcs", None, replaced(wanted, metadata=meta))
+    return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
 
 
 def _filled_up(cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int) -> FilledUp | None:

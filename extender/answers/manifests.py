@@ -27,6 +27,7 @@ from extender.embedded.controllers.binding_volumes import NO_PROVISIONER, bound_
 from extender.embedded.controllers.budget_status import desired_healthy
 from extender.embedded.registry import Registry
 from extender.embedded.resources import (
+    NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -109,6 +110,8 @@ class Taken:
         going: pods that their controllers do without from now on.
         rollouts: those whose pods are replaced; the pods that come in their place, which are not created yet; others of theirs.
         fixed: pods that name their node themselves, not created yet.
+        daemons: pods of the cluster's DaemonSets for nodes that are new; those are the first there.
+        missing_templates: ResourceClaimTemplates that pods name, and that are not known: namespace/name.
         notes: what was taken for granted.
     """
 
@@ -116,6 +119,8 @@ class Taken:
     going: Sequence[Pod] = ()
     rollouts: Sequence[tuple[Rollout, Sequence[Pod], Sequence[Pod]]] = ()
     fixed: Sequence[Pod] = ()
+    daemons: Sequence[Pod] = ()
+    missing_templates: Sequence[str] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -156,7 +161,7 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of:
     if not daemons:
         return taken
     note = "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
-    return dataclasses.replace(taken, pods=[*daemons, *taken.pods], notes=(*taken.notes, note))
+    return dataclasses.replace(taken, daemons=daemons, notes=(*taken.notes, note))
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]]) -> list[Object]:
@@ -207,7 +212,8 @@ class _Reading:
         self._template_of = template_of
         self._plans: list[tuple[Plan, list[At]]] = []
         """Of workloads that have pods, and where those are that they make besides."""
-        self._notes: list[str] = []
+        self._missing: dict[str, None] = {}
+        """ResourceClaimTemplates of which there should be claims."""
         self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
         self._admitted: list[At] = []
         self._workloads: list[Object] = []
@@ -235,6 +241,8 @@ class _Reading:
                 self._workloads.append(_read_workload(obj))
             else:
                 raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
+        in_namespaces = [*((at[1], obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
+        self._refuse_unknown_namespaces(in_namespaces)
         self._store(served)
         self._workloads += [self._registry.get(*at) for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]
 
@@ -282,7 +290,7 @@ class _Reading:
                     made.append((place, obj))
             self._claim_statuses[at] = claim_statuses(pod, self._template)
             for name in unknown_templates(pod, self._template):
-                self._notes.append(f"ResourceClaimTemplate {at[1]}/{name} is not known here, but needed: put it into the file as well")
+                self._missing.setdefault(f"{at[1]}/{name}")
         self._store(made)
 
     def _exists(self, at: At) -> bool:
@@ -325,7 +333,8 @@ class _Reading:
             going=[pod for plan, _ in self._plans for pod in plan.going],
             rollouts=rollouts,
             fixed=fixed,
-            notes=(*(note for plan, _ in self._plans for note in plan.notes), *dict.fromkeys(self._notes)),
+            missing_templates=tuple(self._missing),
+            notes=tuple(note for plan, _ in self._plans for note in plan.notes),
         )
 
     def _provisioned(self, claim: Object) -> Object | None:
@@ -335,6 +344,12 @@ class _Reading:
         if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
             return None
         return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
+
+    def _refuse_unknown_namespaces(self, objects: Sequence[tuple[str, Object]]) -> None:
+        written = {obj["metadata"]["name"] for _, obj in objects if obj["kind"] == "Namespace"}
+        for namespace, obj in objects:
+            if namespace and namespace not in written and self._present.lacks_namespace(namespace):
+                raise ManifestError(f"{obj['kind']} {_name(obj)}: {statuses.not_found(NAMESPACES, namespace)}")
 
     def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
         for (resource, namespace, name), obj in objects:

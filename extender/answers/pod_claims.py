@@ -3,15 +3,33 @@
 Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go (v1.36.2).
 """
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from extender.embedded.controllers.pod_claims import POD_CLAIM_NAME
+from extender.embedded.resources import RESOURCE_CLAIM_TEMPLATES
 from extender.objects.pod import PodResourceClaimStatus
 
 Object = dict[str, Any]
 TemplateOf = Callable[[str, str], Object | None]
 """(namespace, name) -> the ResourceClaimTemplate, if it is known."""
+
+
+def templates_among(objects: Iterable[Mapping[str, Any]]) -> TemplateOf:
+    """Those of a cluster in a file."""
+    found = {}
+    for obj in objects:
+        metadata = obj.get("metadata")
+        if obj.get("kind") == RESOURCE_CLAIM_TEMPLATES.kind and isinstance(metadata, Mapping) and isinstance(obj.get("spec"), Mapping):
+            found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = obj
+
+    def template_of(namespace: str, name: str) -> Object | None:
+        obj = found.get((namespace, name))
+        # Whoever gets it completes it.
+        return None if obj is None else copy.deepcopy(dict(obj))
+
+    return template_of
 
 
 def objects_for(pod: Object, template_of: TemplateOf) -> Iterator[Object]:

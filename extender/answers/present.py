@@ -15,6 +15,10 @@ Object = dict[str, Any]
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
+_OF_EVERY_CLUSTER: Final = "default"
+"""Who knows namespaces at all knows this one."""
+
+
 @final
 class Present:
     """What is in the cluster already, by name and by owner."""
@@ -22,6 +26,7 @@ class Present:
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Final = list(cluster.nodes.values())
         objects = cluster.cache.objects
+        self._namespaces = objects.namespaces.keys()
         self._made: Mapping[str, Container[tuple[str, str]]] = {
             "PersistentVolumeClaim": objects.pvcs,
             "ReplicaSet": objects.replica_sets,
@@ -47,6 +52,12 @@ class Present:
                         deployment = deployment_of.get((pod.namespace, owner.name)) or _deployment_named_by(pod, owner.name)
                     if deployment is not None:
                         self._owned["Deployment", pod.namespace, deployment].append(pod)
+
+    def lacks_namespace(self, name: str) -> bool:
+        """Whether there is no such namespace; False where that is not known, for namespaces are not among what is known."""
+        if _OF_EVERY_CLUSTER not in self._namespaces or name in self._namespaces:
+            return False
+        return not any(namespace == name for namespace, _ in (*self._running, *self._pending))
 
     def runs(self, namespace: str, name: str) -> bool:
         """Whether a pod of that name has a node."""

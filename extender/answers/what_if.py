@@ -14,7 +14,7 @@ import msgspec
 from extender.answers.abandoned import IsWanted, always_wanted
 from extender.answers.manifests import ManifestError, no_template, take_in
 from extender.answers.naming_nodes import put_on_their_nodes
-from extender.answers.only_profile import OnlyProfile
+from extender.answers.only_profile import OnlyProfile, stood_in
 from extender.answers.pod_claims import TemplateOf
 from extender.answers.rolling import Rolling, play_through
 from extender.answers.simulation import STEPS, Simulation
@@ -68,7 +68,8 @@ def what_if(
         configuration = load(msgspec.json.encode(request.configuration))
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
-    simulation = Simulation(cluster, simulated_frameworks(configuration, cluster, for_everybody=for_everybody), steps, is_wanted)
+    frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
+    simulation = Simulation(cluster, frameworks, steps, is_wanted)
     further, notes = play(simulation, request, template_of)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
@@ -78,7 +79,7 @@ def what_if(
         loops=loops,
         unplaced=sum(not placement.node for placement in placements),
         is_complete=simulation.is_complete,
-        notes=notes,
+        notes=(*stood_in(frameworks), *notes),
     )
 
 
@@ -109,6 +110,8 @@ def play(simulation: Simulation, request: WhatIfRequest, template_of: TemplateOf
     rollouts = [Rolling(simulation, *each) for each in taken.rollouts]
     for rollout in rollouts:
         rollout.begin()
+    for pod in taken.daemons:
+        simulation.submit(pod, "created")
     for pod in pending:
         if cluster.pending.get(pod.uid) is pod:
             simulation.submit(pod, "pending")
@@ -121,7 +124,8 @@ def play(simulation: Simulation, request: WhatIfRequest, template_of: TemplateOf
             simulation.drain_node(name)
     asyncio.run(play_through(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
-    return (*named, *stopped), taken.notes
+    missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in taken.missing_templates)
+    return (*named, *stopped), (*taken.notes, *missing)
 
 
 def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from extender.answers.manifests import ManifestError, take_in
+from extender.answers.pod_claims import templates_among
 from extender.cluster import Cluster
 from extender.cluster_state import ClusterState
 from extender.objects.claims import is_fully_bound
 from extender.objects.decoding import convert, replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
-from extender.objects.workloads import ReplicaSet
+from extender.objects.workloads import Namespace, ReplicaSet
 from extender.testing import PodBuilder, make_node, make_pod
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
@@ -215,6 +216,22 @@ def test_lists_are_what_is_in_them() -> None:
     assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("written", [pod(), workload("Deployment"), workload("DaemonSet")])
+def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(written: dict[str, Any]) -> None:
+    """
+    Where namespaces are known at all: a dump may be without them, or with those of its labels alone.
+    """
+    lost = {**written, "metadata": {**written["metadata"], "namespace": "nowhere"}}
+    known = cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="default"))])
+    asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
+
+    with pytest.raises(ManifestError, match=f'{written["kind"]} nowhere/web: namespaces "nowhere" not found'):
+        take_in(known, [lost])
+    take_in(known, [lost, asked_for])
+    take_in(cluster("n"), [lost])
+    take_in(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), [lost])
+
+
 def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
     about = cluster("n")
     with pytest.raises(ManifestError):
@@ -340,6 +357,21 @@ def test_a_resource_claim_is_made_of_its_template() -> None:
     claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
     assert claim.spec.devices.requests[0].exactly is not None
     assert [owner.uid for owner in claim.metadata.owner_references] == [made.uid]
+
+
+def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() -> None:
+    spec = {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
+    about = cluster()
+
+    made = take_in(about, [wants], templates_among([template]))
+
+    assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
+    assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
+    assert made.missing_templates == ()
+    assert take_in(cluster(), [wants]).missing_templates == ("default/one-gpu",)
+    assert template["spec"] == {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
 
 
 def test_a_claim_that_is_there_is_used_as_it_is() -> None:
