@@ -243,8 +243,15 @@ class _Reading:
                 raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
         in_namespaces = [*((at[1], obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
         self._refuse_unknown_namespaces(in_namespaces)
+        # Whoever applies these leaves the number to what it is: an autoscaler's business.
+        silent = {at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None}
         self._store(served)
-        self._workloads += [self._registry.get(*at) for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]
+        for at in [at for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
+            workload = self._registry.get(*at)
+            has = len(self._present.owned(workload["kind"], at[1], at[2]))
+            if at in silent and has:
+                workload["spec"]["replicas"] = has
+            self._workloads.append(workload)
 
     def make_pods(self) -> None:
         """Let the workloads make their pods."""

@@ -1,6 +1,6 @@
 """Pods that name their node themselves: no scheduler looks at them, and the node's kubelet takes them or does not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.answers.lacks import Room, amounts_asked_by
@@ -20,18 +20,19 @@ def put_on_their_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
 
     Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
     """
-    said = [_outcome(cluster, pod) for pod in pods]
+    places = {node.name: place for place, node in enumerate(cluster.cache.update_snapshot().nodes.objects)} if pods else {}
+    said = [_outcome(cluster, pod, places) for pod in pods]
     more = [f"{len(said) - _NAMED} more pods name their nodes themselves"] if len(said) > _NAMED else []
     return (*said[:_NAMED], *more)
 
 
-def _outcome(cluster: Cluster, pod: Pod) -> str:
+def _outcome(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
     name = pod.spec.node_name
     what = f"{pod.key} is not scheduled, for it names node {name} itself"
     if name not in cluster.nodes:
         return f"{what}; there is no such node, so that it would run nowhere and be deleted"
     try:
-        lacking = _lacking(cluster, pod)
+        lacking = _lacking(cluster, pod, places[name])
     except QuantityError as exc:
         return f"{what}; it cannot be read: {exc}"
     if not lacking or pod.status.phase == "Running":
@@ -42,8 +43,6 @@ def _outcome(cluster: Cluster, pod: Pod) -> str:
     return f"{what}, which takes it as it is"
 
 
-def _lacking(cluster: Cluster, pod: Pod) -> list[str]:
-    snapshot = cluster.cache.update_snapshot()
-    place = next(place for place, node in enumerate(snapshot.nodes.objects) if node.name == pod.spec.node_name)
-    room = Room(snapshot, pod, NO_NOMINATIONS)
+def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
+    room = Room(cluster.cache.update_snapshot(), pod, NO_NOMINATIONS)
     return [resource for resource, asked in amounts_asked_by(pod).items() if asked > 0 and int(room.free(resource)[place]) < asked]

@@ -111,7 +111,8 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
         placed=placed,
         waiting=[_Waiting(pod, messages.get(pod.uid, "")) for pod in cluster.pending.values() if pod.uid not in on_nodes],
         concerned=frozenset(messages),
-        evictions=[(known[each.victim.pod.uid], each) for each in simulation.evictions],
+        # Those that their controllers do without are not evicted.
+        evictions=[(known[each.victim.pod.uid], each) for each in simulation.evictions if each.why not in ("scaled down", "replaced")],
     )
 
 

@@ -86,6 +86,12 @@ def test_a_stateful_set_loses_its_highest_ordinals() -> None:
     assert gone(ask(cluster([4], *pods), workload(1, kind="StatefulSet"))) == [("web-2", "scaled down"), ("web-1", "scaled down")]
 
 
+def test_a_job_that_is_suspended_loses_its_pods() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"suspend": True, "template": template()}}
+
+    assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
+
+
 def test_room_of_pods_that_go_is_taken_by_others() -> None:
     other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": template(2)["spec"]}
 
@@ -93,6 +99,13 @@ def test_room_of_pods_that_go_is_taken_by_others() -> None:
 
     assert places(answer) == {"other": "n1"}
     assert answer.summary == "default/other would go to n1, and 2 pods would be deleted, for fewer are wanted."
+
+
+def test_a_number_that_is_not_written_stays_as_it_is() -> None:
+    written = workload(1)
+    del written["spec"]["replicas"]
+
+    assert ask(cluster([4], pod("web-a", "n1"), pod("web-b", "n1")), written).summary == "Nothing would change."
 
 
 def test_what_the_template_says_as_before_changes_nothing() -> None:
