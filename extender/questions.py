@@ -21,8 +21,8 @@ from extender.answers.counted import NotCountedError, counted
 from extender.answers.explaining import explain, settled, unreadable
 from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.manifests import ManifestError, no_template, take_in
-from extender.answers.pod_claims import TemplateOf
 from extender.answers.only_profile import OnlyProfile, stood_in
+from extender.answers.pod_claims import TemplateOf
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -46,7 +46,6 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import Records
-from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -133,7 +132,8 @@ class Questions:
         assumed = cluster.cache.pod(pod.uid)
         if assumed is not None:
             return settled(pod, "Binding", assumed.spec.node_name)
-        framework, notes = self._frameworks.get(pod.scheduler_name), ()
+        framework = self._frameworks.get(pod.scheduler_name)
+        notes: tuple[str, ...] = ()
         if framework is None:
             if self._queue is not None or len(self._frameworks) > 1:
                 return settled(pod, "NotOurs")

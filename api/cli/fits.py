@@ -1,23 +1,28 @@
 """`reprieve fits`: how many of such a pod fit?"""
 
 import asyncio
-from typing import Annotated, Any
+import copy
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Server, Source, Token
-from api.cli.manifests import read_manifests
+from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, plural, show, table
 from api.settings import StartUpError
 from extender.answers.types import Capacity
+from extender.answers.workloads import WORKLOADS
 
 SHOWN_NODES = 20
 
+_COUNTED: Final = frozenset(("Pod", *(kind for _, kind in WORKLOADS)))
+
 
 def fits(
-    filename: Annotated[str, typer.Option("--filename", "-f", help="The pod; - reads standard input.")],
+    filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    namespace: Namespace = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Count no further.")] = 10_000,
     server: Server = None,
     kubeconfig: Kubeconfig = None,
@@ -27,12 +32,16 @@ def fits(
     token: Token = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how many of such a pod fit, one after the other, on which nodes, and what stops the next one. Nobody is evicted for them."""
-    objects = read_manifests(filename)
-    pods = [obj for obj in objects if obj.get("kind") == "Pod"]
-    if len(pods) != 1:
-        raise StartUpError(f"{filename}: {plural(len(pods), 'pod')} in it; give one")
-    answer = asyncio.run(_asked(Source(server, kubeconfig, context, dump, config, token), _with_priority(pods[0], objects), limit))
+    """Say how many of such a pod fit, one after the other, on which nodes, and what stops the next one. Nobody is evicted for them.
+
+    Of a workload, pods of its template are counted.
+    """
+    source = Source(server, kubeconfig, context, dump, config, token, namespace)
+    objects = placed((obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace)
+    found = [obj for obj in objects if obj.get("kind") in _COUNTED]
+    if len(found) != 1:
+        raise StartUpError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
+    answer = asyncio.run(_asked(source, _with_priority(found[0], objects), limit))
     show(answer, output, _in_words)
 
 
@@ -41,15 +50,20 @@ async def _asked(source: Source, pod: dict[str, Any], limit: int) -> Capacity:
         return await asked.capacity_of(pod, limit)
 
 
-def _with_priority(pod: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pod with the priority that a class beside it in the file gives it."""
-    spec = pod.get("spec")
+def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pod or workload, its pods with the priority that a class beside it in the file gives them."""
+    path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(obj["kind"], ("spec", "template", "spec"))
+    changed = copy.deepcopy(obj)
+    spec: Any = changed
+    for member in path:
+        spec = spec.get(member) if isinstance(spec, dict) else None
     name = spec.get("priorityClassName") if isinstance(spec, dict) else None
-    for obj in objects:
-        if obj.get("kind") == "PriorityClass" and name and obj.get("metadata", {}).get("name") == name:
-            others = {key: value for key, value in spec.items() if key != "priorityClassName"} if isinstance(spec, dict) else {}
-            return {**pod, "spec": {**others, "priority": obj.get("value")}}
-    return pod
+    for other in objects:
+        if other.get("kind") == "PriorityClass" and name and other.get("metadata", {}).get("name") == name:
+            del spec["priorityClassName"]
+            spec["priority"] = other.get("value")
+            break
+    return changed
 
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:

@@ -45,6 +45,8 @@ async def _asked(source: Source, namespace: str, name: str, picture: bool) -> Ex
 def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
     console.print(Text.assemble((name_of(answer.pod), "bold"), f"  {_state(answer)}"))
     console.print(answer.summary)
+    for note in answer.notes:
+        console.print(Text(f"note: {note}", style="dim"))
     if answer.message:
         console.print(Text(answer.message, style="dim"))
     if answer.waterfall:

@@ -258,6 +258,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     preempted_by: PreemptionRecord | None = None
     picture: NodePicture | None = None
     """Only when asked for: it is large."""
+    notes: tuple[str, ...] = ()
+    """What was taken for granted, and what is not known here: sentences for people."""
 
 
 @final

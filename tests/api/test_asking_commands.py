@@ -193,7 +193,7 @@ def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
         (["whatif", "-f", "/nowhere", "--dump", "DUMP"], "/nowhere: no such file"),
         (["whatif", "--drain", "node-9", "--dump", "DUMP"], "node-9"),
         (["who-preempted", "shop/too-large", "--server", "SERVER"], "no preemption of shop/too-large is known"),
-        (["fits", "-f", "DUMP", "--dump", "DUMP"], "6 pods in it; give one"),
+        (["fits", "-f", "DUMP", "--dump", "DUMP"], "6 pods or workloads in it; give one"),
         (["why", "shop/x", "--dump", "DUMP", "--kubeconfig", "DUMP"], "give one of them"),
     ],
 )

@@ -131,6 +131,31 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
     )
 
 
+def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it(dump: Path, tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "w"}}, "spec": pod("any", "500m")["spec"] | {"priorityClassName": "late"}}
+    files = [tmp_path / "workload.json", tmp_path / "class.json"]
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
+    files[0].write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}))
+    files[1].write_text(
+        json.dumps({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "late"}, "value": 7})
+    )
+
+    words = told("fits", "-n", "shop", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump)).splitlines()
+
+    assert words[0] == "6 pods fit on 3 nodes"
+    assert "note: pods of the template of Deployment web are counted, whatever it says of their number" in words
+
+
+def test_fits_drops_no_file(dump: Path, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.yaml" for name in ("one", "two")]
+    for file in files:
+        file.write_text(yaml.safe_dump(pod(file.stem, "500m")))
+
+    said = refused("fits", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump))
+
+    assert said.endswith(f"one.yaml, {files[1]}: 2 pods or workloads in it; give one")
+
+
 def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.yaml" for name in ("one", "two")]
     for file in files:
@@ -162,3 +187,25 @@ def test_a_full_disk_is_said_in_one_line(dump: Path, form: str) -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (1, "reprieve: the answer cannot be written: no space left on device\n")
+
+
+@pytest.mark.parametrize("command", [("whatif", "-f", "-"), ("victims", "-f", "-"), ("fits", "-f", "-")])
+def test_a_pod_of_another_scheduler_is_said_to_be_one(dump: Path, command: tuple[str, ...]) -> None:
+    theirs = pod("theirs", "500m")
+    theirs["spec"]["schedulerName"] = "volcano"
+
+    words = told(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
+
+    assert (
+        "note: another scheduler (volcano) decides about pods looked at here; this was worked out by the profile default-scheduler" in words
+    )
+
+
+def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
+    theirs = pod("theirs", "500m")
+    theirs["spec"]["schedulerName"] = "volcano"
+    file = tmp_path / "dump.json"
+    file.write_text(json.dumps({**cluster(), "items": [*cluster()["items"], theirs]}))
+
+    assert "note: another scheduler (volcano) decides" in told("why", "shop/theirs", "--dump", str(file))
+    assert "note:" not in told("why", "shop/too-large", "--dump", str(file))

@@ -385,3 +385,69 @@ def test_where_another_scheduler_decides_the_pods_without_a_node_wait() -> None:
     told = about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue()
 
     assert ([item.pod.name for item in told.items], told.deciding) == (["waits"], False)
+
+
+def template(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"labels": {"app": "w"}}, "spec": written(cpu=cpu, **spec)["spec"]}
+
+
+SELECTOR = {"matchLabels": {"app": "w"}}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec"),
+    [
+        ("apps/v1", "Deployment", {"replicas": 1, "selector": SELECTOR, "template": template()}),
+        ("apps/v1", "DaemonSet", {"selector": SELECTOR, "template": template()}),
+        ("batch/v1", "Job", {"parallelism": 2, "template": template(restartPolicy="Never")}),
+        ("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}}}),
+    ],
+)
+def test_of_a_workload_pods_of_its_template_are_counted(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+    workload = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}
+
+    fits = asyncio.run(about(A, B).capacity_of(workload, 100))
+
+    assert fits.fits == 8
+    assert fits.notes == (f"pods of the template of {kind} w are counted, whatever it says of their number",)
+
+
+def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    made = template()
+    made["spec"]["containers"][0]["volumeMounts"] = mounts
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    spec = {"selector": SELECTOR, "template": made, "volumeClaimTemplates": claims}
+
+    fits = asyncio.run(about(A).capacity_of({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100))
+
+    assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are left aside",))
+
+
+@pytest.mark.parametrize("kind", ["Node", "ConfigMap"])
+def test_what_makes_no_pods_is_not_counted(kind: str) -> None:
+    with pytest.raises(QuestionError, match=f"not objects of kind '{kind}'"):
+        asyncio.run(about(A).capacity_of({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}, 10))
+
+
+def test_what_is_wrong_with_a_pod_is_said_under_its_own_name() -> None:
+    with pytest.raises(QuestionError) as refusal:
+        asyncio.run(about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10))
+
+    assert 'Pod "web" is invalid' in str(refusal.value)
+    assert "one-more" not in str(refusal.value)
+
+
+def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
+    """
+    Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it.
+    """
+    words = "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile default-scheduler"
+    questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("ours")])
+
+    assert explained(questions, "p").notes == (words,)
+    assert explained(questions, "ours").notes == ()
+    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")]))).notes == (words,)
+    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written()]))).notes == ()
+    assert asyncio.run(questions.capacity_of(written(schedulerName="theirs"), 10)).notes == (words,)
+    assert asyncio.run(questions.capacity("default", "ours", 10)).notes == ()  # type: ignore[union-attr]
