@@ -125,6 +125,17 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
     assert verify(rule, [], [], Configuration.default()) == []
 
 
+def test_who_is_replaced_by_its_controller_is_not_evicted() -> None:
+    """
+    A rollout of two pods, with room for one more at a time.
+    """
+    given = {"nodes": {"cpu": 3}, "objects": [workload(replicas=2)]}
+    changed = workload(replicas=2, nodeSelector={"kubernetes.io/hostname": "node"})
+
+    then = {"pods": "app=shop", "placed": 2, "evicted": 0, "noEvictionOf": "app=shop"}
+    assert failures(then, given=given, when={"create": [changed]}) == []
+
+
 def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
     given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
 
