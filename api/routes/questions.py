@@ -71,7 +71,7 @@ async def capacity(
 
 @router.post("/capacity", summary="How many of such a pod would fit?", **documents.CAPACITY_OF)
 async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
-    """As GET, for a pod that does not exist."""
+    """As GET, for a pod that does not exist, or for those that a workload (Deployment, Job, ...) makes."""
     caller = await caller_of(request)
     pod = await decoded(_read_pod, await request.body())
     try:
