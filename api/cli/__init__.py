@@ -59,7 +59,9 @@ def main() -> None:
         try:
             app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)
         finally:
-            sys.stdout.flush()
+            # None for whom nobody has opened one.
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except (StartUpError, ServiceOverError) as exc:
         print(f"reprieve: {exc}", file=sys.stderr)
         sys.exit(1)
