@@ -1,10 +1,21 @@
 """The services that all tests share. They are started once; no call changes them."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.api.serving import TWELVE_NODES, Service, serving
+from tests.api.test_questions import cluster
+
+
+@pytest.fixture(scope="session")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small cluster about which people ask, as a file."""
+    file = tmp_path_factory.mktemp("dump") / "cluster.json"
+    file.write_text(json.dumps(cluster()))
+    return file
 
 
 @pytest.fixture(scope="session")

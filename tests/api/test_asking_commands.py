@@ -12,14 +12,7 @@ from typer.testing import CliRunner
 from api.cli import app
 from tests.api.serving import Service, serving
 from tests.api.test_following import kubeconfig_for
-from tests.api.test_questions import cluster, get, pod, until
-
-
-@pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("dump") / "cluster.json"
-    file.write_text(json.dumps(cluster()))
-    return file
+from tests.api.test_questions import get, pod, until
 
 
 @pytest.fixture(scope="module")

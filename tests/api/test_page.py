@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import httpx
@@ -40,8 +40,8 @@ class OneToken:
         return SeesShop()
 
 
-@pytest.fixture(scope="module")
-def guarded() -> Iterator[Service]:
+@contextmanager
+def guarded_service() -> Iterator[Service]:
     """The example cluster, for those who say who they are."""
     settings = Settings(port=0, schedule=False)
 
@@ -51,6 +51,12 @@ def guarded() -> Iterator[Service]:
             yield replace(service, access=OneToken())
 
     with serving_app(create_app(settings, lambda _: opened), settings) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Service]:
+    with guarded_service() as service:
         yield service
 
 

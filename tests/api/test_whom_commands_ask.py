@@ -19,13 +19,6 @@ from tests.api.test_questions import cluster, pod
 
 
 @pytest.fixture(scope="module")
-def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("dump") / "cluster.json"
-    file.write_text(json.dumps(cluster()))
-    return file
-
-
-@pytest.fixture(scope="module")
 def running(dump: Path) -> Iterator[Service]:
     with serving(state=dump) as service:
         yield service

@@ -4,9 +4,7 @@ All of it ends with this package: as long as Playwright runs, its event loop is 
 """
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
@@ -14,11 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from api import starting
-from api.app import create_app
-from api.settings import Settings
-from tests.api.serving import serving_app
-from tests.api.test_page import OneToken
+from tests.api.test_page import guarded_service
 from tests.browser.services import Running, many_nodes, running
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
@@ -103,14 +97,7 @@ def deciding(browser: Browser) -> Iterator[Running]:
 @pytest.fixture(scope="package")
 def guarded(browser: Browser) -> Iterator[str]:
     """Where the example cluster is shown to those who know the token."""
-    settings = Settings(port=0, schedule=False)
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[starting.Service]:
-        async with starting.opens(settings)() as service:
-            yield replace(service, access=OneToken())
-
-    with serving_app(create_app(settings, lambda _: opened), settings) as service:
+    with guarded_service() as service:
         yield f"http://127.0.0.1:{service.port}"
 
 
