@@ -168,12 +168,6 @@ def too_many_requests(message: str, retry_after: int, causes: Sequence[Mapping[s
     return ApiStatus(429, "TooManyRequests", message, details, {"Retry-After": str(retry_after)} if retry_after else None)
 
 
-def method_not_supported(resource: Resource, action: str) -> ApiStatus:
-    """405: the resource knows no such verb. Upstream: NewMethodNotSupported."""
-    details = {"group": resource.group, "kind": resource.plural}
-    return ApiStatus(405, "MethodNotAllowed", f'{action} is not supported on resources of kind "{resource.qualified}"', details)
-
-
 def method_not_allowed() -> ApiStatus:
     """405: nothing at this path answers this method. Upstream: NewGenericServerResponse."""
     return ApiStatus(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
@@ -193,11 +187,6 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
 def too_large_body(limit: int) -> ApiStatus:
     """413. Upstream: NewRequestEntityTooLargeError."""
     return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
-
-
-def unauthorized() -> ApiStatus:
-    """401. Upstream: NewUnauthorized."""
-    return ApiStatus(401, "Unauthorized", "Unauthorized")
 
 
 def internal_error(message: str) -> ApiStatus:

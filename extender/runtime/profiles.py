@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Final, NoReturn
 
 from extender.config.args_validation import validate_args
-from extender.config.completion import complete
 from extender.config.configuration import Configuration, Profile, enabled_names
 from extender.config.errors import ConfigErrors
 from extender.config.plugin_args import ARGS_OF
@@ -40,15 +39,6 @@ class ResolvedProfile:
     plugins: Mapping[str, tuple[str, ...]]
     score_weights: Mapping[str, int]
     placement_score_weights: Mapping[str, int]
-
-
-def check_profiles(configuration: Configuration, points_of: PointsOf) -> dict[str, ResolvedProfile]:
-    """Every profile worked out, after the extenders have had their say: what is done when a scheduler is made, without making one.
-
-    Raises:
-        ConfigErrors: the first thing that stands in the way, in upstream's words (stage `create`).
-    """
-    return resolve_all(complete(configuration), points_of)
 
 
 def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, ResolvedProfile]:

@@ -3,7 +3,8 @@
 import pytest
 
 from extender.config import IN_TREE_POINTS, ConfigErrors, load, written
-from extender.runtime.profiles import ResolvedProfile, check_profiles
+from extender.config.completion import complete
+from extender.runtime.profiles import ResolvedProfile, resolve_all
 from tests.parity.cases import component_cases
 
 CASES = component_cases("config")
@@ -17,7 +18,7 @@ def answer(text):
     """What the corpus would say of the text."""
     try:
         configuration = load(text, ignore_further_documents=True)
-        resolved = check_profiles(configuration, IN_TREE_POINTS)
+        resolved = resolve_all(complete(configuration), IN_TREE_POINTS)
     except ConfigErrors as exc:
         found = {"stage": exc.stage, "error": str(exc)}
         if exc.stage == "validation":

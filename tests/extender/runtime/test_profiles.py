@@ -16,8 +16,9 @@ from extender.config import (
     PluginSet,
     Profile,
 )
+from extender.config.completion import complete
 from extender.config.plugin_sets import merge_set, plugins
-from extender.runtime.profiles import check_profiles, resolve, resolve_all
+from extender.runtime.profiles import resolve, resolve_all
 
 POINTS_OF = {
     "Queue": {"queueSort"},
@@ -207,7 +208,7 @@ def test_profiles_that_do_not_go_together(profiles, error):
 def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error):
     configs = tuple(PluginConfig(config.name, args) if config.name == "NodeResourcesFit" else config for config in Profile().plugin_configs)
 
-    found = refusal(lambda: check_profiles(Configuration(profiles=(Profile(plugin_configs=configs),)), IN_TREE_POINTS))
+    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), IN_TREE_POINTS))
 
     assert found == (
         f'initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "NodeResourcesFit": {error}'
@@ -217,6 +218,6 @@ def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error)
 def test_extenders_come_before_profiles():
     extender = Extender(managed_resources=(ExtenderManagedResource("a.b/c", ignored_by_scheduler=True),))
 
-    found = refusal(lambda: check_profiles(Configuration(profiles=(profile(),), extenders=(extender,)), {}))
+    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(profile(),), extenders=(extender,))), {}))
 
     assert found == "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"
