@@ -48,6 +48,7 @@ test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
 .PHONY: check
 check: $(VENV)/.ready ## Lint, types, floors.
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -14,8 +14,8 @@ from api.face import Face, face_of
 from api.hang_up import until_hang_up
 from api.refusals import RETRY_SOON, Refusal
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
+from extender.answers.questions import Questions
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
-from extender.questions import Questions
 
 
 @final

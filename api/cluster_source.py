@@ -9,8 +9,8 @@ from typing import final
 from urllib.parse import urlsplit
 
 from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError
-from extender.apiserver.credentials import CredentialsError, Target
-from extender.apiserver.target_lookup import SERVICE_ACCOUNT, find_target
+from extender.apiserver.credentials.target import CredentialsError, Target
+from extender.apiserver.credentials.target_lookup import SERVICE_ACCOUNT, find_target
 from extender.config import Configuration
 
 

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from api.access import Access, OpenAccess
 from api.health_record import HealthRecord
 from api.wire.node_bodies import NodeBodies
-from extender.apiserver.health import Health
+from extender.answers.questions import Questions
+from extender.apiserver.informers.health import Health
 from extender.config import Configuration
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.questions import Questions
-from extender.verbs import FilterResult, Victims
+from extender.verbs.verbs import FilterResult, Victims
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ MAX_EVALUATIONS: Final = 8
 
 
 class AnswersVerbs(Protocol):
-    """What the faces ask of an `extender.engine.Engine`."""
+    """What the faces ask of an `extender.verbs.engine.Engine`."""
 
     @property
     def is_ready(self) -> bool:

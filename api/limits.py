@@ -13,9 +13,9 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.log import report
 from api.refusals import RETRY_SOON, Refusal, status_body
 from api.settings import Settings
+from extender.klog.setup import report
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 FORM_PATHS: Final = ("/ui/sign-out",)

@@ -1,9 +1,9 @@
 """`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn does not have."""
 
 from api.app import create_app
-from api.log import configure
-from api.log_outlet import fill_standard_descriptors
 from api.settings import read_settings
+from extender.klog.outlet import fill_standard_descriptors
+from extender.klog.setup import configure
 
 fill_standard_descriptors()
 configure()

@@ -1,6 +1,6 @@
 """Writes openapi.json.
 
-    python -m api.openapi [FILE]
+python -m api.openapi [FILE]
 """
 
 import json

@@ -16,11 +16,11 @@ from starlette.types import ASGIApp
 
 from api.certificate import Certificate
 from api.http_protocol import limited_protocol
-from api.log_outlet import STDERR
 from api.settings import Settings
 from api.starting import Service
 from api.ui.streams import Streams
 from api.watchdog import Watchdog
+from extender.klog.outlet import STDERR
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100

@@ -17,27 +17,27 @@ from uuid import uuid4
 from api.access import Access, OpenAccess, ReviewedAccess
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
-from api.log_outlet import STDERR
 from api.overrides import overridden
 from api.routes.kubernetes import KubernetesApp
 from api.settings import Settings, StartUpError
+from extender.answers.questions import Questions
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
-from extender.apiserver.health import Health
-from extender.apiserver.leader_election import LeaderElector
+from extender.apiserver.informers.health import Health
+from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
-from extender.cluster_state import ClusterState
+from extender.assembly.live_cluster import Following, following
+from extender.assembly.own_cluster import own_cluster
 from extender.config import ConfigErrors, Configuration, load_file
 from extender.embedded.resources import Object
 from extender.embedded.seed import SeedReport
 from extender.embedded.state_file import StateFileError, form_of, load
-from extender.engine import Engine
-from extender.following import Following, following
 from extender.http_extender import check_extenders
-from extender.own_cluster import own_cluster
-from extender.questions import Questions
+from extender.klog.outlet import STDERR
+from extender.objects.cluster_state import ClusterState
 from extender.records import Records
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.verbs.engine import Engine
 
 _LOGGER: Final = logging.getLogger(__name__)
 

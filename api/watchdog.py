@@ -9,7 +9,7 @@ import time
 import traceback
 from typing import Final, final
 
-from extender.log import Lines, Logger
+from extender.klog.logger import Lines, Logger
 
 PATIENCE: Final = 5.0
 """Seconds without a beat after which it speaks; twice as long after each time that it did."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.cluster_state import ClusterState
 from extender.config import load_file
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
+from extender.verbs.engine import Engine
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent

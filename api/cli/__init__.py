@@ -12,10 +12,10 @@ import typer
 
 from api.cli import doctor, evaluate, fits, print_config, serve, verify, what_if, who_preempted, why
 from api.cli.go_flags import as_options
-from api.log_outlet import fill_standard_descriptors
 from api.server import ServiceOverError
 from api.settings import StartUpError
 from extender import __version__
+from extender.klog.outlet import fill_standard_descriptors
 
 _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

@@ -19,16 +19,16 @@ from api.refusals import Status
 from api.settings import StartUpError
 from api.starting import read_configuration
 from extender.answers.pod_claims import templates_among
+from extender.answers.questions import QuestionError, Questions
 from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import CredentialsError, Target
-from extender.apiserver.target_lookup import find_target
-from extender.cluster_state import ClusterState
+from extender.apiserver.credentials.target import CredentialsError, Target
+from extender.apiserver.credentials.target_lookup import find_target
+from extender.assembly.live_cluster import following
 from extender.config import ConfigErrors, Configuration
 from extender.embedded.state_file import StateFileError, load, read
-from extender.following import following
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import DecodeError
-from extender.questions import QuestionError, Questions
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 
@@ -55,7 +55,7 @@ Namespace = Annotated[
 
 
 class Asked(Protocol):
-    """Somebody who answers. See `extender.questions.Questions`."""
+    """Somebody who answers. See `extender.answers.questions.Questions`."""
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """None if there is no such pod."""

@@ -19,7 +19,7 @@ from api.doctor.findings import Finding, Grade
 from api.doctor.patient import Patient
 from api.settings import StartUpError
 from api.starting import read_configuration
-from extender.apiserver.tls import TlsError
+from extender.apiserver.credentials.tls import TlsError
 from extender.config.duration import Duration
 from extender.config.extenders import Extender, ExtenderTLSConfig
 

@@ -16,10 +16,10 @@ from api.refusals import Refusal
 from api.settings import StartUpError
 from api.starting import read_configuration
 from api.wire.reading import read
-from extender.cluster_state import ClusterState
 from extender.config import ConfigErrors
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import DecodeError
+from extender.verbs.engine import Engine
 
 
 def evaluate(

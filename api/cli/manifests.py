@@ -8,8 +8,8 @@ from typing import Any, Final
 from api.settings import StartUpError
 from api.ui.manifests import ManifestError, objects_in
 from extender.answers.workloads import WORKLOADS
-from extender.cluster_state import TABLES, ClusterState
 from extender.embedded.resources import RESOURCES
+from extender.objects.cluster_state import TABLES, ClusterState
 from extender.objects.decoding import DecodeError
 
 _TABLE_OF_KIND: Final = {table.kind.__name__: table.name for table in TABLES}

@@ -10,14 +10,14 @@ import yaml
 from api.app import create_app
 from api.cli.go_flags import passed_over
 from api.cluster_source import Own
-from api.log import configure
-from api.log_outlet import STDERR
 from api.overrides import OLDER_SETTINGS, overridden
 from api.server import BACKLOG, ServiceOverError, make_server
 from api.settings import Settings, StartUpError, read_settings
 from api.starting import prepare, read_configuration
 from extender.config import ConfigErrors, Configuration, written
-from extender.log import Logger
+from extender.klog.logger import Logger
+from extender.klog.outlet import STDERR
+from extender.klog.setup import configure
 
 _AS_UPSTREAM: Final = "As kube-scheduler's"
 _LOG: Final = Logger(__name__)

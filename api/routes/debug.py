@@ -15,11 +15,11 @@ from fastapi.responses import PlainTextResponse
 from starlette.datastructures import Address
 
 from api.face import face_of
-from api.log import escaped, set_verbosity
 from api.refusals import Refusal
 from api.settings import Settings
 from extender import __version__
 from extender.config.duration import Duration
+from extender.klog.setup import escaped, set_verbosity
 
 router: Final = APIRouter(include_in_schema=False)
 

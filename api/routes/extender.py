@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request, Response
 
 from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
-from api.log import escaped, report
 from api.refusals import RETRY_SOON, Refusal
 from api.wire.answers import bind_answer, filter_answer, filter_error, preempt_answer, prioritize_answer
 from api.wire.binding_args import read_binding_args
 from api.wire.extender_args import AskedNodes, read_extender_args
 from api.wire.preemption_args import read_preemption_args
-from extender.verbs import VerbError
+from extender.klog.setup import escaped, report
+from extender.verbs.verbs import VerbError
 
 router: Final = APIRouter(tags=["extender"])
 

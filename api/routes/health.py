@@ -13,9 +13,9 @@ from fastapi.responses import PlainTextResponse
 
 from api.documentation import health
 from api.face import Face, face_of
-from api.log import escaped
 from api.refusals import Refusal
-from extender.apiserver.health import Health
+from extender.apiserver.informers.health import Health
+from extender.klog.setup import escaped
 
 router: Final = APIRouter(tags=["health"])
 

@@ -22,12 +22,12 @@ from api.ui.node_table import OrderError, order
 from api.ui.vessel import Resource
 from api.ui.what_if_view import MAX_NODES, changed_nodes
 from api.wire.reading import read
-from extender.answers.abandoned import in_thread
 from extender.answers.cluster_map import ClusterMap
+from extender.answers.questions import QuestionError
 from extender.answers.types import WhatIfRequest
+from extender.concurrency.abandoned import in_thread
 from extender.config.errors import ConfigErrors
 from extender.objects.decoding import DecodeError
-from extender.questions import QuestionError
 
 router: Final = APIRouter(include_in_schema=False)
 

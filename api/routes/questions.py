@@ -11,10 +11,10 @@ from api.face import decoded, json_response
 from api.json_limits import check_json, check_number_of_values
 from api.refusals import Refusal, cannot_be_done, not_there
 from api.wire.reading import read
+from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.errors import ConfigErrors
 from extender.objects.decoding import DecodeError
-from extender.questions import QuestionError
 
 MAX_QUESTION: Final = 16 * 2**20
 """Bytes of a what-if."""

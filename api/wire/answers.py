@@ -19,7 +19,7 @@ from api.wire.types import (
     MetaVictims,
     NodeList,
 )
-from extender.verbs import FilterResult, Victims
+from extender.verbs.verbs import FilterResult, Victims
 
 MAX_TEXT: Final = 1024
 """Characters of an error or a reason; the note of an event holds no more."""

@@ -13,7 +13,7 @@ from api.wire.extender_args import MAX_BYTES_WITHOUT_NODES, read_pod
 from api.wire.names import check_names
 from api.wire.reading import is_null, members, read
 from extender.objects.pod import Pod
-from extender.verbs import Victims
+from extender.verbs.verbs import Victims
 
 _MAX_VIOLATIONS: Final = 2**63 - 1
 

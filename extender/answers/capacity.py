@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import final
 
 from extender import framework as fwk
-from extender.answers.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.answers.filling_up import FilledUp, filled_up
 from extender.answers.types import Capacity, NodeRoom
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaimStatus
 from extender.objects.meta import OwnerReference
@@ -23,9 +23,7 @@ from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
 
 
-def capacity(
-    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int, is_wanted: IsWanted = always_wanted
-) -> Capacity:
+def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int, is_wanted: IsWanted = always_wanted) -> Capacity:
     """Place copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
 
     Where it makes no difference who goes where, nodes are filled up in step instead, which counts the same.

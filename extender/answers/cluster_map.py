@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from extender.answers.types import Answer, PodName
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import CPU, MEMORY

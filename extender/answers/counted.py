@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, Final, final
 
 from extender.answers.workloads import WORKLOADS
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 
 _NAMELESS: Final = "one-more"
 """What a pod is called, and a number, of which only the kind matters."""

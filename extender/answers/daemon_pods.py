@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from typing import Final
 
 from extender.answers.workloads import may_run_on
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.decoding import replaced
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node

@@ -18,7 +18,7 @@ from extender.answers.summary import summary
 from extender.answers.types import Explanation, NodeScore, PodName
 from extender.answers.waiting import pod_name
 from extender.answers.waterfall import waterfall
-from extender.evaluation import Evaluation, evaluate
+from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations

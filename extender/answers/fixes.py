@@ -14,7 +14,7 @@ from extender.answers.lacks import Room
 from extender.answers.refusals import Refusals
 from extender.answers.suggestions import Kind, Situation, giving_in_to_all, giving_in_to_one
 from extender.answers.types import Fix
-from extender.evaluation import Evaluation
+from extender.evaluation.evaluate import Evaluation
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.preemption.evaluator import nodes_where_preemption_might_help

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.disruption import PodDisruptionBudget

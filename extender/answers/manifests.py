@@ -20,8 +20,7 @@ from extender.answers.present import Present, priority_classes, storage_classes
 from extender.answers.rollouts import Plan, Rollout, plan_of
 from extender.answers.unknown_fields import unknown_fields
 from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
-from extender.cluster import Cluster
-from extender.cluster_state import NAMESPACED, TABLES
+from extender.cache.cluster import Cluster
 from extender.embedded import statuses
 from extender.embedded.controllers.binding_volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 from extender.embedded.controllers.budget_status import desired_healthy
@@ -42,6 +41,7 @@ from extender.embedded.resources import (
 from extender.embedded.seed import seed
 from extender.embedded.store import Store
 from extender.objects import decoding
+from extender.objects.cluster_state import NAMESPACED, TABLES
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.meta import ApiObject, ObjectMeta
 from extender.objects.node import Node

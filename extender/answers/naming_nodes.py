@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.answers.lacks import Room, amounts_asked_by
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.runtime.nominations import NO_NOMINATIONS

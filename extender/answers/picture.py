@@ -3,7 +3,7 @@
 import numpy as np
 
 from extender.answers.types import NodePicture, PluginVerdict
-from extender.evaluation import Evaluation
+from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, Verdicts
 from extender.snapshot.axes import Index
 

@@ -61,9 +61,7 @@ def victim(pod: Pod, violates: tuple[str, ...] = ()) -> Victim:
     """
     owner = next((f"{owner.kind}/{owner.name}" for owner in pod.metadata.owner_references if owner.controller), "")
     held, _, _ = assigned_requests(pod)
-    return Victim(
-        pod=pod_name(pod), started=pod.status.start_time, owner=owner, violates=violates, cpu=held.milli_cpu, memory=held.memory
-    )
+    return Victim(pod=pod_name(pod), started=pod.status.start_time, owner=owner, violates=violates, cpu=held.milli_cpu, memory=held.memory)
 
 
 def _spelled_out(candidates: Candidates, victims: NodeVictims | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:

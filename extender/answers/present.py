@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.embedded.controllers.deployments import HASH_LABEL
 from extender.objects.pod import Pod
 

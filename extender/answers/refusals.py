@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from extender.answers.lacks import resource_of
-from extender.evaluation import Evaluation
+from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, NodeStatuses, Verdicts
 from extender.runtime.framework import PreFilterOutcome
 from extender.snapshot.axes import Int64s, Mask

@@ -132,9 +132,7 @@ def without_host_ports(pod: Pod, ports: Iterable[HostPort]) -> Pod:
     gone = set(ports)
 
     def freed(container: Container) -> Container:
-        kept = [
-            port for port in container.ports if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone
-        ]
+        kept = [port for port in container.ports if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone]
         return replaced(container, ports=kept)
 
     spec = pod.spec
@@ -174,4 +172,3 @@ def without_resource_claims(pod: Pod, *names: str) -> Pod:
             resource_claims=[claim for claim in spec.resource_claims if claim.name not in names],
         ),
     )
-

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final, Literal, final
 
 from extender import framework as fwk
-from extender.answers.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.answers.courses import Course, LostPlace, Why
 from extender.answers.eviction_loops import Evictions
 from extender.answers.leaving import belongs_to_node, give_back_claims, is_made_again, made_again, take_from_budgets
@@ -18,8 +17,9 @@ from extender.answers.preemption_answer import MAX_CANDIDATES, preemption_answer
 from extender.answers.refused_alike import Refusal, RefusedAlike
 from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer, Victim
 from extender.answers.waiting import pod_name
-from extender.cluster import Cluster
-from extender.log import Logger
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
+from extender.klog.logger import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.preemption import OUTCOME
@@ -303,9 +303,7 @@ class Simulation:
     def _pods_on(self, node: str) -> list[Pod]:
         return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
 
-    def _evict(
-        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: Course | None = None, waits_for: tuple[str, ...] = ()
-    ) -> None:
+    def _evict(self, pod: Pod, why: Why, *, gone: Victim | None = None, by: Course | None = None, waits_for: tuple[str, ...] = ()) -> None:
         node, returns = pod.spec.node_name, is_made_again(pod)
         lost = LostPlace(
             victim=gone or victim(pod),

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from extender.answers.types import PreemptionAnswer, WaterfallStep
-from extender.evaluation import Evaluation
+from extender.evaluation.evaluate import Evaluation
 from extender.objects.pod import Pod
 from extender.preemption.dry_run import NO_VICTIMS
 from extender.preemption.eligibility import STILL_TERMINATING

@@ -11,7 +11,7 @@ from extender.answers.rules import Expectation, NodeGroup, Rule, Spread, listed
 from extender.answers.simulation import Simulation
 from extender.answers.types import Eviction, WhatIfRequest
 from extender.answers.what_if import WhatIfError, play, simulated_frameworks
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.config.configuration import Configuration
 from extender.objects import decoding
 from extender.objects.label_selectors import SelectorError

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from extender.answers.reasons import counted
 from extender.answers.types import WaterfallStep
-from extender.evaluation import Evaluation
+from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, Status
 from extender.runtime.framework import PreFilterOutcome
 

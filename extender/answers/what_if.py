@@ -11,7 +11,6 @@ from typing import Final, final
 
 import msgspec
 
-from extender.answers.abandoned import IsWanted, always_wanted
 from extender.answers.manifests import ManifestError, no_template, take_in
 from extender.answers.naming_nodes import put_on_their_nodes
 from extender.answers.only_profile import OnlyProfile, stood_in
@@ -20,10 +19,11 @@ from extender.answers.rolling import Rolling, play_through
 from extender.answers.simulation import STEPS, Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if_summary import summary
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, always_wanted
 from extender.config.configuration import Configuration
 from extender.config.loading import load
-from extender.evaluation import trying_every_node
+from extender.evaluation.evaluate import trying_every_node
 from extender.plugins import IN_TREE
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry

@@ -12,15 +12,15 @@ from urllib.parse import quote, urlencode
 import httpx
 import msgspec
 
-from extender.apiserver.bodies import Body
-from extender.apiserver.carrier import Answer, Headers
-from extender.apiserver.connections import Connections
-from extender.apiserver.credentials import Identity, Target
+from extender.apiserver.credentials.target import Identity, Target
 from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
-from extender.apiserver.failures import CARRIER_ERRORS, failure
 from extender.apiserver.rate_limit import RateLimit
-from extender.apiserver.transport_carrier import TransportCarrier
-from extender.apiserver.watch_lines import WatchLines
+from extender.apiserver.transport.bodies import Body
+from extender.apiserver.transport.carrier import Answer, Headers
+from extender.apiserver.transport.connections import Connections
+from extender.apiserver.transport.failures import CARRIER_ERRORS, failure
+from extender.apiserver.transport.httpx_carrier import TransportCarrier
+from extender.apiserver.transport.watch_lines import WatchLines
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -52,7 +52,7 @@ class NodeTree:
         zone = zone_key(node)
         names = self._zones.get(zone, {})
         if node.name not in names:
-            return f'node {_quoted(node.name)} in group {_quoted(zone)} was not found'
+            return f"node {_quoted(node.name)} in group {_quoted(zone)} was not found"
         del names[node.name]
         self.num_nodes -= 1
         if not names:

@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx
 
-from extender.apiserver.tls import TlsError
+from extender.apiserver.credentials.tls import TlsError
 from extender.config.configuration import Configuration
 from extender.config.errors import ConfigErrors, FieldError, forbidden, invalid, required
 from extender.config.extenders import Extender, ExtenderTLSConfig

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/extender.go, makeTransport; client-go/transport, transpo
 import ssl
 from pathlib import Path
 
-from extender.apiserver.tls import Pem, Tls, context
+from extender.apiserver.credentials.tls import Pem, Tls, context
 from extender.config.extenders import Extender, ExtenderTLSConfig
 
 

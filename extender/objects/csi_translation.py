@@ -54,9 +54,7 @@ class InTreePlugin:
 AWS_EBS: Final = InTreePlugin(
     "kubernetes.io/aws-ebs", "aws_elastic_block_store", "ebs.csi.aws.com", topology_key="topology.ebs.csi.aws.com/zone"
 )
-GCE_PD: Final = InTreePlugin(
-    "kubernetes.io/gce-pd", "gce_persistent_disk", "pd.csi.storage.gke.io", topology_key="topology.gke.io/zone"
-)
+GCE_PD: Final = InTreePlugin("kubernetes.io/gce-pd", "gce_persistent_disk", "pd.csi.storage.gke.io", topology_key="topology.gke.io/zone")
 CINDER: Final = InTreePlugin(
     "kubernetes.io/cinder", "cinder", "cinder.csi.openstack.org", topology_key="topology.cinder.csi.openstack.org/zone"
 )

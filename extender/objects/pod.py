@@ -79,9 +79,7 @@ class NodeAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.NodeAffinity."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[PreferredSchedulingTerm] | None = msgspec.field(
-        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
+    preferred: list[PreferredSchedulingTerm] | None = msgspec.field(default=None, name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
 class PodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -106,9 +104,7 @@ class PodAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
     """v1.PodAffinity and v1.PodAntiAffinity: they have the same shape."""
 
     required: list[PodAffinityTerm] = msgspec.field(default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
-        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
-    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
 class Affinity(ApiObject, frozen=True, gc=False, rename="camel"):

@@ -162,9 +162,7 @@ def _filter_requests(pod: Pod) -> Resources:
     return _resources({name: max(0, amount) for name, amount in _amounts(pod, use_status=False).items()})
 
 
-def _amounts(
-    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
-) -> dict[str, int]:
+def _amounts(pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS) -> dict[str, int]:
     """Resource -> base units, millicores for cpu; int64. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
     if only is not None:

@@ -3,7 +3,7 @@
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 
 NO_API_SERVER: Final = "there is no API server to bind through"
 

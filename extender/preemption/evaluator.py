@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates, ScoreFunction, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, IsEligible, dry_run

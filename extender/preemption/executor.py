@@ -12,7 +12,7 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 
 MESSAGE: Final = "preempting to accommodate a higher priority pod"
@@ -61,9 +61,7 @@ PREEMPTIONS: Final = fwk.StateKey[Preemptions]("Preemptions")
 class Executor:
     """Acts on what the Evaluator chose."""
 
-    def __init__(
-        self, dispatcher: fwk.Dispatcher, preempt_in_memory: Callable[[str], bool], tell: Tell, preemptions: Preemptions
-    ) -> None:
+    def __init__(self, dispatcher: fwk.Dispatcher, preempt_in_memory: Callable[[str], bool], tell: Tell, preemptions: Preemptions) -> None:
         """Nothing happens yet.
 
         Arguments:

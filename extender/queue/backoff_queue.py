@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final, final
 
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.queue.pod_heap import PodHeap
 from extender.queue.queued_pod_info import QueuedPodInfo

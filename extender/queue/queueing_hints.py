@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final, final
 
 from extender.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import Histogram
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod

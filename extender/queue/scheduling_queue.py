@@ -22,7 +22,7 @@ from extender.framework.events import (
     QueueingHintMap,
     match_any,
 )
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import PluginMetrics
 from extender.objects.pod import Pod
 from extender.queue.active_queue import ActiveQueue
@@ -293,9 +293,7 @@ class SchedulingQueue:
 
     # The cluster changes, and time passes.
 
-    def move_all_to_active_or_backoff_queue(
-        self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None
-    ) -> None:
+    def move_all_to_active_or_backoff_queue(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None) -> None:
         """Something has changed: pods that were refused are tried again, if a hint of a plugin that refused them thinks it may help.
 
         Arguments:

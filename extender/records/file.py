@@ -16,7 +16,7 @@ from typing import Final, final
 
 import msgspec
 
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.records.kept import AttemptMade, PreemptionMade
 from extender.records.records import Records
 from extender.records.shelf import Limits, Made

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, ParamSpec, final
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.preemption import Candidates, PreemptionOutcome
 from extender.queue.queued_pod_info import QueuedPodInfo

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
 from extender.runtime.timing import timed, timed_wait

@@ -8,7 +8,7 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.framework.events import QueueingHintFunction, QueueingHintMap, always_queue
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
 from extender.runtime.framework import PluginsByPoint
@@ -55,9 +55,7 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
     return hints
 
 
-def gating_plugin(
-    plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None
-) -> str:
+def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None) -> str:
     """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does.
 
     Arguments:

@@ -86,9 +86,7 @@ def normalized_scores(scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, s
         if state.observe_plugin is None:
             answer = scorer.plugin.normalize_score(state, pod, given)
         else:
-            answer = timed(
-                state.observe_plugin, scorer.name, "ScoreExtensionNormalize", scorer.plugin.normalize_score, state, pod, given
-            )
+            answer = timed(state.observe_plugin, scorer.name, "ScoreExtensionNormalize", scorer.plugin.normalize_score, state, pod, given)
         normalized = _checked(answer, len(scores))
     except Exception as exc:
         raise PluginError(scorer.name, f'running Normalize on Score plugins: plugin "{scorer.name}" failed with: {exc}') from exc

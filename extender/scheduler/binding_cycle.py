@@ -8,7 +8,7 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import (
@@ -18,7 +18,7 @@ from extender.runtime.from_reserve_to_bind import (
     run_pre_bind_pre_flights,
     run_unreserve_plugins,
 )
-from extender.scheduler.asking_extenders import bound_by_extender
+from extender.scheduler.extenders import bound_by_extender
 from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 
 _LOG: Final = Logger(__name__)

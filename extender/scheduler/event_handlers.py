@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from time import perf_counter
 from typing import Final, final
 
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.framework.events import (
     EVENT_ASSIGNED_POD_ADD,
     EVENT_ASSIGNED_POD_DELETE,
@@ -15,7 +15,7 @@ from extender.framework.events import (
     ClusterEvent,
     EventResource,
 )
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod

@@ -7,7 +7,7 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo

@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.records.reporter import Findings

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
 from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod

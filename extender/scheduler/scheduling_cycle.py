@@ -7,14 +7,14 @@ from time import perf_counter
 from typing import Final
 
 from extender import framework as fwk
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.preemption import OUTCOME, PreemptionOutcome
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.runtime.nominations import Nominations
-from extender.scheduler.asking_extenders import schedule_pod_with_extenders
+from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
 

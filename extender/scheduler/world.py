@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.http_extender import HTTPExtender
-from extender.log import Logger
+from extender.klog.logger import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue

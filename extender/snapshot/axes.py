@@ -22,4 +22,3 @@ Floats = npt.NDArray[np.float64]
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 """Places of the three native resources on axis K."""
 NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-

@@ -15,8 +15,8 @@ from typing import Final, final
 
 import httpx
 
-from extender.apiserver.credentials import Target, token
-from extender.apiserver.tls import Pem, Tls, context
+from extender.apiserver.credentials.target import Target, token
+from extender.apiserver.credentials.tls import Pem, Tls, context
 from extender.testing.certificates import Authority, CertificateFiles
 from extender.testing.processes import Process
 

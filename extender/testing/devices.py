@@ -1,7 +1,7 @@
 """Builders for dynamic resources: devices, slices, classes and claims in one line each. Field names are those of manifests.
 
-    make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1")
-    make_claim("c", exactly(2, **selecting('device.attributes["gpu.example.com"].model == "a100"')))
+make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1")
+make_claim("c", exactly(2, **selecting('device.attributes["gpu.example.com"].model == "a100"')))
 """
 
 from collections.abc import Mapping, Sequence

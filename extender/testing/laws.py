@@ -1,6 +1,6 @@
 """The laws of `FilterPlugin`, checked on hypotheses drawn at random.
 
-    check_filter(MyPlugin(), make_snapshot(...), make_pod("p").obj(), random.Random(1), arrivals=[make_pod("q").obj()])
+check_filter(MyPlugin(), make_snapshot(...), make_pod("p").obj(), random.Random(1), arrivals=[make_pod("q").obj()])
 """
 
 import itertools
@@ -146,9 +146,7 @@ def _check_pods_do_not_matter(plugin: FilterPlugin, state: CycleState, pod: Pod,
         _agree(plugin, "looks_at_pods is False", name, as_they_are.status_of(row), verdicts.status_of(row))
 
 
-def _check_honest(
-    plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status
-) -> None:
+def _check_honest(plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status) -> None:
     """Only this node's pods move: the other rows are other hypotheses."""
     for other, sign in moved:
         _move(cache, other, sign, node)

@@ -44,9 +44,7 @@ class RandomCluster:
 def random_cluster(chance: random.Random) -> RandomCluster:
     """Up to five nodes, up to three pods on each, a pending pod and up to three that may come."""
     nodes = tuple(_node(f"n{number}", chance) for number in range(chance.randint(1, 5)))
-    pods = tuple(
-        _pod(f"p{number}-{node.name}", chance).node(node.name).obj() for node in nodes for number in range(chance.randint(0, 3))
-    )
+    pods = tuple(_pod(f"p{number}-{node.name}", chance).node(node.name).obj() for node in nodes for number in range(chance.randint(0, 3)))
     arrivals = tuple(_pod(f"a{number}", chance).obj() for number in range(chance.randint(0, 3)))
     return RandomCluster(nodes, pods, _pod("pending", chance).obj(), arrivals)
 

@@ -137,9 +137,7 @@ class RecordedWrites:
             raise CallNotFound(f'persistentvolumes "{call.name}" not found')
         _check_version("persistentvolumes", known, call.resource_version)
         annotations = {**known.metadata.annotations, **({BOUND_BY_CONTROLLER_ANNOTATION: "yes"} if call.bound_by_controller else {})}
-        new = replaced(
-            known, metadata=replaced(known.metadata, annotations=annotations), spec=replaced(known.spec, claim_ref=call.claim)
-        )
+        new = replaced(known, metadata=replaced(known.metadata, annotations=annotations), spec=replaced(known.spec, claim_ref=call.claim))
         new = self._versioned(new)
         self._volumes[call.name] = new
         self._show(("pv", call.name), lambda: self._objects.pvs.__setitem__(call.name, new))

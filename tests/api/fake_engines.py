@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.verbs import FilterResult, VerbError, Victims
+from extender.verbs.verbs import FilterResult, VerbError, Victims
 
 
 class FailingEngine:

@@ -14,7 +14,7 @@ from api.refusals import Refusal
 from extender.answers.types import PodName, Queue, QueuePlace
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import Answer, Scripted, answer, html, refusal
 
@@ -262,5 +262,3 @@ def test_of_an_answer_without_names_nobody_is_asked() -> None:
 
     assert asyncio.run(as_seen_by(sight, empty)) is empty
     assert sight.asked == []
-
-

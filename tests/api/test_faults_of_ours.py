@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from api.log import TextFormatter
 from api.openapi_examples import BINDING, BY_NAME, VICTIMS_BY_UID
-from extender.verbs import VerbError
+from extender.klog.setup import TextFormatter
+from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import assert_is_refusal, serving
 

@@ -60,9 +60,7 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize("call", CALLS, ids=[f"{call['run']}-{call['seq']}-{call['verb']}" for call in CALLS])
-def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
-    follower: Service, twelve_nodes: Service, call: dict[str, Any]
-) -> None:
+def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(follower: Service, twelve_nodes: Service, call: dict[str, Any]) -> None:
     # A pod of the cluster may end between the two questions, and is heard of a moment later.
     eventually(lambda: answer_to(follower, call) == answer_to(twelve_nodes, call))
 

@@ -20,7 +20,7 @@ import yaml
 from api.face import MAX_EVALUATIONS, Face
 from api.openapi_examples import BINDING
 from api.ui.streams import MAX_STREAMS
-from extender.verbs import VerbError
+from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.raw_http import Connection, connected, head

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from extender.answers.capacity import capacity
 from extender.answers.explaining import explain
 from extender.answers.what_if import simulated_frameworks
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
-from extender.evaluation import evaluate, trying_every_node
+from extender.evaluation.evaluate import evaluate, trying_every_node
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.nominations import NO_NOMINATIONS
@@ -51,9 +51,7 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
         for shape, pod in SHAPES.items():
             _, evaluating = _median(rounds, lambda pod=pod, snapshot=snapshot: evaluate(framework, snapshot, pod, NO_NOMINATIONS))
             found, explaining = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS))
-            _, drawing = _median(
-                rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True)
-            )
+            _, drawing = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True))
             print(f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(found.fixes):6}", flush=True)
     _count(5000)
 

@@ -1,6 +1,6 @@
 """What a call with thousands of nodes in full costs this side of the engine: decoding, the memo of bodies, and the echo.
 
-    python -m tests.benchmarks.full_nodes [NODES] [BYTES PER NODE]
+python -m tests.benchmarks.full_nodes [NODES] [BYTES PER NODE]
 """
 
 import json
@@ -12,7 +12,7 @@ from api.openapi_examples import POD
 from api.wire.answers import filter_answer
 from api.wire.extender_args import read_extender_args
 from api.wire.node_bodies import NodeBodies
-from extender.verbs import FilterResult
+from extender.verbs.verbs import FilterResult
 
 
 def node(number: int, size: int, version: int = 0) -> dict[str, object]:

@@ -17,8 +17,9 @@ from time import perf_counter, process_time, time
 
 import msgspec
 
+from extender.assembly.standalone import standalone
 from extender.cache import Cache
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.framework import Status
 from extender.objects.pod import Pod
@@ -36,7 +37,6 @@ from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import Decided, PodsInPreBind, World
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
-from extender.standalone import standalone
 from extender.testing.writes import RecordedWrites
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import basic, mixed

@@ -17,12 +17,12 @@ from typing import Any
 import uvloop
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.informers import Informers
-from extender.apiserver.kinds import NODES, PODS
-from extender.apiserver.store import Change
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.informers.kinds import NODES, PODS
+from extender.apiserver.informers.store import Change
+from extender.assembly.live_cluster import following
 from extender.config import Configuration
-from extender.following import following
 
 
 async def main(url: str, how: str) -> None:

@@ -10,9 +10,9 @@ import time
 import uvloop
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
+from extender.assembly.live_cluster import following
 from extender.config import Configuration
-from extender.following import following
 
 
 async def _drain(url: str, num_pods: int) -> None:

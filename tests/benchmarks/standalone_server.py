@@ -39,9 +39,7 @@ def _pod(number: int, shape: str) -> Object:
     kinds: dict[str, Object] = {
         "basic": {},
         "spread": {
-            "topologySpreadConstraints": [
-                {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}
-            ]
+            "topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}]
         },
         "anti-affinity": {
             "affinity": {

@@ -8,7 +8,7 @@ from typing import Any
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if import what_if
 from extender.cache import Cache
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from tests.benchmarks.cluster import make_cache, make_full_cache
 

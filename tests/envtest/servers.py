@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, final
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.apiserver.paths import path
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry

@@ -8,7 +8,7 @@ import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import token
+from extender.apiserver.credentials.target import token
 from extender.apiserver.paths import path
 from extender.testing.control_plane import ControlPlane
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from extender.cluster_state import ClusterState
 from extender.config.loading import default_configuration
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import DecodeError, decode
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.cel import CelError, compiled
+from extender.verbs.engine import Engine
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from extender.apiserver import kinds
-from extender.apiserver.kinds import Kind
+from extender.apiserver.informers import kinds
+from extender.apiserver.informers.kinds import Kind
+from extender.assembly.standalone import Standalone
 from extender.cache import Cache
+from extender.cache.cluster import Cluster
 from extender.cache.dump import NodeDump, dump_snapshot
-from extender.cluster import Cluster
 from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
 from extender.objects.decoding import convert
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.standalone import Standalone
 from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on
 from tests.invariants.worlds import World
 
@@ -158,11 +158,15 @@ def cache_errors(world: World) -> Iterator[str]:
 
 def in_any_order(dump: NodeDump | None) -> NodeDump | None:
     """Pods are in the order of their arrival."""
-    return None if dump is None else replace(
-        dump,
-        pods=tuple(sorted(dump.pods)),
-        pods_with_affinity=tuple(sorted(dump.pods_with_affinity)),
-        pods_with_required_anti_affinity=tuple(sorted(dump.pods_with_required_anti_affinity)),
+    return (
+        None
+        if dump is None
+        else replace(
+            dump,
+            pods=tuple(sorted(dump.pods)),
+            pods_with_affinity=tuple(sorted(dump.pods_with_affinity)),
+            pods_with_required_anti_affinity=tuple(sorted(dump.pods_with_required_anti_affinity)),
+        )
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar, final
 import httpx
 
 from extender import framework as fwk
+from extender.assembly.standalone import Standalone
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
-from extender.standalone import Standalone
 from extender.testing.faults.streams import IteratedStream
 from tests.invariants.worlds import Bugs, Take
 

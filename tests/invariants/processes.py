@@ -92,9 +92,7 @@ def a_nursery(plugins: dict[str, str], folder: Path) -> Iterator[Nursery]:
     (about / "entry_points.txt").write_text(f"[extender.plugins]\n{lines}")
     environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
     command = [sys.executable, str(Path(__file__))]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         yield Nursery(process)
 
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
+from extender.assembly.live_cluster import following
 from extender.config import Configuration
-from extender.following import following
 from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
 from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 import pytest
 
-from extender.apiserver.reflector import SHORT_WATCH
+from extender.apiserver.informers.reflector import SHORT_WATCH
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.embedded.statuses import ApiStatus
 from extender.testing import virtual_time
@@ -26,6 +26,7 @@ PHASES: Final = 3
 STEPS: Final = 60
 NODE_NAMES: Final = [f"n{number}" for number in range(5)]
 POD_NAMES: Final = [f"p{number}" for number in range(40)]
+
 
 @final
 class Chaos:

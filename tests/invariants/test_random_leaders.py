@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.leader_election import LeaderElector
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.lease.leader_election import LeaderElector
+from extender.assembly.live_cluster import Following, following
 from extender.config import Configuration
 from extender.embedded.resources import LEASES
 from extender.embedded.statuses import ApiStatus
-from extender.following import Following, following
 from extender.testing import virtual_time
 from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
 from tests.invariants.oracle import neglected_pods

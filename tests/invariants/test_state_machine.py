@@ -18,10 +18,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
-from api.log import TextFormatter
-from extender.apiserver.reflector import SHORT_WATCH
+from extender.apiserver.informers.reflector import SHORT_WATCH
 from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
 from extender.embedded.statuses import ApiStatus
+from extender.klog.setup import TextFormatter
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, answers

@@ -14,13 +14,13 @@ import msgspec
 
 from extender import framework as fwk
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.dispatcher import Dispatcher
-from extender.apiserver.informers import Informers
-from extender.apiserver.kinds import KINDS
-from extender.apiserver.store import Change
-from extender.cluster import Cluster
-from extender.cluster_state import TABLES
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.informers.kinds import KINDS
+from extender.apiserver.informers.store import Change
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.assembly.standalone import Standalone, standalone
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.embedded import controllers
 from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
@@ -29,9 +29,9 @@ from extender.embedded.registry import Registry
 from extender.embedded.resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
 from extender.embedded.store import Store
 from extender.embedded.transport import EmbeddedTransport
+from extender.objects.cluster_state import TABLES
 from extender.objects.meta import ApiObject
 from extender.runtime.registry import Registry as Plugins
-from extender.standalone import Standalone, standalone
 from extender.testing import virtual_time
 from extender.testing.faults import FaultyTransport
 from tests.invariants.witness import Witness
@@ -132,7 +132,6 @@ class Life:
             except Exception as exc:  # as `following`: one object must not keep the others from being known
                 self.failed.append(f"{table}: {exc!r}")
 
-
     def _note(self, table: str, change: Change[Any]) -> None:
         obj = change.old if change.new is None else change.new
         assert obj is not None
@@ -148,9 +147,7 @@ class Life:
 class World:
     """An API server with all that moves in a cluster, and a scheduler that may be killed and started again."""
 
-    def __init__(
-        self, seed: int, configuration: Configuration | None, bugs: Bugs, plugins: Plugins | None, relist: float = RELIST
-    ) -> None:
+    def __init__(self, seed: int, configuration: Configuration | None, bugs: Bugs, plugins: Plugins | None, relist: float = RELIST) -> None:
         self.seed = seed
         self.registry = Registry(Store(resource_version=1000), now=clock, rng=random.Random(seed))
         self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from extender.cluster_state import ClusterState
 from extender.config.loading import default_configuration
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
+from extender.verbs.engine import Engine
 from tests.parity.cases import FOLDER, decision_cases
 from tests.parity.compare import differences
 

@@ -10,11 +10,11 @@ import pytest
 
 from extender.answers.explaining import explain
 from extender.answers.types import Explanation, PreemptionAnswer
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState, identified
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration, load
-from extender.evaluation import trying_every_node
+from extender.evaluation.evaluate import trying_every_node
 from extender.objects import decoding
+from extender.objects.cluster_state import ClusterState, identified
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.nominations import Nominations

@@ -19,11 +19,11 @@ from api.app import create_app
 from api.cli import app as command
 from api.face import Face
 from api.settings import Settings
+from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
-from extender.cluster_state import TABLES, ClusterState
 from extender.config.loading import default_configuration, load
-from extender.engine import Engine
-from extender.questions import Questions
+from extender.objects.cluster_state import TABLES, ClusterState
+from extender.verbs.engine import Engine
 from tests.parity.test_explanations import CASES
 from tests.parity.test_what_if import as_served, promised
 

@@ -9,9 +9,9 @@ import pytest
 
 from extender.answers.types import PreemptionAnswer, WhatIfRequest
 from extender.answers.what_if import what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from tests.api.serving import DATA, TWELVE_NODES, items_of

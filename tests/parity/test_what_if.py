@@ -7,9 +7,9 @@ import pytest
 
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if import what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
+from extender.objects.cluster_state import ClusterState
 from extender.preemption.eligibility import STILL_TERMINATING
 from tests.parity.test_decisions import CASES as DECISIONS
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.testing.control_plane import ControlPlane
 from extender.testing.processes import Process
 from tests.stories.stages import STAGE, InMemory, OverSockets, Stage

@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol, final
 
 import httpx
 
-from extender.apiserver.credentials import Fixed, Target
+from extender.apiserver.credentials.target import Fixed, Target
+from extender.apiserver.credentials.tls import context
 from extender.apiserver.paths import path
-from extender.apiserver.tls import context
 from extender.embedded.resources import (
     CSI_DRIVERS,
     CSI_NODES,

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.apiserver.dispatcher import Dispatcher
-from extender.apiserver.informers import Informers
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.assembly.standalone import Standalone
 from extender.embedded.resources import PODS, Object
-from extender.standalone import Standalone
 from tests.stories.remote import RemoteApi, change
 
 GLANCE: Final = 0.01

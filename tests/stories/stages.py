@@ -12,7 +12,8 @@ from typing import Any, Final, final
 import httpx
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
+from extender.assembly.own_cluster import own_cluster
 from extender.embedded import binding
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry
@@ -20,7 +21,6 @@ from extender.embedded.resources import NAMESPACES, PODS, Object
 from extender.embedded.seed import seed
 from extender.embedded.store import Store
 from extender.embedded.transport import EmbeddedTransport
-from extender.own_cluster import own_cluster
 from extender.testing import virtual_time
 from tests.stories.remote import Api, RemoteApi, verification
 from tests.stories.scenery import PRIORITIES, resource_of

@@ -9,19 +9,19 @@ from functools import partial, wraps
 from typing import Any, Final, ParamSpec, final
 
 from extender import framework as fwk
-from extender.apiserver.dispatcher import Dispatcher
-from extender.apiserver.informers import Informers
-from extender.apiserver.kinds import KINDS
-from extender.cluster import Cluster
-from extender.cluster_state import TABLES
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.informers.kinds import KINDS
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.assembly.standalone import Standalone, standalone
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.config.extenders import Extender
 from extender.config.loading import load
 from extender.embedded.resources import EVENTS, PODS, Object, Resource
 from extender.http_extender import Transports, no_transport
+from extender.objects.cluster_state import TABLES
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
-from extender.standalone import Standalone, standalone
 from tests.stories import remote
 from tests.stories.remote import Api
 from tests.stories.scenery import resource_of

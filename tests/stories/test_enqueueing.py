@@ -190,34 +190,58 @@ HOSTS = "kubernetes.io/hostname"
 
 SPREADING = {
     "a pod that gets a node helps those who count it": Case(
-        [SPREAD], TWO, [_spread("one", HOSTS), _spread("two", HOSTS, "two")], new_pod("third", labels={"one": ""}, **ON_N), {"one"},
+        [SPREAD],
+        TWO,
+        [_spread("one", HOSTS), _spread("two", HOSTS, "two")],
+        new_pod("third", labels={"one": ""}, **ON_N),
+        {"one"},
     ),
     "a pod that is not counted any more helps those who counted it": Case(
-        [SPREAD], TWO, [_spread("one", HOSTS), _spread("two", HOSTS, "two")], changed_pod("first", only_labels(three="")), {"one"},
+        [SPREAD],
+        TWO,
+        [_spread("one", HOSTS), _spread("two", HOSTS, "two")],
+        changed_pod("first", only_labels(three="")),
+        {"one"},
     ),
     "a pod that goes helps those who counted it": Case(
-        [SPREAD], TWO, [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")], gone("first"), {"one"},
+        [SPREAD],
+        TWO,
+        [_spread("one", HOSTS, domains=2), _spread("two", HOSTS, "two")],
+        gone("first"),
+        {"one"},
     ),
     "a new node helps those who look at its topology": Case(
-        [SPREAD], HERE_AND_THERE, [_spread("rack", "rack", domains=2), _spread("zone", "zone", domains=2)],
-        new_node("o", labels={"rack": "a"}), {"rack"},
+        [SPREAD],
+        HERE_AND_THERE,
+        [_spread("rack", "rack", domains=2), _spread("zone", "zone", domains=2)],
+        new_node("o", labels={"rack": "a"}),
+        {"rack"},
     ),
     "a node that gets, loses or changes a topology helps those who look at that": Case(
         [SPREAD],
         [
-            node("n", labels=ALIKE), node("m", labels=ALIKE), pod("first", labels={"one": ""}, **ON_N),
+            node("n", labels=ALIKE),
+            node("m", labels=ALIKE),
+            pod("first", labels={"one": ""}, **ON_N),
             *(pod(name, labels={"one": ""}, **ON_M) for name in ("second", "third", "fourth")),
         ],
         [_spread(topology, topology) for topology in ("rack", "zone", "region", "other", "service")],
-        changed_node("m", only_labels(zone="a", region="a", service="b")), {"rack", "zone", "service"},
+        changed_node("m", only_labels(zone="a", region="a", service="b")),
+        {"rack", "zone", "service"},
     ),
     "a node that goes helps those who looked at its topology": Case(
-        [SPREAD], HERE_AND_THERE, [_spread("rack", "rack"), _spread("zone", "zone")],
-        goes(NODES, "m"), {"zone"},
+        [SPREAD],
+        HERE_AND_THERE,
+        [_spread("rack", "rack"), _spread("zone", "zone")],
+        goes(NODES, "m"),
+        {"zone"},
     ),
     "a taint of a node may help those who look at its topology": Case(
-        [SPREAD], [*HERE_AND_THERE, node("o", labels={"zone": "a"}, **BROKEN)],
-        [_spread("rack", "rack"), _spread("zone", "zone", **tolerating("aaa"))], changed_node("o", spec(taints=[taint("aaa")])), {"zone"},
+        [SPREAD],
+        [*HERE_AND_THERE, node("o", labels={"zone": "a"}, **BROKEN)],
+        [_spread("rack", "rack"), _spread("zone", "zone", **tolerating("aaa"))],
+        changed_node("o", spec(taints=[taint("aaa")])),
+        {"zone"},
     ),
 }
 
@@ -232,6 +256,7 @@ OF_FEATURES = {
     "a label of a node helps nobody who needs a feature": Case([FEATURES], [node("n")], [NEEDING_IT], changed_node("n", labels(foo="bar"))),
     "a label of a pod does not help it with features": Case([FEATURES], [node("n")], [NEEDING_IT], changed_pod("p", labels(foo="bar"))),
 }  # fmt: skip
+
 
 @pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())
 @story

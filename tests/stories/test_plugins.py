@@ -381,9 +381,7 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
         pytest.param(
             permitting(lambda each, _: (_unless("p", _raises)(each), 0), "X"), 'running Permit plugin "X": out of order', id="Permit"
         ),
-        pytest.param(
-            pre_binding(_unless_later("p", _raises_later), "X"), 'running PreBind plugin "X": out of order', id="PreBind"
-        ),
+        pytest.param(pre_binding(_unless_later("p", _raises_later), "X"), 'running PreBind plugin "X": out of order', id="PreBind"),
         pytest.param(
             pre_binding(_unless_later("p", _is_cancelled), "X"),
             'running PreBind plugin "X": context canceled',

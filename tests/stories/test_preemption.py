@@ -4,7 +4,6 @@ Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is o
 floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
 """
 
-
 import pytest
 
 from extender import framework as fwk

@@ -5,7 +5,6 @@ gates that are off), TestCustomResourceEnqueue (plugins register for the kinds o
 tests/extender/plugins/test_hints.py and test_storage_hints.py.
 """
 
-
 import httpx
 import pytest
 
@@ -382,9 +381,7 @@ async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_
     def answer() -> fwk.Status:
         return says[0] if says else fwk.SUCCESS
 
-    plugin = (
-        reserving(lambda _: answer(), events=events) if where == "Reserving" else permitting(lambda *_: (answer(), 0), events=events)
-    )
+    plugin = reserving(lambda _: answer(), events=events) if where == "Reserving" else permitting(lambda *_: (answer(), 0), events=events)
     async with a_scene(node("n"), plugins=[plugin]) as scene:
         await scene.has(pod("p"), within=0.2)
         if code is fwk.Code.ERROR:

@@ -29,5 +29,3 @@ def test_a_kube_apiserver_is_asked_by_its_certificate_and_with_a_token(tmp_path:
         api.close()
 
     assert answer == {"kind": "Answer", "path": "/api/v1/namespaces/default/pods/p", "user": "admin"}
-
-

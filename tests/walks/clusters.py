@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from extender.assembly.live_cluster import Following, following
+from extender.assembly.own_cluster import own_cluster
 from extender.config import Configuration
 from extender.embedded.registry import Registry
 from extender.embedded.resources import EVENTS, Object
-from extender.following import Following, following
 from extender.http_extender import Transports, no_transport
-from extender.own_cluster import own_cluster
 from extender.testing import virtual_time
 
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.leader_election import LeaderElector
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.lease.leader_election import LeaderElector
+from extender.assembly.live_cluster import Following, following
+from extender.assembly.own_cluster import OwnCluster, own_cluster
 from extender.config import Configuration
 from extender.embedded.resources import LEASES, Object
 from extender.embedded.transport import EmbeddedTransport
-from extender.following import Following, following
-from extender.own_cluster import OwnCluster, own_cluster
 from extender.testing.faults import Fault, FaultyTransport
 
 WRITES = ("create", "update", "patch", "delete")

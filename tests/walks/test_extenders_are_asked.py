@@ -20,6 +20,7 @@ from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keep
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 
+
 def extenders(*configs: Extender) -> Configuration:
     return Configuration(extenders=configs)
 
@@ -217,9 +218,7 @@ def test_an_extender_may_spare_a_node() -> None:
         assert node_of(cluster, "low-a") == "a"
         asked = next(arguments for _, _, arguments in memory.asked)
         assert asked["NodeNameToVictims"] is None
-        assert asked["NodeNameToMetaVictims"] == {
-            name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()
-        }
+        assert asked["NodeNameToMetaVictims"] == {name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()}
 
     nodes = [node("a"), node("b")]
     for each in nodes:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from api.settings import Settings
-from extender.cluster_state import ClusterState
 from extender.config import Configuration
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node, make_pod
+from extender.verbs.engine import Engine
 from tests.api.serving import Service, serving
 
 # The cluster as the service knows it: a node with room, a full one, a small one, and one that takes nobody.

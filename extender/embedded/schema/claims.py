@@ -7,9 +7,7 @@ from extender.embedded.schema.meta import LABEL_SELECTOR, OBJECT_META
 from extender.embedded.schema.references import TYPED_LOCAL_OBJECT_REFERENCE, TYPED_OBJECT_REFERENCE
 from extender.embedded.schema.types import STRING, TIME, ListOf, MapOf, Struct
 
-_ACCESS_MODES: Final = ListOf(
-    named("v1.PersistentVolumeAccessMode", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-)
+_ACCESS_MODES: Final = ListOf(named("v1.PersistentVolumeAccessMode", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"))
 _RESIZING: Final = named(
     "v1.ClaimResourceStatus",
     "ControllerResizeInProgress",

@@ -179,9 +179,7 @@ REPLICATION_CONTROLLER: Final = Struct(
                     "readyReplicas": omit(INT32, "Pods that are ready."),
                     "availableReplicas": omit(INT32, "Pods that have been ready for long enough."),
                     "observedGeneration": omit(INT64, "The generation that the controller saw last."),
-                    "conditions": omit(
-                        map_list(REPLICATION_CONTROLLER_CONDITION, "type"), patch_key="type", patch_strategy="merge"
-                    ),
+                    "conditions": omit(map_list(REPLICATION_CONTROLLER_CONDITION, "type"), patch_key="type", patch_strategy="merge"),
                 },
             )
         ),

@@ -69,9 +69,7 @@ class Allocator:
         for claim, of_claim in zip(self._claims, demands, strict=True):
             least = sum(min(demand.count for demand in alternatives) for alternatives in of_claim)
             if least > MOST_RESULTS:
-                raise AllocationError(
-                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
-                )
+                raise AllocationError(f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}")
         return demands
 
     def _demand(self, wish: Wish, node: Node, pools: Sequence[Pool]) -> Demand:

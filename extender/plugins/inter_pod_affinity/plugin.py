@@ -87,9 +87,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return PodTerms(
             affinity=tuple(namespaces.looked_up(term, table) for term in terms.affinity),
             anti_affinity=tuple(namespaces.looked_up(term, table) for term in terms.anti_affinity),
-            preferred=tuple(
-                WeightedTerm(weighted.weight, namespaces.looked_up(weighted.term, table)) for weighted in terms.preferred
-            ),
+            preferred=tuple(WeightedTerm(weighted.weight, namespaces.looked_up(weighted.term, table)) for weighted in terms.preferred),
         )
 
     def _said(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> Said:

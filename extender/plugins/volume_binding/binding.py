@@ -28,9 +28,7 @@ class BindingError(Exception):
     """The pod's volumes will not be bound on this node, and the pod has to be scheduled anew. The message is upstream's."""
 
 
-async def bind_pod_volumes(
-    storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float
-) -> None:
+async def bind_pod_volumes(storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float) -> None:
     """Write what was assumed, and wait until all of it is bound.
 
     Arguments:

@@ -45,9 +45,7 @@ ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 
 
 @final
-class VolumeBinding(
-    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin
-):
+class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin):
     """Refuses nodes that do not reach a volume of the pod, or on which a claim that waits for a node would get none.
 
     Once a node is chosen, the volumes that were found are kept for the pod: Reserve only assumes, PreBind makes it true.

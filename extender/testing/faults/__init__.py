@@ -1,6 +1,6 @@
 """Faults between a client and an API server, as a script says them: `script` when, `answers` and `watches` what.
 
-    transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
+transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
 """
 
 from extender.testing.faults import answers, watches

@@ -60,8 +60,8 @@ class Call:
 class Fault:
     """When something goes wrong, and what.
 
-        Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods
-        Fault(status(503), probability=0.3, times=None)              three in ten requests, for good
+    Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods
+    Fault(status(503), probability=0.3, times=None)              three in ten requests, for good
     """
 
     action: Action

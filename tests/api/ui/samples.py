@@ -26,7 +26,7 @@ from extender.answers.types import (
     WaterfallStep,
     WhatIf,
 )
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.testing.builders import make_cache, make_node, make_pod
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.answers.abandoned import AbandonedError, IsWanted, check_wanted, in_thread
+from extender.concurrency.abandoned import AbandonedError, IsWanted, check_wanted, in_thread
 
 
 class Work:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from extender import framework as fwk
-from extender.answers.abandoned import AbandonedError
 from extender.answers.capacity import capacity
 from extender.answers.types import Capacity, NodeRoom
 from extender.answers.what_if import simulated_frameworks
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError
 from extender.config.loading import default_configuration
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity

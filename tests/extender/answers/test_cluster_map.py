@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from extender.answers.cluster_map import MAX_NODES_WITH_PODS, cluster_map, hiding, natural, node_on_map
 from extender.answers.types import PodName
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod

@@ -4,9 +4,9 @@ from typing import Any
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod

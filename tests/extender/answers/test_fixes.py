@@ -14,7 +14,7 @@ from extender.answers.suggestions import Situation, giving_in_to_all, giving_in_
 from extender.answers.types import Fix
 from extender.config.loading import default_configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
@@ -297,9 +297,7 @@ def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
     told = found(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
     (preempting,) = (fix for fix in told if fix.kind == "preemption")
 
-    assert preempting == Fix(
-        kind="preemption", text="let it preempt (preemptionPolicy PreemptLowerPriority)", opens=2, nodes=("a", "c")
-    )
+    assert preempting == Fix(kind="preemption", text="let it preempt (preemptionPolicy PreemptLowerPriority)", opens=2, nodes=("a", "c"))
 
 
 @pytest.mark.parametrize(
@@ -344,9 +342,7 @@ def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> No
         pytest.param(
             nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")), "", id="whatever is said of names"
         ),
-        pytest.param(
-            nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).spread(1, ZONE, app="web"), "", id="who minds other nodes"
-        ),
+        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).spread(1, ZONE, app="web"), "", id="who minds other nodes"),
     ],
 )
 def test_one_more_node_of_a_kind_that_would_take_the_pod(
@@ -358,9 +354,7 @@ def test_one_more_node_of_a_kind_that_would_take_the_pod(
 
 
 def test_volumes_are_named_with_their_claims() -> None:
-    lost = PersistentVolumeClaim(
-        metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost")
-    )
+    lost = PersistentVolumeClaim(metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost"))
     snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
@@ -412,9 +406,7 @@ def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
     args = PodTopologySpreadArgs(default_constraints=(constraint,), defaulting_type="List")
     framework = make_framework(NodeResourcesFit, lambda _, handle: PodTopologySpread(args, handle))
     service = Service(metadata=ObjectMeta(name="web", namespace="default"), spec=MapSelectorSpec(selector={"app": "web"}))
-    snapshot = make_snapshot(
-        *nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service]
-    )
+    snapshot = make_snapshot(*nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service])
 
     evaluation = asyncio.run(evaluate(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS))
 

@@ -7,7 +7,7 @@ from extender import framework as fwk
 from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
 from extender.answers.waterfall import waterfall
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
 from extender.records import Records
 from extender.records.arrays import keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId

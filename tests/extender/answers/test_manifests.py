@@ -6,9 +6,9 @@ import pytest
 
 from extender.answers.manifests import ManifestError, take_in
 from extender.answers.pod_claims import templates_among
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.objects.claims import is_fully_bound
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import convert, replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod

@@ -10,9 +10,9 @@ import pytest
 from extender.answers.manifests import ManifestError
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if import WhatIfError, what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node
 
 AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}

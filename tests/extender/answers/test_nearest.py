@@ -9,7 +9,7 @@ from extender.answers.refusals import Refusals
 from extender.answers.types import Lack, NearNode
 from extender.cache import Cache
 from extender.config.plugin_args import NodeResourcesFitArgs
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
 from extender.objects.pod import Pod
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_ports import NodePorts
@@ -160,9 +160,7 @@ def test_a_node_that_prefilter_has_left_out_says_so_where_no_filter_does() -> No
 
 
 def test_resources_that_the_profile_ignores_are_no_lack() -> None:
-    ignoring = make_framework(
-        lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=["example.com/gpu"]), handle)
-    )
+    ignoring = make_framework(lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=["example.com/gpu"]), handle))
     cache = make_cache(make_node("a").capacity(cpu=1))
 
     (node,) = near(ignoring, cache, make_pod().req({"cpu": 2, "example.com/gpu": 1}))

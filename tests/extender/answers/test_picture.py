@@ -8,8 +8,8 @@ import pytest
 from extender.answers.picture import picture
 from extender.answers.types import NodePicture, PluginVerdict
 from extender.config.loading import default_configuration
-from extender.evaluation import Evaluation, evaluate
-from extender.evaluation_answer import answer
+from extender.evaluation.answer import answer
+from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable

@@ -9,7 +9,7 @@ from extender import framework as fwk
 from extender.answers.preemption_answer import preemption_answer
 from extender.answers.types import PodName, PreemptionAnswer, ReasonCount, Victim
 from extender.config.plugin_args import DefaultPreemptionArgs
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference

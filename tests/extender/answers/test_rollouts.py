@@ -7,9 +7,9 @@ import pytest
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import convert, replaced
 from extender.objects.pod import Pod, PodSpec, PodStatus
 from extender.testing import make_node

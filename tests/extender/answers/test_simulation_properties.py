@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from extender.answers.simulation import Simulation
 from extender.answers.what_if import simulated_frameworks
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod

@@ -8,7 +8,7 @@ from extender.answers.preemption_answer import preemption_answer
 from extender.answers.summary import summary, why_no_room
 from extender.answers.types import PreemptionAnswer
 from extender.answers.waterfall import waterfall
-from extender.evaluation import evaluate
+from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta

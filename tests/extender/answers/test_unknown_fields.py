@@ -6,9 +6,9 @@ import pytest
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import WhatIfError, what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node
 
 SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}]}

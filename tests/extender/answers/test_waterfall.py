@@ -8,7 +8,7 @@ import pytest
 from extender import framework as fwk
 from extender.answers.types import ReasonCount, WaterfallStep
 from extender.answers.waterfall import waterfall
-from extender.evaluation import Evaluation, evaluate
+from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.objects.pod import Pod
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_name import NodeName

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
-from extender.answers.abandoned import AbandonedError
 from extender.answers.simulation import Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError
 from extender.config import Configuration
+from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -137,9 +137,7 @@ def test_victims_are_named_and_so_is_where_they_would_land() -> None:
     assert [victim.pod.name for victim in placement.evicts] == ["etl"]
     assert placement.preemption is not None
     assert placement.preemption.node == "n1"
-    assert placement.message == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
-    )
+    assert placement.message == ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.")
     assert answer.summary == "default/web would go to n1, and default/etl would be evicted from n1 and land on n2."
 
 

@@ -74,9 +74,7 @@ def v(priority: int, started: str = "2026-01-01T09:00:00Z") -> PodBuilder:
 def candidates(*victims: list[PodBuilder], violations: tuple[int, ...]) -> Candidates:
     """Node n0, n1, ... with these victims."""
     nodes = [f"n{number}" for number in range(len(victims))]
-    placed = [
-        [pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)] for node, pods in zip(nodes, victims, strict=True)
-    ]
+    placed = [[pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)] for node, pods in zip(nodes, victims, strict=True)]
     snapshot = make_snapshot(*map(make_node, nodes), pods=[pod for pods in placed for pod in pods])
     each = zip(nodes, placed, violations, strict=True)
     return Candidates.of(snapshot, [NodeVictims(node, tuple(pods), count) for node, pods, count in each])

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.leader_election import LeaderElector
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.lease.leader_election import LeaderElector
 from extender.config import LeaderElection
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.writes.dispatcher import Dispatcher
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry
 from extender.embedded.resources import NAMESPACES, RESOURCES, Object, Resource

@@ -11,15 +11,15 @@ from typing import Any, Unpack, final
 
 import pytest
 
-from extender.apiserver import kinds
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.informers import Informers, ReflectorOptions
-from extender.apiserver.kinds import Kind
-from extender.apiserver.reflector import Reflector
-from extender.apiserver.store import Change
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.informers import kinds
+from extender.apiserver.informers.informers import Informers, ReflectorOptions
+from extender.apiserver.informers.kinds import Kind
+from extender.apiserver.informers.reflector import Reflector
+from extender.apiserver.informers.store import Change
+from extender.cache.cluster import Cluster
 from extender.cache.dump import NodeDump
-from extender.cluster import Cluster
 from extender.embedded import resources
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry import Registry

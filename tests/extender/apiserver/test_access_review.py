@@ -9,7 +9,7 @@ import pytest
 
 from extender.apiserver.access_review import AccessReview, User
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.apiserver.errors import Forbidden
 from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import Scripted, answer, refusal

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import Dispatcher
 from extender.framework import (
     BindPod,
     CallConflict,
@@ -137,9 +137,7 @@ def test_a_pod_that_another_scheduler_bound_is_left_there() -> None:
 
     ending, _ = bind(server, pod, "n1")
 
-    assert ending == (
-        'CallConflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n2"'
-    )
+    assert ending == ('CallConflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n2"')
     assert server.node_of() == "n2"
 
 

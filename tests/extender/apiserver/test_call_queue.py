@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.call_queue import MOST_EVENTS, CallQueue, Lane
+from extender.apiserver.writes.call_queue import MOST_EVENTS, CallQueue, Lane
 from extender.framework import (
     ApiCall,
     BindPod,
@@ -97,9 +97,7 @@ def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
         queue.add(patch("no room"))
 
         (merged,) = queue.pop_all()
-        assert merged == PatchPodStatus.of(
-            POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1"
-        )
+        assert merged == PatchPodStatus.of(POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1")
         assert skipped(older) == "a call of the same type was enqueued for this object"
 
     in_loop(story)

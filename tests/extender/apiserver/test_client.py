@@ -13,7 +13,7 @@ import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import MERGE_PATCH, Client
-from extender.apiserver.credentials import Credentials, Identity, Target, token
+from extender.apiserver.credentials.target import Credentials, Identity, Target, token
 from extender.apiserver.rate_limit import RateLimit
 from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import OK, Scripted, answer, html, never, refusal

@@ -2,7 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from extender.apiserver.credentials import REREAD_SECONDS, Credentials, CredentialsError, Target, TokenFile, basic_auth, nobody, token
+from extender.apiserver.credentials.target import (
+    REREAD_SECONDS,
+    Credentials,
+    CredentialsError,
+    Target,
+    TokenFile,
+    basic_auth,
+    nobody,
+    token,
+)
 from extender.testing import virtual_time
 
 

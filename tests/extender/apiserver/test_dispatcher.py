@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.call_queue import Lane
-from extender.apiserver.dispatcher import AT_A_TIME, Dispatcher
+from extender.apiserver.writes.call_queue import Lane
+from extender.apiserver.writes.dispatcher import AT_A_TIME, Dispatcher
 from extender.framework import (
     BindPod,
     CallError,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.dispatcher import Dispatcher
-from extender.apiserver.event_recorder import ATTEMPTS
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.event_recorder import ATTEMPTS
 from extender.framework import CallError, RecordEvent, reference_to
 from extender.testing import make_pod
 from extender.testing.faults import Fault

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.apiserver.credentials import CredentialsError, Identity
-from extender.apiserver.exec_plugin import ExecPlugin, ExecPluginConfig
-from extender.apiserver.tls import KeyPair
+from extender.apiserver.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.apiserver.credentials.target import CredentialsError, Identity
+from extender.apiserver.credentials.tls import KeyPair
 
 V1 = "client.authentication.k8s.io/v1"
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.apiserver.errors import ApiError, Fenced, NoAnswer
 from extender.apiserver.rate_limit import RateLimit
 from extender.testing import virtual_time

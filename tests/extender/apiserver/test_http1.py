@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from extender.apiserver import errors
-from extender.apiserver.carrier import NotSentError
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.dialing import Route
-from extender.apiserver.http1_carrier import Http1Carrier
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.transport.carrier import NotSentError
+from extender.apiserver.transport.dialing import Route
+from extender.apiserver.transport.http1_carrier import Http1Carrier
 from tests.extender.apiserver.sockets import LIST, Asked, Reply, Server, loop_kind, ok, pass_time, run, serve
 
 pytestmark = pytest.mark.usefixtures("each_loop")

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from extender.apiserver.keeping import LAST_APPLIED, MetadataKeeper, NodeKeeper, PodKeeper
-from extender.apiserver.sharing import SharedParts, SharedStrings
+from extender.apiserver.informers.keeping import LAST_APPLIED, MetadataKeeper, NodeKeeper, PodKeeper
+from extender.apiserver.informers.sharing import SharedParts, SharedStrings
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.apiserver.credentials import CredentialsError, Target, TokenFile
-from extender.apiserver.kubeconfig import load
-from extender.apiserver.tls import Pem, Tls
+from extender.apiserver.credentials.kubeconfig import load
+from extender.apiserver.credentials.target import CredentialsError, Target, TokenFile
+from extender.apiserver.credentials.tls import Pem, Tls
 from extender.testing import virtual_time
 
 CLUSTER = {"server": "https://k8s.example:6443"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import Dispatcher
 from extender.framework import (
     ApiCall,
     CallConflict,

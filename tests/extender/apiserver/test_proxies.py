@@ -1,7 +1,7 @@
 import pytest
 
-from extender.apiserver.credentials import CredentialsError
-from extender.apiserver.proxies import check_proxy, environment_proxy
+from extender.apiserver.credentials.proxies import check_proxy, environment_proxy
+from extender.apiserver.credentials.target import CredentialsError
 
 PROXY = "http://proxy.example:3128"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver import kinds
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
-from extender.apiserver.kinds import KINDS, Kind
-from extender.apiserver.listing import Lister
-from extender.apiserver.reading import ObjectReader
-from extender.apiserver.reflector import Reflector
-from extender.apiserver.store import Change
-from extender.cluster_state import TABLES
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.informers import kinds
+from extender.apiserver.informers.kinds import KINDS, Kind
+from extender.apiserver.informers.listing import Lister
+from extender.apiserver.informers.reading import ObjectReader
+from extender.apiserver.informers.reflector import Reflector
+from extender.apiserver.informers.store import Change
 from extender.embedded.resources import RESOURCES
+from extender.objects.cluster_state import TABLES
 from extender.objects.pod import Pod
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, answers

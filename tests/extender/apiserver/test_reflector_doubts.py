@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.credentials import Target, TokenFile
+from extender.apiserver.credentials.target import Target, TokenFile
 from extender.testing.faults import Action, Call, Fault, answers, watches
 from tests.extender.apiserver.reflecting import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
 

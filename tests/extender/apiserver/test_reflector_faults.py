@@ -268,7 +268,7 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(streams: bool, 
         world.server.pod("x")
         world.faults.come_up()
 
-    with caplog.at_level(logging.WARNING, logger="extender.apiserver.reflector"):
+    with caplog.at_level(logging.WARNING, logger="extender.apiserver.informers.reflector"):
         world = tell(story, streams_lists=streams, within=240)
 
     assert world.known("pods") == ["p0", "x"]

@@ -12,7 +12,7 @@ import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.apiserver.paths import path
 from tests.extender.apiserver.sockets import LIST, Asked, Reply, ok, run, serve
 

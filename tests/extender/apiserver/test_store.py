@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from extender.apiserver.store import MAX_BURIED, Change, Store
+from extender.apiserver.informers.store import MAX_BURIED, Change, Store
 from extender.objects.meta import ObjectMeta
 from extender.objects.workloads import Namespace
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.apiserver.credentials import CredentialsError
-from extender.apiserver.target_lookup import find_target
-from extender.apiserver.tls import Pem
+from extender.apiserver.credentials.target import CredentialsError
+from extender.apiserver.credentials.target_lookup import find_target
+from extender.apiserver.credentials.tls import Pem
 from extender.testing import virtual_time
 
 IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}

@@ -11,8 +11,8 @@ import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Credentials, Identity, Target
-from extender.apiserver.tls import KeyPair, Pem, Tls
+from extender.apiserver.credentials.target import Credentials, Identity, Target
+from extender.apiserver.credentials.tls import KeyPair, Pem, Tls
 from extender.testing.certificates import Authority, CertificateFiles, encrypted
 from tests.extender.apiserver.sockets import Asked, Server, ok, pass_time, run, serve
 

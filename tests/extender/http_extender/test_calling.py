@@ -54,7 +54,7 @@ def asked(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
 
 
 async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.write(answer("x" * 10**6)[:-(10**6)])
+    writer.write(answer("x" * 10**6)[: -(10**6)])
     while not reader.at_eof():
         writer.write(b" ")
         await writer.drain()
@@ -261,9 +261,7 @@ def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_
 def test_we_show_who_we_are(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
     shown = (
-        ExtenderTLSConfig(
-            ca_file=str(authority.certificate), cert_data=files.certificate.read_bytes(), key_data=files.key.read_bytes()
-        )
+        ExtenderTLSConfig(ca_file=str(authority.certificate), cert_data=files.certificate.read_bytes(), key_data=files.key.read_bytes())
         if inline
         else ExtenderTLSConfig(ca_file=str(authority.certificate), cert_file=str(files.certificate), key_file=str(files.key))
     )

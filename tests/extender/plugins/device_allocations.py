@@ -31,9 +31,7 @@ def allocator(
     return Allocator(claims, CLASSES, all_slices, taken_by(held), Selection(all_slices, Matches(), timeout))
 
 
-def allocated(
-    *claims: ResourceClaim, slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()
-) -> list[list[str]] | None:
+def allocated(*claims: ResourceClaim, slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()) -> list[list[str]] | None:
     """`request=device` of every claim; None if the node has not enough devices."""
     allocations = allocator(claims, slices, held).allocate(NODE)
     if allocations is None:

@@ -214,9 +214,7 @@ def test_two_profiles_share_what_is_on_its_way() -> None:
     shared: dict[Any, Any] = {}
     first, second = (Scheduler(claim("c"), claim("d"), slices=make_slice("gpu-1", nodeName="n")) for _ in range(2))
     second.cache = first.cache
-    first.framework, second.framework = (
-        make_framework(make, dispatcher=first.writes, live=first.cache, shared=shared) for _ in range(2)
-    )
+    first.framework, second.framework = (make_framework(make, dispatcher=first.writes, live=first.cache, shared=shared) for _ in range(2))
     first.reserve(pod_with("c"))
 
     _, status = second.reserve(pod_with("d", name="q"))

@@ -179,9 +179,7 @@ PARTIAL = make_slice("a", of=2)
             "claim default/c, request x, selector #0: CEL expression empty (unsupported selector type?)",
             id="unknown selector",
         ),
-        pytest.param(
-            make_claim("c", {"name": "r"}), [], "resource claim default/c, request r: unknown request type", id="unknown request"
-        ),
+        pytest.param(make_claim("c", {"name": "r"}), [], "resource claim default/c, request r: unknown request type", id="unknown request"),
         pytest.param(
             make_claim("c", exactly(1), constraints=[MATCH, {}]),
             [],

@@ -76,9 +76,7 @@ def test_selectors(expression: str, answer: bool) -> None:
     [
         pytest.param("1", "must evaluate to bool or the unknown type, not int", id="no bool"),
         pytest.param('{"a": [1.5]}', "must evaluate to bool or the unknown type, not map(string, list(double))", id="far from a bool"),
-        pytest.param(
-            'device.capacity["x"].memory', "must evaluate to bool or the unknown type, not kubernetes.Quantity", id="a quantity"
-        ),
+        pytest.param('device.capacity["x"].memory', "must evaluate to bool or the unknown type, not kubernetes.Quantity", id="a quantity"),
         pytest.param(
             "foo",
             "compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')\n | foo\n | ^",

@@ -207,9 +207,7 @@ def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
     [
         pytest.param([claim("c", exactly(1))], {}, id="there are enough devices"),
         pytest.param([claim("c", exactly(2))], {"n2": "cannot allocate all claims"}, id="only on one node"),
-        pytest.param(
-            [claim("c", exactly(3))], {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"}, id="on none"
-        ),
+        pytest.param([claim("c", exactly(3))], {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"}, id="on none"),
         pytest.param([claim("c"), claim("d")], {"n2": "cannot allocate all claims"}, id="for two claims together"),
         pytest.param(
             [claim("c"), claim("e", allocation=allocation("g0", "g1"))], {"n1": "cannot allocate all claims"}, id="others have taken some"
@@ -473,9 +471,7 @@ def test_shares_of_a_device_have_names() -> None:
     """
     Two pods can share a device that allows it, as far as its capacity goes.
     """
-    nic = make_slice(
-        make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True), pool="n1", allNodes=True
-    )
+    nic = make_slice(make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True), pool="n1", allNodes=True)
     asked = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
     snapshot = cluster(ANY, nic, claim("c", asked), claim("d", asked))
     plugin, state = plugin_for(snapshot), CycleState()

@@ -79,9 +79,7 @@ WEB_ON_N1 = WEB.name("web-1").node("n1")
         pytest.param(near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set(), id="a contradiction"),
         pytest.param(near(DB, term("region", LabelSelector())), {"n1", "n2"}, id="an empty selector means every pod"),
         pytest.param(near(DB, term("region", None)), set(), id="no selector means none"),
-        pytest.param(
-            DB.pod_affinity("region", app="web").pod_affinity("host", app="web"), {"n1"}, id="every term's place must be near"
-        ),
+        pytest.param(DB.pod_affinity("region", app="web").pod_affinity("host", app="web"), {"n1"}, id="every term's place must be near"),
         pytest.param(
             near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), set(), id="one pod must meet all terms"
         ),
@@ -353,9 +351,7 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
             {"n1", "n2"},
             id="one of two leaves the region",
         ),
-        pytest.param(
-            WEB.pod_affinity("host", app="web"), [], [], [("n3", WEB.name("first"))], ALL, id="the first comes, on one row only"
-        ),
+        pytest.param(WEB.pod_affinity("host", app="web"), [], [], [("n3", WEB.name("first"))], ALL, id="the first comes, on one row only"),
         pytest.param(WEB.pod_anti_affinity("host", app="db"), [DB.node("n1")], ["n1"], [], ALL, id="what is in the way leaves"),
         pytest.param(WEB.pod_anti_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n1", "n3"}, id="but not for its neighbours"),
         pytest.param(

@@ -279,8 +279,7 @@ def test_a_terminating_pod_counts_when_it_leaves() -> None:
         pytest.param(
             constrained(FOO, 1, ZONE, label_selector=UNUSABLE),
             error(
-                "get constraints from pod: obtaining pod's hard topology spread constraints: "
-                "\"Near\" is not a valid label selector operator"
+                'get constraints from pod: obtaining pod\'s hard topology spread constraints: "Near" is not a valid label selector operator'
             ),
             id="a selector that cannot be used",
         ),
@@ -360,7 +359,7 @@ def test_pre_score_of_a_selector_that_cannot_be_used() -> None:
     answer = scores(cluster("1/0/0/0"), wish(1, ZONE, label_selector=UNUSABLE))
 
     assert answer == error(
-        "calculating preScoreState: obtaining pod's soft topology spread constraints: \"Near\" is not a valid label selector operator"
+        'calculating preScoreState: obtaining pod\'s soft topology spread constraints: "Near" is not a valid label selector operator'
     )
 
 

@@ -161,9 +161,7 @@ def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_i
     ],
 )
 def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | None], worth_it: bool) -> None:
-    before, after = (
-        None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new)
-    )
+    before, after = (None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new))
     event = added(EventResource.CSI_STORAGE_CAPACITY) if old is None else updated(EventResource.CSI_STORAGE_CAPACITY)
 
     assert is_worth_a_try(VolumeBinding, POD.claim("data"), event, before, after) is worth_it

@@ -8,9 +8,7 @@ from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make
 from extender.testing.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
 
 NO_DISK = unschedulable("node(s) had no available disk")
-IN_USE = unschedulable(
-    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
-)
+IN_USE = unschedulable("node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod")
 ONCE = "ReadWriteOncePod"
 
 

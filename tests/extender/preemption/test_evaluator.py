@@ -372,9 +372,7 @@ class Extender:
     def is_interested(self, pod: fwk.Pod) -> bool:
         return self._is_interested
 
-    async def process_preemption(
-        self, pod: fwk.Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot
-    ) -> Sequence[fwk.NodeVictims]:
+    async def process_preemption(self, pod: fwk.Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot) -> Sequence[fwk.NodeVictims]:
         self.asked.append([one.node for one in victims])
         return list(self._answer(victims))
 

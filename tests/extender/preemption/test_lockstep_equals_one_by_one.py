@@ -43,9 +43,7 @@ class Case:
 
 def make_case(drawn: RandomCluster, chance: random.Random) -> Case:
     more = (
-        _neighbour(f"x{number}-{node.name}", chance).node(node.name).obj()
-        for node in drawn.nodes
-        for number in range(chance.randint(0, 4))
+        _neighbour(f"x{number}-{node.name}", chance).node(node.name).obj() for node in drawn.nodes for number in range(chance.randint(0, 4))
     )
     cluster = replace(drawn, pods=(*drawn.pods, *more))
     # Terminating pods do not come: upstream's topology spread counts them when they move, but not where they are.

@@ -33,9 +33,7 @@ class Queue(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.clocked = ClockedQueue(
-            {NODE_ADD: HINTS, POD_LABEL: HINTS | {"Gate": always}}, gate=gate, max_in_unschedulable_pods=MAX_WAIT
-        )
+        self.clocked = ClockedQueue({NODE_ADD: HINTS, POD_LABEL: HINTS | {"Gate": always}}, gate=gate, max_in_unschedulable_pods=MAX_WAIT)
         self.alive: dict[str, Pod] = {}
         self.in_flight: dict[str, QueuedPodInfo] = {}
         self.created = 0

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, final
 
-from extender.cluster import Cluster
+from extender.assembly.standalone import standalone
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.objects.disruption import PodDisruptionBudget
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.records import NO_REPORTER, Reporter
-from extender.standalone import standalone
 from extender.testing import NodeBuilder, PodBuilder, virtual_time
 from extender.testing.writes import RecordedWrites
 

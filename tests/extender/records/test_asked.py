@@ -4,14 +4,14 @@ import pytest
 
 from extender.answers.history import attempt_answer
 from extender.answers.types import NodeScore
-from extender.cluster import Cluster
-from extender.cluster_state import ClusterState
+from extender.cache.cluster import Cluster
 from extender.config import Configuration
-from extender.engine import Engine
+from extender.objects.cluster_state import ClusterState
 from extender.records import Records
 from extender.records.records import BEST_OF_ASKED
 from extender.testing import PodBuilder, make_node, make_pod
-from extender.verbs import VerbError, Victims
+from extender.verbs.engine import Engine
+from extender.verbs.verbs import VerbError, Victims
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)

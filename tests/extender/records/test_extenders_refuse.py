@@ -11,7 +11,7 @@ from extender.records.arrays import keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
 from extender.records.names import Naming
 from extender.runtime.nominations import NO_NOMINATIONS
-from extender.scheduler.asking_extenders import schedule_pod_with_extenders
+from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import make_framework
 from tests.extender.plugins_by_table import Refuses

@@ -178,9 +178,7 @@ def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
     """
     refused = refusals(*entries)
 
-    assert refused == {
-        'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a class of its own from it"
-    }
+    assert refused == {'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a class of its own from it"}
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from extender import framework as fwk
-from extender.cluster import Cluster
+from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.priority_sort import PrioritySort

@@ -13,7 +13,7 @@ from extender import framework as fwk
 from extender.config.extenders import Extender
 from extender.http_extender import HTTPExtender
 from extender.runtime.nominations import NO_NOMINATIONS
-from extender.scheduler.asking_extenders import (
+from extender.scheduler.extenders import (
     bound_by_extender,
     find_nodes_that_pass_extenders,
     schedule_pod_with_extenders,

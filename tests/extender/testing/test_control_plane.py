@@ -9,7 +9,7 @@ import pytest
 
 from extender.apiserver import errors
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.testing.certificates import can_make_certificates
 from extender.testing.control_plane import ControlPlane
 from extender.testing.processes import Process, ProcessError

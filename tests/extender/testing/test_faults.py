@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender.apiserver.client import Client
-from extender.apiserver.credentials import Target
+from extender.apiserver.credentials.target import Target
 from extender.apiserver.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.testing import virtual_time
 from extender.testing.faults import Action, Fault, FaultyTransport, answers, watches

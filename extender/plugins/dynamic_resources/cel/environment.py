@@ -52,9 +52,7 @@ def _environment(quantity: cel.Type, functions: list[cel.FunctionDecl]) -> cel.E
     )
 
 
-def _by_name(
-    functions: Iterable[Function], overloads: Callable[[list[Function]], list[cel.Overload]]
-) -> list[cel.FunctionDecl]:
+def _by_name(functions: Iterable[Function], overloads: Callable[[list[Function]], list[cel.Overload]]) -> list[cel.FunctionDecl]:
     ordered = sorted(functions, key=lambda function: function.name)
     return [cel.FunctionDecl(name, overloads(list(same))) for name, same in groupby(ordered, key=lambda function: function.name)]
 

@@ -112,8 +112,13 @@ def test_a_percentage():
             {"spec": {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]}},
             id="a port by its name",
         ),
-        pytest.param("v1", "Pod", field(2, field(1, field(1, "v") + field(2, field(5, "x")))), {"spec": {"volumes": [{"name": "v"}]}},
-                     id="a volume of a kind that we do not read"),
+        pytest.param(
+            "v1",
+            "Pod",
+            field(2, field(1, field(1, "v") + field(2, field(5, "x")))),
+            {"spec": {"volumes": [{"name": "v"}]}},
+            id="a volume of a kind that we do not read",
+        ),
         pytest.param("v1", "Namespace", field(99, "x") + field(98, 7), {}, id="fields that nobody knows"),
         pytest.param("v1", "Unheard", field(1, "x"), {}, id="a kind that nobody knows"),
         pytest.param(

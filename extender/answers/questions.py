@@ -1,0 +1,259 @@
+"""Questions: what people ask about one cluster, answered by the engine that decides.
+
+Explaining looks at the live columns, in the loop, as a verb does; a what-if works on a copy of its own, in a thread. Nothing that is asked
+changes anything.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final, final
+
+import msgspec
+
+from extender.answers import waiting
+from extender.answers.capacity import capacity
+from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.counted import NotCountedError, counted
+from extender.answers.explaining import explain, settled, unreadable
+from extender.answers.history import attempt_answer, preemption_answer
+from extender.answers.manifests import ManifestError, no_template, take_in
+from extender.answers.only_profile import OnlyProfile, stood_in
+from extender.answers.pod_claims import TemplateOf
+from extender.answers.types import (
+    Attempt,
+    Capacity,
+    Decisions,
+    Explanation,
+    PodName,
+    PreemptionRecord,
+    Preemptions,
+    Queue,
+    WhatIf,
+    WhatIfRequest,
+)
+from extender.answers.waiting import Registered
+from extender.answers.wall_clock import WallClock
+from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, in_thread
+from extender.config.configuration import Configuration
+from extender.evaluation.evaluate import trying_every_node
+from extender.objects.cluster_state import ClusterState
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records import Records
+from extender.runtime.nominations import Nominations
+from extender.runtime.queueing_hints import registrations
+from extender.runtime.registry import Registry
+
+ATTEMPTS_EXPLAINED: Final = 10
+"""The last attempts of a pod that an explanation tells of."""
+
+
+class QuestionError(Exception):
+    """The question cannot be answered; the message says why."""
+
+
+@final
+class Questions:
+    """One cluster, and what is known of how it is decided about. State: frameworks that nobody else decides with."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        cluster: Cluster,
+        *,
+        queue: SchedulingQueue | None = None,
+        records: Records | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        template_of: TemplateOf = no_template,
+    ) -> None:
+        """Nothing is worked out before it is asked.
+
+        Arguments:
+            cluster: looked at, and never changed.
+            queue: where pods wait; None if another scheduler decides.
+            records: what was decided; None to remember nothing.
+            template_of: the cluster's ResourceClaimTemplates, asked from other threads.
+
+        Raises:
+            ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+        """
+        self._configuration = trying_every_node(configuration)
+        self._cluster = cluster
+        self._queue = queue
+        self._records = records or Records()
+        self._now = now
+        self._template_of = template_of
+        self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache)
+        self._registered: Mapping[str, Registered] = {
+            name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
+            for name, framework in self._frameworks.items()
+        }
+
+    @staticmethod
+    def of(configuration: Configuration, state: ClusterState, template_of: TemplateOf = no_template) -> "Questions":
+        """Questions about a cluster as a file describes it."""
+        return Questions(configuration, Cluster.of(state), template_of=template_of)
+
+    async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
+        """Why the pod is where it is, or nowhere; None if nothing is known of it.
+
+        Arguments:
+            picture: with every node's verdicts, plugin by plugin.
+        """
+        key = f"{namespace}/{name}"
+        now = await self._as_things_are(namespace, name, picture=picture)
+        attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
+        made = self._records.who_preempted(key)
+        if now is None and made is None and not attempts:
+            return None
+        preempted_by = None if made is None else preemption_answer(made)
+        return msgspec.structs.replace(
+            now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
+            queue=None if self._queue is None else waiting.queue_place(self._queue, key, self._registered, self._clock()),
+            attempts=attempts,
+            preempted_by=preempted_by,
+        )
+
+    async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
+        cluster = self._cluster
+        nominated = Nominations(cluster.nominees(self._frameworks))  # finds out who cannot be read
+        pod = cluster.find(f"{namespace}/{name}")
+        if pod is None:
+            left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")
+            return next((unreadable(PodName(namespace=namespace, name=name, uid=uid), why) for uid, why in left_out), None)
+        if pod.spec.node_name:
+            return settled(pod, "Scheduled")
+        assumed = cluster.cache.pod(pod.uid)
+        if assumed is not None:
+            return settled(pod, "Binding", assumed.spec.node_name)
+        framework = self._frameworks.get(pod.scheduler_name)
+        notes: tuple[str, ...] = ()
+        if framework is None:
+            if self._queue is not None or len(self._frameworks) > 1:
+                return settled(pod, "NotOurs")
+            # Another scheduler asks the extender, with a profile of whatever name.
+            only = OnlyProfile(*self._frameworks.values())
+            framework, notes = only[pod.scheduler_name], stood_in(only)
+        answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
+        return msgspec.structs.replace(answer, notes=notes)
+
+    async def what_if(self, request: WhatIfRequest) -> WhatIf:
+        """What would become of every pod concerned. The cluster is copied at once, and everything else is done in a thread.
+
+        Raises:
+            QuestionError: an object is of a kind that means nothing here, or names what is not there.
+            DecodeError: an object has the wrong form.
+            ConfigErrors: the configuration is wrong.
+        """
+        copy, for_everybody = self._cluster.fork(), self._queue is None
+        try:
+            return await in_thread(
+                lambda is_wanted: what_if(
+                    copy,
+                    self._configuration,
+                    request,
+                    for_everybody=for_everybody,
+                    is_wanted=is_wanted,
+                    template_of=self._template_of,
+                )
+            )
+        except WhatIfError as exc:
+            raise QuestionError(str(exc)) from exc
+
+    async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
+        """How many more pods like this one fit; None if there is no such pod."""
+        pod = self._cluster.find(f"{namespace}/{name}")
+        return None if pod is None else await self._fits(pod, limit)
+
+    async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
+        """How many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
+
+        Raises:
+            QuestionError: it cannot be created; the message says why.
+        """
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
+
+    def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
+        try:
+            new = counted(pod, copy)
+        except NotCountedError as exc:
+            raise QuestionError(str(exc)) from exc
+        try:
+            taken = take_in(copy, [new.pod], self._template_of)
+        except ManifestError as exc:
+            raise QuestionError(new.in_its_own_words(str(exc))) from exc
+        (created,) = taken.pods
+        found = self._counted(copy, created, limit, is_wanted)
+        spec = pod.get("spec")
+        named = spec.get("nodeName") if isinstance(spec, Mapping) else None
+        ignored = (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",) if named else ()
+        missing = (
+            f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the same file"
+            for each in taken.missing_templates
+        )
+        return msgspec.structs.replace(found, notes=(*new.notes, *found.notes, *taken.notes, *missing, *ignored))
+
+    async def _fits(self, pod: Pod, limit: int) -> Capacity:
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._counted(copy, pod, limit, is_wanted))
+
+    def _counted(self, copy: Cluster, pod: Pod, limit: int, is_wanted: IsWanted) -> Capacity:
+        frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
+        found = capacity(copy, frameworks, pod, limit, is_wanted)
+        return msgspec.structs.replace(found, notes=(*stood_in(frameworks), *found.notes))
+
+    def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
+        """The last attempts, of all pods or of namespace/name; newest first."""
+        return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
+
+    def decision(self, number: int, *, picture: bool = False) -> Attempt | None:
+        """The attempt of this id; None if it is not remembered.
+
+        Arguments:
+            picture: with the plugin that refused each node.
+        """
+        kept = self._records.attempt(number)
+        return None if kept is None else attempt_answer(kept, picture=picture)
+
+    def preemptions(self, pod: str | None, limit: int) -> Preemptions:
+        """The last preemptions, all or those that concern namespace/name; newest first."""
+        return Preemptions(items=tuple(map(preemption_answer, islice(self._records.preemptions(pod), limit))))
+
+    def queue(self) -> Queue:
+        """Who waits."""
+        if self._queue is None:
+            return waiting.without_a_queue(self._cluster.pending.values())
+        return waiting.queue_view(self._queue, self._registered, self._clock())
+
+    def map(self) -> ClusterMap:
+        """The nodes and what is on them; without the pods of a large cluster."""
+        return cluster_map(self._cluster)
+
+    def node(self, name: str) -> NodeOnMap | None:
+        """One node with its pods; None if there is none of this name."""
+        return node_on_map(self._cluster, name)
+
+    def version(self) -> str:
+        """Another one says that something may have changed: the cluster, the queue, or what was decided."""
+        tried = 0 if self._queue is None else self._queue.scheduling_cycle
+        return f"{self._cluster.changes}.{self._records.version}.{tried}"
+
+    def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[Attempt]:
+        return map(attempt_answer, islice(self._records.attempts(pod, before=before), limit))
+
+    def _clock(self) -> WallClock:
+        return WallClock(self._now(), asyncio.get_running_loop().time())
+
+
+def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: PreemptionRecord | None) -> Explanation:
+    known = [attempt.pod for attempt in attempts]
+    if preempted_by is not None:
+        known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]
+    return Explanation(pod=next(iter(known), pod), state="Finished", summary="It is gone, or has finished; this is what is known of it.")

@@ -1,0 +1,79 @@
+"""Where to find the API server when nobody says it outright."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from extender.apiserver.credentials import kubeconfig
+from extender.apiserver.credentials.proxies import environment_proxy
+from extender.apiserver.credentials.target import CredentialsError, Target, TokenFile
+from extender.apiserver.credentials.tls import Pem, Tls
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where the kubelet puts a pod's token, its CA and its namespace."""
+
+
+def find_target(
+    environ: Mapping[str, str],
+    *,
+    file: Path | None = None,
+    context: str = "",
+    home: Path | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Target:
+    """The API server of: `file`; else the files of KUBECONFIG; else the cluster in which we run; else ~/.kube/config.
+
+    Proxies of the environment are used where the kubeconfig names none.
+
+    Arguments:
+        context: of the kubeconfig; the current one unless told.
+        home: the home directory; None when there is none.
+
+    Raises:
+        CredentialsError: when there is nothing, or something is wrong with it; one line that says what to do.
+    """
+    target = _find(environ, file, context, home, service_account)
+    return target if target.proxy is not None else replace(target, proxy=environment_proxy(target.server, environ))
+
+
+def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Path | None, service_account: Path) -> Target:
+    if file is not None:
+        return kubeconfig.load([file], context)
+    named = [Path(name) for name in environ.get("KUBECONFIG", "").split(":") if name]
+    if named:
+        # Those that are missing do not count, as upstream: people leave old names in the list.
+        there = [path for path in named if path.exists()]
+        if not there:
+            raise CredentialsError(f"none of the files of KUBECONFIG exists: {', '.join(map(str, named))}")
+        return kubeconfig.load(there, context)
+    if environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT") and not context:
+        return in_cluster(environ, service_account)
+    usual = home / ".kube" / "config" if home is not None else None
+    if usual is not None and usual.exists():
+        return kubeconfig.load([usual], context)
+    raise CredentialsError("no API server is known: give a kubeconfig, set KUBECONFIG, or run in a cluster")
+
+
+def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Target:
+    """The API server of the cluster in which we run, as the pod's service account.
+
+    Raises:
+        CredentialsError: when this is no pod, or it has no token.
+
+    Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
+    """
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise CredentialsError(
+            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
+        )
+    token, ca, namespace = service_account / "token", service_account / "ca.crt", service_account / "namespace"
+    if not token.exists():
+        raise CredentialsError(f"{token} is missing: mount a token (automountServiceAccountToken, or a projected volume)")
+    return Target(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        namespace=namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default",
+        tls=Tls(ca=Pem(file=ca) if ca.exists() else None),
+        credentials=TokenFile(token),
+    )

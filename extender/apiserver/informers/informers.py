@@ -1,0 +1,101 @@
+"""Informers: all that the scheduler watches, side by side. One resource that fails leaves the others alone."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Final, TypedDict, TypeVar, Unpack, final
+
+from extender.apiserver.backoff import Backoff
+from extender.apiserver.client import Client
+from extender.apiserver.errors import ApiError
+from extender.apiserver.informers.health import Health
+from extender.apiserver.informers.kinds import Kind
+from extender.apiserver.informers.reading import DoubtfulAnswerError
+from extender.apiserver.informers.reflector import Reflector
+from extender.apiserver.informers.store import Change, HasMetadata
+from extender.objects.pod import Pod
+
+T = TypeVar("T", bound=HasMetadata)
+
+_log = logging.getLogger(__name__)
+
+STALE_AFTER: Final = 5.0
+"""Seconds for which a resource may fail before what is known of it is doubted. A watch that breaks is back in less."""
+
+
+class ReflectorOptions(TypedDict, total=False):
+    """What may be said of all reflectors together; see there."""
+
+    streams_lists: bool
+    relist_period: float
+    page_size: int
+
+
+@final
+class Informers:
+    """A reflector for each resource. Say what is wanted with `add`, then `run`."""
+
+    def __init__(self, client: Client, *, rng: Random, **options: Unpack[ReflectorOptions]) -> None:
+        self.reflectors: Final[list[Reflector[Any]]] = []
+        self._client = client
+        self._rng = rng
+        self._options = options
+
+    def add(self, kind: Kind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
+        """A resource whose changes are to be told."""
+        reflector = Reflector(self._client, kind, on_changes, rng=self._rng, **self._options)
+        self.reflectors.append(reflector)
+        return reflector
+
+    async def run(self) -> None:
+        """Keeps all of them up until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(reflector.run(), name=f"reflector of {reflector.kind.resource}")
+
+    @property
+    def has_synced(self) -> bool:
+        """True once the first list of every resource was told."""
+        return all(reflector.has_synced for reflector in self.reflectors)
+
+    def is_stale(self, now: float) -> bool:
+        """True once nothing has been learnt about some resource for a while, so that what is known of it may be wrong by now.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        return any((health.failing_for or 0.0) > STALE_AFTER for health in self.health(now))
+
+    def pods(self) -> Iterable[Pod]:
+        """All pods, as the server told of them last."""
+        return (pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values())
+
+    async def wait_for_sync(self) -> None:
+        """Returns when `has_synced`."""
+        for reflector in self.reflectors:
+            await reflector.wait_for_sync()
+
+    async def catch_up(self) -> None:
+        """Returns once everything is known as the server knew it when this was called; see `Reflector.catch_up`."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(self._caught_up(reflector), name=f"catching up with {reflector.kind.resource}")
+
+    async def _caught_up(self, reflector: Reflector[Any]) -> None:
+        backoff = Backoff(self._rng)
+        while True:
+            await reflector.wait_for_sync()
+            try:
+                return await reflector.catch_up()
+            except (ApiError, DoubtfulAnswerError) as exc:
+                _log.warning("%s: it is not known what is new: %s", reflector.kind.resource, exc)
+            await asyncio.sleep(backoff.next(asyncio.get_running_loop().time()))
+
+    def health(self, now: float) -> list[Health]:
+        """How each resource is doing.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        return [reflector.health(now) for reflector in self.reflectors]

@@ -1,0 +1,133 @@
+"""What is kept of an object: only what scheduling looks at, and equal parts of many objects once.
+
+Annotations stay, for plugins may read them; but not the one in which kubectl keeps a second copy of the whole object. Volumes of kinds
+that scheduling ignores go: the name of the service account's differs from pod to pod and would make equal pods look different.
+"""
+
+from typing import Any, Final, TypeVar, final
+
+from extender.apiserver.informers.sharing import SharedParts, SharedStrings
+from extender.objects.decoding import replaced
+from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.node import Node
+from extender.objects.pod import Pod, PodSpec, Volume
+
+A = TypeVar("A", bound=ApiObject)
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Most parts of most objects are empty; these are what they share, and as frozen as they.
+_NO_ITEMS: Final[list[object]] = []
+_NO_ENTRIES: Final[dict[str, object]] = {}
+
+
+@final
+class MetadataKeeper:
+    """For kinds of which there are few: everything but kubectl's copy."""
+
+    def __call__(self, obj: Any) -> Any:
+        """The object, less the copy."""
+        meta = obj.metadata
+        return replaced(obj, metadata=replaced(meta, annotations=_annotations(meta))) if LAST_APPLIED in meta.annotations else obj
+
+
+@final
+class PodKeeper:
+    """Pods of a workload share all that is not their own: about 0.7 KB a pod remain of 5.5."""
+
+    def __init__(self) -> None:
+        self._strings = SharedStrings()
+        self._metadata = _PartsOf("labels", "annotations", "owner_references")
+        self._spec = _PartsOf(
+            "containers",
+            "init_containers",
+            "overhead",
+            "node_selector",
+            "affinity",
+            "tolerations",
+            "topology_spread_constraints",
+            "scheduling_gates",
+            "volumes",
+            "resource_claims",
+        )
+        self._status = _PartsOf(
+            "conditions", "container_statuses", "init_container_statuses", "allocated_resources", "resource_claim_statuses"
+        )
+
+    def __call__(self, pod: Pod) -> Pod:
+        """The pod, sharing its parts with those seen before."""
+        meta, spec, status, same = pod.metadata, pod.spec, pod.status, self._strings
+        return Pod(
+            metadata=_shared_metadata(meta, self._metadata, same),
+            spec=self._shared_spec(spec),
+            status=self._status.share(
+                status,
+                phase=same(status.phase),
+                start_time=status.start_time and same(status.start_time),
+                nominated_node_name=status.nominated_node_name and same(status.nominated_node_name),
+            ),
+        )
+
+    def _shared_spec(self, spec: PodSpec) -> PodSpec:
+        same = self._strings
+        if any(map(_is_ignored, spec.volumes)):
+            spec = replaced(spec, volumes=[volume for volume in spec.volumes if not _is_ignored(volume)])
+        return self._spec.share(
+            spec,
+            node_name=spec.node_name and same(spec.node_name),
+            scheduler_name=spec.scheduler_name and same(spec.scheduler_name),
+            priority_class_name=spec.priority_class_name and same(spec.priority_class_name),
+            preemption_policy=spec.preemption_policy and same(spec.preemption_policy),
+        )
+
+
+@final
+class NodeKeeper:
+    """Nodes share images, capacities and conditions."""
+
+    def __init__(self) -> None:
+        self._strings = SharedStrings()
+        self._metadata = _PartsOf("annotations", "owner_references")
+        self._status = _PartsOf("allocatable", "capacity", "conditions", "declared_features")
+        self._image = SharedParts()
+
+    def __call__(self, node: Node) -> Node:
+        """The node, sharing its parts with those seen before."""
+        return Node(
+            metadata=_shared_metadata(node.metadata, self._metadata, self._strings),
+            spec=node.spec,
+            status=self._status.share(node.status, images=[self._image(image) for image in node.status.images]),
+        )
+
+
+@final
+class _PartsOf:
+    """Some fields of a struct, each with the values seen before."""
+
+    def __init__(self, *fields: str) -> None:
+        self._fields = [(field, SharedParts()) for field in fields]
+
+    def share(self, struct: A, **changes: object) -> A:
+        """The struct with these fields shared, and the given changes."""
+        for field, shared in self._fields:
+            part: object = changes[field] if field in changes else getattr(struct, field)
+            if part:
+                changes[field] = shared(part)
+            elif part is not None:
+                changes[field] = _NO_ITEMS if isinstance(part, list) else _NO_ENTRIES
+        return replaced(struct, **changes)
+
+
+def _shared_metadata(meta: ObjectMeta, parts: _PartsOf, same: SharedStrings) -> ObjectMeta:
+    times = {"creation_timestamp": meta.creation_timestamp and same(meta.creation_timestamp)}
+    return parts.share(meta, annotations=_annotations(meta), namespace=same(meta.namespace), **times)
+
+
+def _annotations(meta: ObjectMeta) -> dict[str, str]:
+    if LAST_APPLIED not in meta.annotations:
+        return meta.annotations
+    return {name: text for name, text in meta.annotations.items() if name != LAST_APPLIED}
+
+
+def _is_ignored(volume: Volume) -> bool:
+    return volume == Volume(name=volume.name)

@@ -1,0 +1,377 @@
+"""Reflector: keeps one resource like the server's.
+
+Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server a little less: it hangs up on silence, lists again from
+time to time, asks twice before it believes that everything is gone, and never shows half a list.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from random import Random
+from typing import Final, Generic, NoReturn, TypeVar, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NoAnswer,
+    NotFound,
+    NotServed,
+    TooLargeResourceVersion,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from extender.apiserver.informers import streamed_listing
+from extender.apiserver.informers.health import Counters, Health
+from extender.apiserver.informers.kinds import Kind
+from extender.apiserver.informers.listing import PAGE_SIZE, Lister, Listing
+from extender.apiserver.informers.plan import Plan
+from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
+from extender.apiserver.informers.resource_versions import is_older
+from extender.apiserver.informers.store import Change, HasMetadata, Store
+from extender.apiserver.informers.watching import Bookmark, Put, Removed, read_event
+from extender.apiserver.paths import path
+from extender.apiserver.transport.watch_lines import WatchLines
+from extender.objects.cluster import Key
+from extender.objects.meta import ObjectMeta
+
+T = TypeVar("T", bound=HasMetadata)
+
+SILENCE: Final = 80.0
+"""Seconds without a byte, after which a watch counts as dead: a bookmark is due every minute."""
+WATCH_SECONDS: Final = (300, 600)
+"""How long a watch is asked to last; chance spreads the load."""
+SHORT_WATCH: Final = 1.0
+RELIST_PERIOD: Final = 1800.0
+UNKNOWN_RESOURCE_RETRY: Final = 60.0
+PATIENCE: Final = 1.0
+"""Seconds in which what is new usually arrives by itself."""
+GLANCE: Final = 0.05
+ENOUGH_TO_DOUBT: Final = 10
+"""If more objects than this are gone at once, all of them, the server is asked again."""
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class Reflector(Generic[T]):
+    """One resource: list, then watch, for ever.
+
+    Its state, in full: the objects, the resource version up to which they are known, and what must be done next to know more.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: Kind[T],
+        on_changes: Callable[[Sequence[Change[T]]], None],
+        *,
+        rng: Random,
+        streams_lists: bool = True,
+        relist_period: float = RELIST_PERIOD,
+        page_size: int = PAGE_SIZE,
+    ) -> None:
+        """Nothing happens before `run`.
+
+        Arguments:
+            on_changes: told of all changes of a list at once, or of those that arrived together. What it raises is logged and counted; the
+                changes are not told again.
+            streams_lists: let the server send its lists as a watch, if it can: no list is ever in memory as a whole.
+            relist_period: seconds after which a new list heals what the watch may have missed.
+            page_size: of lists that do not come from what the server has at hand.
+        """
+        self.kind = kind
+        self.counters = Counters()
+        self.last_resource_version = ""
+        self._client = client
+        self._on_changes = on_changes
+        self._rng = rng
+        self._page_size = page_size
+        self._plan = Plan(relist_period, rng)
+        self._reader = ObjectReader(kind)
+        self._lister = Lister(client, kind, self._reader)
+        self._store: Store[T] = Store()
+        self._unreadable: dict[Key, str] = {}
+        self._synced = asyncio.Event()
+        self._last_byte: float | None = None
+        self._last_error = ""
+        self._failing_since: float | None = None
+        # What the server cannot do.
+        self._can_stream = streams_lists
+        self._must_page = False
+        self._is_served = True
+        # What it has said once, and is asked again before it is believed.
+        self._seems_empty = False
+        self._seems_unknown = False
+        self._watch_ends: asyncio.Timeout | None = None
+
+    @property
+    def has_synced(self) -> bool:
+        """True once the first list was told."""
+        return self._synced.is_set()
+
+    async def wait_for_sync(self) -> None:
+        """Returns when `has_synced`."""
+        await self._synced.wait()
+
+    @property
+    def objects(self) -> Mapping[Key, T]:
+        """As of now; another mapping after each list."""
+        return self._store.objects
+
+    def health(self, now: float) -> Health:
+        """How it is doing.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        silent_for = None if self._last_byte is None else now - self._last_byte
+        failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
+        return Health(
+            self.kind.resource, self.has_synced, self._is_served, silent_for, self._last_error, failing_for, dict(self._unreadable)
+        )
+
+    async def catch_up(self) -> None:
+        """Returns once what is known is as new as what the server knew when it was asked. If no news say so soon, it is listed again.
+
+        Raises:
+            ApiError, DoubtfulAnswerError: the server does not say what is new.
+        """
+        if not self._is_served:
+            return
+        newest = await self._lister.newest_version()
+        patience = _now() + PATIENCE
+        while is_older(self.last_resource_version, newest):
+            if _now() >= patience and not self._plan.lists_next:
+                self._plan.list_newest()
+                if self._watch_ends is not None:
+                    self._watch_ends.reschedule(_now())
+            await asyncio.sleep(GLANCE)
+
+    async def run(self) -> NoReturn:
+        """Lists and watches until it is cancelled."""
+        while True:
+            try:
+                await self._list_and_watch()
+            except (ApiError, DoubtfulAnswerError) as exc:
+                await asyncio.sleep(self._failed(exc))
+
+    async def _list_and_watch(self) -> None:
+        if self._plan.lists_next:
+            self.counters.lists += 1
+            if await self._watch_list():
+                return
+            await self._list()
+        elif self._plan.asks_first:
+            await self._lister.is_as_new_as(self.last_resource_version)
+            self._plan.asks_first = False
+        began = _now()
+        async with self._watch({"resourceVersion": self.last_resource_version}) as lines:
+            await self._follow(lines, began)
+
+    # Lists.
+
+    async def _list(self) -> None:
+        version = self._version_to_list()
+        page_size = self._page_size if version in ("", "0") or self._must_page else None
+        try:
+            listing = await self._lister.list(version, page_size=page_size)
+        except (NotFound, NotServed):
+            self._not_served()
+            raise
+        self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
+        self._replace(listing)
+
+    def _version_to_list(self) -> str:
+        """The newest that was seen, so as not to fall behind it; whatever is at hand at first; "" when neither will do."""
+        return "" if self._plan.from_newest else self.last_resource_version or "0"
+
+    async def _watch_list(self) -> bool:
+        """Let a watch begin with all objects, and go on with it until it ends; False if there must be an ordinary list instead."""
+        if not self._can_stream:
+            return False
+        began = _now()
+        try:
+            version = "" if self._plan.from_newest else self.last_resource_version
+            async with self._watch(streamed_listing.params(version)) as lines:
+                self._replace(await streamed_listing.initial_objects(lines, self._reader, self._heard))
+                await self._follow(lines, began, brought_something=True)
+        except (ApiError, DoubtfulAnswerError) as exc:
+            is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
+            if not (self._plan.lists_next and is_of_use):
+                raise
+            # As upstream: making progress is better than insisting.
+            self._can_stream = not isinstance(exc, BadRequest | Invalid | streamed_listing.EndlessListError)
+            _log.info("%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc))
+            return False
+        return True
+
+    def _replace(self, listing: Listing[T]) -> None:
+        """All that is in the list is there, and nothing else; unless there is reason to ask again.
+
+        Raises:
+            DoubtfulAnswerError: there is.
+        """
+        last = self.last_resource_version
+        if is_older(listing.resource_version, last):
+            if not self._plan.from_newest:
+                self._plan.list_newest()
+                raise DoubtfulAnswerError(f"a list not older than {last} was asked for, and one of {listing.resource_version} came")
+            self.counters.went_back += 1
+            _log.warning("%s: the resource version went backwards, from %s to %s", self.kind.resource, last, listing.resource_version)
+        is_empty = not (listing.objects or listing.unreadable or listing.num_unknown)
+        if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
+            self._seems_empty = True
+            self._plan.list_newest()
+            raise DoubtfulAnswerError(f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again")
+        self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
+        self._unreadable = listing.unreadable
+        self.last_resource_version = listing.resource_version
+        self._plan.listed(_now())
+        self._seems_empty = self._seems_unknown = False
+        self._is_served = True
+        self._heard()
+        self._is_well()
+        self._tell(self._store.replace(listing.objects, listing.unreadable_uids))
+        self._synced.set()
+
+    def _not_served(self) -> None:
+        """The server says that it does not know the resource. Said twice, it is believed, and the resource is as good as empty."""
+        if not self.kind.may_be_unknown:
+            return
+        if self._seems_unknown and self._is_served:
+            self._is_served = False
+            self.last_resource_version = ""
+            self._tell(self._store.replace({}))
+            self._synced.set()
+        self._seems_unknown = True
+
+    # Watches.
+
+    def _watch(self, begins: Mapping[str, str]) -> AbstractAsyncContextManager[WatchLines]:
+        params = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)), **begins}
+        if self.kind.field_selector:
+            params["fieldSelector"] = self.kind.field_selector
+        self.counters.watches += 1
+        return self._client.watch(path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE)
+
+    async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
+        """Apply what the watch says until it ends, or until it is time for a list.
+
+        Raises:
+            ApiError: the watch failed, or was cut before it was of any use.
+            DoubtfulAnswerError: it made no sense, or ended before it was of any use.
+        """
+        first = self.last_resource_version
+
+        def was_of_use() -> bool:
+            return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
+
+        # A server that cannot go on from there says so in the first lines. One that says nothing for a while has nothing to say.
+        calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._is_well)
+        try:
+            async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
+                async for line in lines:
+                    self._heard()
+                    self._take((line, *lines.arrived()))
+                    self._is_well()
+        except TimeoutError:
+            self._plan.lists_next = True
+            return
+        except NoAnswer as exc:
+            if exc.timed_out or not was_of_use():
+                raise
+            self.counters.cuts += 1  # as good as an end
+        finally:
+            self._watch_ends = None
+            calm.cancel()
+        if not was_of_use():
+            raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
+
+    def _take(self, lines: Sequence[bytes]) -> None:
+        changes: list[Change[T]] = []
+        try:
+            for line in lines:
+                self.counters.events += 1
+                changes += self._apply(line)
+        finally:
+            self._tell(changes)
+
+    def _apply(self, line: bytes) -> Sequence[Change[T]]:
+        try:
+            event = read_event(line, self._reader)
+        except UnreadableObjectError as exc:
+            self.counters.unreadable += 1
+            if exc.meta is None:
+                raise DoubtfulAnswerError(exc.reason) from exc
+            _log.warning("%s: an object cannot be read: %s", self.kind.resource, _one_line(exc))
+            self._unreadable[key_of(exc.meta)] = exc.reason
+            self._known_up_to(exc.meta.resource_version)
+            return self._store.keep_unread(exc.meta)
+        match event:
+            case Put(new):
+                return self._news(new.metadata, self._store.put(new))
+            case Removed(gone):
+                self._unreadable.pop(key_of(gone), None)
+                return self._news(gone, self._store.remove(gone))
+            case Bookmark(version, _) if is_older(version, self.last_resource_version):
+                self._plan.list_newest()
+                raise DoubtfulAnswerError(f"the server is at {version} and was at {self.last_resource_version} before")
+            case Bookmark(version, _):
+                self._known_up_to(version)
+        return ()
+
+    def _news(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
+        if changes:
+            self._unreadable.pop(key_of(meta), None)
+        self._known_up_to(meta.resource_version)
+        return changes
+
+    def _known_up_to(self, version: str) -> None:
+        """Events may be out of order; where the next watch begins never moves back."""
+        if version != self.last_resource_version and not is_older(version, self.last_resource_version):
+            self.last_resource_version = version
+            self._plan.learned()
+
+    def _is_well(self) -> None:
+        """What is known is what the server has, as far as anybody can tell."""
+        self._last_error = ""
+        self._failing_since = None
+
+    def _heard(self) -> float:
+        self._last_byte = now = _now()
+        return now
+
+    def _tell(self, changes: Sequence[Change[T]]) -> None:
+        if not changes:
+            return
+        try:
+            self._on_changes(changes)
+        except Exception:
+            self.counters.on_changes_failed += 1
+            _log.exception("%s: whoever was told of %d changes has failed", self.kind.resource, len(changes))
+
+    def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
+        """Take note; in how many seconds to try again."""
+        self._last_error = _one_line(exc)
+        if self._failing_since is None:
+            self._failing_since = _now()
+        self.counters.errors[type(exc).__name__] += 1
+        if isinstance(exc, NoAnswer) and not exc.timed_out:
+            self.counters.cuts += 1
+        _log.warning("%s: %s", self.kind.resource, self._last_error)
+        delay = self._plan.failed(exc, _now())
+        return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _one_line(exc: Exception) -> str:
+    return " ".join(f"{type(exc).__name__}: {exc}".split())

@@ -1,0 +1,130 @@
+"""Store: the objects of one kind as the server told us of them, and what each piece of news changes.
+
+News may come twice, late, or out of order: a newer object is never overwritten by an older one, and what was deleted stays deleted. A
+whole new list, however, is taken at its word.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Generic, Protocol, TypeVar, final
+
+from extender.apiserver.informers.resource_versions import is_older
+from extender.objects.cluster import Key
+from extender.objects.meta import ObjectMeta
+
+MAX_BURIED: Final = 10_000
+"""So many deleted objects are remembered, the last ones."""
+
+
+NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
+
+
+class HasMetadata(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name, namespace, UID, resource version."""
+        ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """An object came (`old` is None), changed, or went (`new` is None). Old and new are the same object: they have one UID."""
+
+    old: T | None
+    new: T | None
+
+
+@final
+class Store(Generic[T]):
+    """Objects by namespace and name, and the last ones that were deleted."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, T] = {}
+        self.num_stale = 0
+        """News that was older than what was known."""
+        self._buried: dict[str, str] = {}
+        """UID -> resource version of its end, oldest first."""
+
+    def put(self, new: T) -> Sequence[Change[T]]:
+        """An object is there, as given. Another UID under a known name means that the known one is gone."""
+        meta = new.metadata
+        key = (meta.namespace, meta.name)
+        held = self.objects.get(key)
+        if held is None:
+            end = self._buried.get(meta.uid)
+            if end is not None and not is_older(end, meta.resource_version):
+                self.num_stale += 1
+                return ()
+            self.objects[key] = new
+            return (Change(None, new),)
+        if meta.resource_version == held.metadata.resource_version or is_older(meta.resource_version, held.metadata.resource_version):
+            self.num_stale += 1
+            return ()
+        self.objects[key] = new
+        if meta.uid == held.metadata.uid:
+            return (Change(held, new),)
+        self._bury(held.metadata.uid, meta.resource_version)
+        return (Change(held, None), Change(None, new))
+
+    def remove(self, gone: ObjectMeta) -> Sequence[Change[T]]:
+        """An object is gone. Of one that is unknown it is only remembered that it must not come back."""
+        key = (gone.namespace, gone.name)
+        held = self.objects.get(key)
+        self._bury(gone.uid, gone.resource_version)
+        if held is None:
+            return ()
+        if held.metadata.uid != gone.uid:
+            if is_older(gone.resource_version, held.metadata.resource_version):
+                self.num_stale += 1
+                return ()
+            self._bury(held.metadata.uid, gone.resource_version)
+        del self.objects[key]
+        return (Change(held, None),)
+
+    def keep_unread(self, there: ObjectMeta) -> Sequence[Change[T]]:
+        """An object is there, and cannot be read: what is known of it stays. What is known of another one of that name is over."""
+        held = self.objects.get((there.namespace, there.name))
+        if held is None or held.metadata.uid == there.uid or is_older(there.resource_version, held.metadata.resource_version):
+            return ()
+        del self.objects[there.namespace, there.name]
+        self._bury(held.metadata.uid, there.resource_version)
+        return (Change(held, None),)
+
+    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
+        """These objects are there and no others, whatever was known before.
+
+        Arguments:
+            unreadable: objects that are there, too, but cannot be read, and their UIDs: what is known of them stays.
+        """
+        known, self.objects = self.objects, dict(objects)
+        self._buried.clear()
+        changes: list[Change[T]] = []
+        for key, held in known.items():
+            if key in objects:
+                continue
+            if unreadable.get(key) == held.metadata.uid:
+                self.objects[key] = held
+            else:
+                changes.append(Change(held, None))
+        for key, new in objects.items():
+            before = known.get(key)
+            if before is None:
+                changes.append(Change(None, new))
+            elif before.metadata.uid != new.metadata.uid:
+                changes += (Change(before, None), Change(None, new))
+            elif before != new:
+                changes.append(Change(before, new))
+        return changes
+
+    def _bury(self, uid: str, version: str) -> None:
+        self._buried.pop(uid, None)
+        self._buried[uid] = version
+        if len(self._buried) > MAX_BURIED:
+            del self._buried[next(iter(self._buried))]

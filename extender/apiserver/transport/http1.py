@@ -1,0 +1,274 @@
+"""HTTP/1.1 as far as an API server speaks it: one request after the other on a connection, answers of any length.
+
+The bytes are understood by httptools. Nothing here opens a connection, chooses one, or knows of time.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, cast, final
+
+import httptools
+
+from extender.apiserver.transport.carrier import Answer, CutError, Headers, NotSentError
+
+MAX_OVERHEAD: Final = 1 << 20
+"""Bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
+
+MOST_UNREAD: Final = 1 << 20
+"""Bytes of a body that wait for their reader; the server is held up beyond them."""
+
+
+def head_lines(headers: Headers) -> bytes:
+    """The headers as they are sent.
+
+    Raises:
+        ValueError: one of them would be more than a header.
+    """
+    text = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    if text.count("\r") != len(headers) or text.count("\n") != len(headers):
+        raise ValueError("a line break in a header")
+    return text.encode("latin-1")
+
+
+@final
+class Connection(asyncio.Protocol):
+    """A connection to a server. State: the answer that is coming, and whether the connection is good for another."""
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._answer: Http1Answer | None = None
+        self._is_lost = False
+        self._speaks_unasked = False
+        self._keeps_alive = False
+        self._is_paused = False
+        self._overhead = 0
+        self.has_heard = False
+        """Whether anything has come since the last request."""
+        self.idle_since = 0.0
+        """By the event loop; kept by whoever keeps the connection."""
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """What is below.
+
+        Raises:
+            CutError: it was never there.
+        """
+        if self._transport is None:
+            raise CutError("there is no connection")
+        return self._transport
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not hung up, as far as is known, nor said anything that nobody asked for."""
+        return not (self._is_lost or self._speaks_unasked or self._transport is None or self._transport.is_closing())
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the last answer was read to its end, and another request may be sent."""
+        answer = self._answer
+        is_read = answer is not None and answer.is_complete and not answer.is_unread
+        return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
+
+    async def ask(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Answer":
+        """Sends a request, and waits for the head of its answer.
+
+        Arguments:
+            on_close: called once when the answer is closed. Without an answer it is not.
+
+        Raises:
+            NotSentError: the connection had ended before.
+            CutError: no head came.
+        """
+        if not self.is_open:
+            raise NotSentError("the connection ended before anything was sent")
+        self._answer = answer = Http1Answer(self, on_close)
+        self._overhead = 0
+        self.has_heard = False
+        self.transport.write(request)
+        try:
+            while not answer.has_head:
+                await answer.arrival()
+        except BaseException:
+            self.abort()
+            raise
+        return answer
+
+    def abort(self) -> None:
+        """Hang up."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def hold_up(self) -> None:
+        """Read no more for now."""
+        if not self._is_paused and self.is_open:
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def go_on(self) -> None:
+        """Read on."""
+        if self._is_paused and self.is_open:
+            self._is_paused = False
+            self.transport.resume_reading()
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Requests can be sent."""
+        # One that reads and writes; uvloop's are not derived from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come."""
+        self.has_heard = True
+        self._overhead += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            self._break(f"what came is no HTTP/1.1: {exc}")
+        else:
+            if self._overhead > MAX_OVERHEAD:
+                self._break("the head of the answer does not end")
+            elif self._speaks_unasked:
+                self.abort()
+        if self._answer is not None:
+            self._answer.tell()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more comes."""
+        self._is_lost = True
+        answer = self._answer
+        if answer is not None and not answer.is_complete:
+            if exc is None and answer.ends_with_connection:
+                answer.is_complete = True
+            elif answer.error is None:
+                answer.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
+            answer.tell()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """The first byte of an answer is there."""
+        if self._answer is None or self._answer.is_complete:
+            self._speaks_unasked = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header is there, or a trailer."""
+        if self._answer is not None and not self._answer.has_head:
+            self._answer.headers.setdefault(name.lower(), value)
+
+    def on_headers_complete(self) -> None:
+        """The head is there; it may be one of 1xx, which no answer is."""
+        status = self._parser.get_status_code()
+        if self._answer is not None and not self._speaks_unasked and status >= 200:
+            self._answer.begin(status)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body is there."""
+        if self._answer is None or self._speaks_unasked:
+            return
+        self._overhead = 0
+        self._answer.take(body)
+
+    def on_message_complete(self) -> None:
+        """The answer is there to its end."""
+        answer = self._answer
+        if answer is None or self._speaks_unasked:
+            return
+        if not answer.has_head:
+            answer.headers.clear()  # 1xx: the answer itself is still to come
+            return
+        answer.is_complete = True
+        self._keeps_alive = self._parser.should_keep_alive()
+
+    def _break(self, why: str) -> None:
+        if self._answer is not None and not self._answer.is_complete:
+            self._answer.error = CutError(why)
+        self._is_lost = True
+        self.abort()
+
+
+@final
+class Http1Answer(Answer):
+    """An answer on its way. `is_complete` and `error` say how it came to its end."""
+
+    def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
+        self.status = 0
+        self.headers: dict[bytes, bytes] = {}
+        self.is_complete = False
+        self.error: CutError | None = None
+        self._connection = connection
+        self._on_close: Callable[[Connection], None] | None = on_close
+        self._unread: list[bytes] = []
+        self._num_unread = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    @property
+    def has_head(self) -> bool:
+        """Whether status and headers are there."""
+        return self.status != 0
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether some of the body waits for its reader."""
+        return bool(self._unread)
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Whether nothing but the end of the connection says where the body ends."""
+        return self.has_head and b"content-length" not in self.headers and b"transfer-encoding" not in self.headers
+
+    def header(self, name: str) -> str:
+        """See `Answer`."""
+        return self.headers.get(name.encode("latin-1"), b"").decode("latin-1")
+
+    async def read_some(self) -> bytes:
+        """See `Answer`."""
+        while not self._unread:
+            if self.is_complete:
+                return b""
+            await self.arrival()
+        body = self._unread[0] if len(self._unread) == 1 else b"".join(self._unread)
+        self._unread.clear()
+        self._num_unread = 0
+        self._connection.go_on()
+        return body
+
+    async def aclose(self) -> None:
+        """See `Answer`; a second time nothing happens."""
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close(self._connection)
+
+    async def arrival(self) -> None:
+        """Returns when something has come.
+
+        Raises:
+            CutError: nothing will.
+        """
+        if self.error is not None:
+            raise self.error
+        self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
+
+    # What the connection tells.
+
+    def begin(self, status: int) -> None:
+        """The head is there."""
+        self.status = status
+
+    def take(self, body: bytes) -> None:
+        """A part of the body is there."""
+        self._unread.append(body)
+        self._num_unread += len(body)
+        if self._num_unread > MOST_UNREAD:
+            self._connection.hold_up()
+
+    def tell(self) -> None:
+        """Something has happened."""
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

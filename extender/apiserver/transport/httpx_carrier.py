@@ -1,0 +1,65 @@
+"""A transport of httpx's as a carrier: an API server in memory, or one that a test makes up."""
+
+from collections.abc import AsyncIterator
+from typing import Final, cast, final
+
+import httpx
+
+from extender.apiserver.transport.carrier import Answer, Carrier, CutError, Headers, NotSentError
+
+_NOTHING_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+_CUT: Final = (httpx.HTTPError, httpx.StreamError, OSError)
+
+
+@final
+class TransportCarrier(Carrier):
+    """No state but the transport's, which is closed with it."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, server: str) -> None:
+        self._transport = transport
+        self._server = server
+
+    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
+        """See `Carrier`."""
+        request = httpx.Request(method, self._server + path, headers=headers, content=content)
+        try:
+            return _TransportAnswer(await self._transport.handle_async_request(request))
+        except _NOTHING_SENT as exc:
+            raise NotSentError(_what(exc)) from exc
+        except httpx.TimeoutException as exc:
+            raise TimeoutError(_what(exc)) from exc
+        except _CUT as exc:
+            raise CutError(_what(exc)) from exc
+
+    async def aclose(self) -> None:
+        """See `Carrier`."""
+        await self._transport.aclose()
+
+
+@final
+class _TransportAnswer(Answer):
+    def __init__(self, response: httpx.Response) -> None:
+        self.status = response.status_code
+        self._response = response
+        # Of a response that came from an asynchronous transport.
+        self._chunks: AsyncIterator[bytes] = aiter(cast(httpx.AsyncByteStream, response.stream))
+
+    def header(self, name: str) -> str:
+        value: str = self._response.headers.get(name, "")
+        return value
+
+    async def read_some(self) -> bytes:
+        try:
+            async for chunk in self._chunks:
+                if chunk:
+                    return chunk
+        except _CUT as exc:
+            raise CutError(_what(exc)) from exc
+        return b""
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _what(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__

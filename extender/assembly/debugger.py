@@ -1,0 +1,119 @@
+"""CacheDebugger: writes down what the scheduler believes, and where that is not what the API server says.
+
+Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go (v1.36.2).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, final
+
+from extender.apiserver.informers.informers import Informers
+from extender.cache.cluster import Cluster
+from extender.cache.dump import NodeDump
+from extender.klog.logger import Lines, Logger
+from extender.objects.pod import Pod
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.snapshot.axes import NATIVE_RESOURCES
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class CacheDebugger:
+    """Reads, and changes nothing. What it finds goes to the log."""
+
+    def __init__(self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]) -> None:
+        """Nothing is looked at yet.
+
+        Arguments:
+            queue: of the scheduler; None if nothing is decided here.
+            profiles: scheduler names of the pods that belong into the queue.
+        """
+        self._informers = informers
+        self._cluster = cluster
+        self._queue = queue
+        self._profiles = profiles
+
+    def debug(self) -> None:
+        """Compare, then write everything down."""
+        self.compare()
+        self.dump()
+
+    def compare(self) -> None:
+        """Tell of nodes and pods that only one side knows: missed, if that is the API server, else redundant.
+
+        Unlike upstream, pods that are being tried right now are not missed, and pods of other schedulers are not expected in the queue.
+        """
+        _LOG.info(3, "Cache comparer started")
+        nodes = self._cluster.cache.dump()
+        missed, redundant = _compared((node.metadata.name for node in self._informed("nodes")), nodes)
+        if missed or redundant:
+            _LOG.info(0, "Cache mismatch", missedNodes=missed, redundantNodes=redundant)
+        expected = (pod for pod in self._informed("pods") if pod.spec.node_name or pod.scheduler_name in self._profiles)
+        known = {pod.uid for pod in self._cluster.cache.pods}
+        if self._queue is not None:
+            known |= {info.pod.uid for info in (*_waiting(self._queue), *self._queue.in_flight_pods())}
+        else:
+            known |= self._cluster.pending.keys()
+        missed, redundant = _compared((pod.uid for pod in expected if not pod.is_terminal), known)
+        if missed or redundant:
+            _LOG.info(0, "Cache mismatch", missedPods=missed, redundantPods=redundant)
+        _LOG.info(3, "Cache comparer finished")
+
+    def dump(self) -> None:
+        """Write down every node with its pods, and every pod that waits."""
+        pods_on: dict[str, list[Pod]] = {}
+        for pod in self._cluster.cache.pods:
+            pods_on.setdefault(pod.spec.node_name, []).append(pod)
+        nominated = self._queue.nominated_pods() if self._queue is not None else {}
+        nodes = (
+            _node_text(name, node, pods_on.get(name, ()), nominated.get(name, ())) for name, node in self._cluster.cache.dump().items()
+        )
+        # An empty line between two nodes, for those who read it.
+        _LOG.info(0, "Dump of cached NodeInfo", nodes=Lines("\n\n".join(nodes)))
+        if self._queue is not None:
+            counts = self._queue.pending_counts()
+            unschedulable = counts["unschedulable"] + counts["gated"]
+            summary = f"activeQ:{counts['active']}; backoffQ:{counts['backoff']}; unschedulablePods:{unschedulable}"
+            pods = "".join(_pod_text(info.pod) for info in _waiting(self._queue))
+            _LOG.info(0, "Dump of scheduling queue", summary=summary, pods=Lines(pods))
+
+    def _informed(self, resource: str) -> Iterable[Any]:
+        """What the API server says there is."""
+        reflectors = (each for each in self._informers.reflectors if each.kind.resource == resource)
+        return (item for reflector in reflectors for item in reflector.objects.values())
+
+
+def _waiting(queue: SchedulingQueue) -> list[Any]:
+    return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
+
+
+def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], list[str]]:
+    """What is missed in the cache, and what is redundant there."""
+    there, known = set(actual), set(cached)
+    return sorted(there - known), sorted(known - there)
+
+
+def _node_text(name: str, node: NodeDump, pods: Collection[Pod], nominated: Collection[Pod]) -> str:
+    parts = [
+        f"Node name: {name}\nDeleted: {str(not node.has_node).lower()}\nRequested Resources: {_resource_text(node.requested, 0)}\n"
+        f"Allocatable Resources: {_resource_text(node.allocatable, node.allowed_pods)}\nScheduled Pods(number: {len(pods)}):\n",
+        *map(_pod_text, pods),
+    ]
+    if nominated:
+        parts += [f"Nominated Pods(number: {len(nominated)}):\n", *map(_pod_text, nominated)]
+    return "".join(parts)
+
+
+def _pod_text(pod: Pod) -> str:
+    return (
+        f"name: {pod.metadata.name}, namespace: {pod.namespace}, uid: {pod.uid}, phase: {pod.status.phase}, "
+        f"nominated node: {pod.status.nominated_node_name}\n"
+    )
+
+
+def _resource_text(amounts: Mapping[str, int], allowed_pods: int) -> str:
+    """As Go prints upstream's framework.Resource."""
+    cpu, memory, storage = (amounts.get(name, 0) for name in NATIVE_RESOURCES)
+    others = " ".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()) if name not in NATIVE_RESOURCES)
+    numbers = f"MilliCPU:{cpu} Memory:{memory} EphemeralStorage:{storage} AllowedPodNumber:{allowed_pods}"
+    return f"&{{{numbers} ScalarResources:map[{others}]}}"

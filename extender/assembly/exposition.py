@@ -1,0 +1,241 @@
+"""Exposition: all metrics at one moment, in Prometheus' text format. What can be counted when somebody asks is counted then.
+
+Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names that begin with
+`reprieve_` are ours.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, final
+
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from extender.apiserver.informers.health import Counters
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.lease.leader_election import LeaderElector
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.assembly.standalone import Standalone
+from extender.framework.events import ClusterEvent
+from extender.objects.decoding import DecodeError
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import pod_limits, pod_requests
+from extender.scheduler.world import World
+
+POD_POPPED: Final = "PodPopped"
+
+_COUNTED: Final[tuple[tuple[str, str, Callable[[Counters], int]], ...]] = (
+    ("lists", "Lists begun, the first one and streamed ones included.", lambda counters: counters.lists),
+    ("watches", "Watches begun.", lambda counters: counters.watches),
+    ("events", "Events of watches.", lambda counters: counters.events),
+    ("unreadable_objects", "Objects that could not be read, once each time.", lambda counters: counters.unreadable),
+)
+
+
+_RESOURCE_LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
+_UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemeral-storage": "bytes"}
+
+
+@final
+class Exposition(Collector):
+    """What there is to see of a process that follows a cluster."""
+
+    def __init__(
+        self,
+        informers: Informers,
+        dispatcher: Dispatcher,
+        alone: Standalone | None,
+        elector: LeaderElector | None,
+        now: Callable[[], float],
+        disabled: Collection[str] = (),
+        dropped_log_lines: Callable[[], int] = int,
+    ) -> None:
+        """Nothing is counted yet.
+
+        Arguments:
+            alone: the scheduler; None if nothing is decided here.
+            elector: None if there is no other replica.
+            now: the event loop's time.
+            disabled: names of metrics that nobody wants to see.
+            dropped_log_lines: how many nobody could be told.
+        """
+        self._informers = informers
+        self._dispatcher = dispatcher
+        self._alone = alone
+        self._disabled = frozenset(disabled)
+        self._dropped_log_lines = dropped_log_lines
+        self._elector = elector
+        self._now = now
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Whatever there is now, and wanted."""
+        return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
+
+    def _all(self) -> Iterator[Metric]:
+        if self._alone is not None:
+            world = self._alone.world
+            yield from world.metrics.collect()
+            yield from _queue(world)
+            yield from _cache(world)
+            evaluations = CounterMetricFamily(
+                "scheduler_plugin_evaluation",
+                "Attempts in which a plugin had a say, at PreFilter, Filter, PreScore and Score.",
+                labels=("plugin", "extension_point", "profile"),
+            )
+            for labels, times in self._alone.evaluations().items():
+                evaluations.add_metric(labels, times)
+            yield evaluations
+        if self._elector is not None:
+            yield _gauge(
+                "leader_election_master_status",
+                "1 while this process holds the lease of that name, 0 while it stands by.",
+                ("name",),
+                {(self._elector.name,): float(self._elector.fence() is None)},
+            )
+        yield from self._writes()
+        yield from self._reflectors()
+        yield CounterMetricFamily(
+            "reprieve_log_lines_dropped",
+            "Lines of the log that could not be written: the disk was full, or nobody read them.",
+            value=self._dropped_log_lines(),
+        )
+
+    def _writes(self) -> Iterator[Metric]:
+        durations = self._dispatcher.durations
+        yield durations.collect()
+        performed = CounterMetricFamily(
+            "scheduler_async_api_call_execution", "Writes to the API server, by what came of them.", labels=("call_type", "result")
+        )
+        for labels, count in durations.counts().items():
+            performed.add_metric(labels, count)
+        yield performed
+        yield _gauge(
+            "scheduler_pending_async_api_calls",
+            "Writes to the API server that wait for their turn.",
+            ("call_type",),
+            {(call_type,): count for call_type, count in self._dispatcher.pending().items()},
+        )
+        limbo = self._dispatcher.in_limbo
+        yield _gauge("reprieve_limbo_bindings", "Bindings of which nobody knows whether they happened.", (), {(): len(limbo)})
+        oldest = self._now() - min(limbo.values()) if limbo else 0.0
+        yield _gauge("reprieve_limbo_binding_age_seconds", "For how long that has been so of the oldest of them.", (), {(): oldest})
+
+    def _reflectors(self) -> Iterator[Metric]:
+        found = {(each.kind.resource,): each for each in self._informers.reflectors}
+        for name, text, count in _COUNTED:
+            family = CounterMetricFamily(f"reprieve_reflector_{name}", text, labels=("resource",))
+            for labels, reflector in found.items():
+                family.add_metric(labels, count(reflector.counters))
+            yield family
+        errors = CounterMetricFamily("reprieve_reflector_errors", "Failures by class.", labels=("resource", "error"))
+        for (resource,), reflector in found.items():
+            for error, number in reflector.counters.errors.items():
+                errors.add_metric((resource, error), number)
+        yield errors
+        health = {(each.resource,): each for each in self._informers.health(self._now())}
+        now_unreadable = {labels: float(len(each.unreadable)) for labels, each in health.items()}
+        yield _gauge("reprieve_unreadable_objects", "Objects that cannot be read now.", ("resource",), now_unreadable)
+        synced = {labels: float(each.synced) for labels, each in health.items()}
+        yield _gauge("reprieve_reflector_synced", "1 once the resource was listed.", ("resource",), synced)
+
+
+@final
+class ResourceExposition(Collector):
+    """What every pod asks for, and what it may use at most. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
+
+    def __init__(self, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]) -> None:
+        """Nothing is summed up yet.
+
+        Arguments:
+            is_leading: who does not lead shows nothing, so that every pod is shown once.
+        """
+        self._pods = pods
+        self._is_leading = is_leading
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def text(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry) if self._is_leading() else b""
+
+    def collect(self) -> Iterator[Metric]:
+        """Pods as they are now; those that have ended, or cannot be read, ask for nothing."""
+        requests = GaugeMetricFamily(
+            "kube_pod_resource_request", "What a pod asks for, by resource: how much the scheduler keeps for it.", labels=_RESOURCE_LABELS
+        )
+        limits = GaugeMetricFamily("kube_pod_resource_limit", "What a pod may use at most, by resource.", labels=_RESOURCE_LABELS)
+        for pod in self._pods():
+            if pod.is_terminal:
+                continue
+            try:
+                found = (requests, pod_requests(pod, use_status=True)), (limits, pod_limits(pod))
+            except (QuantityError, DecodeError):
+                continue
+            priority = "" if pod.spec.priority is None else str(pod.spec.priority)
+            of_pod = (pod.namespace, pod.metadata.name, pod.spec.node_name, pod.scheduler_name, priority)
+            for family, amounts in found:
+                for resource, amount in amounts.items():
+                    unit = _UNITS.get(resource) or ("bytes" if resource.startswith("hugepages-") else "integer")
+                    value = amount.milli_value() / 1000 if unit == "cores" else float(amount.value())
+                    if value:
+                        family.add_metric((*of_pod, resource, unit), value)
+        yield requests
+        yield limits
+
+
+def _queue(world: World) -> Iterator[Metric]:
+    queue = world.queue
+    yield _gauge(
+        "scheduler_pending_pods",
+        "Pods that wait: to be tried next (active), for a pause to end (backoff), for something to change (unschedulable), or for a gate "
+        "to open (gated).",
+        ("queue",),
+        {(name,): count for name, count in queue.pending_counts().items()},
+    )
+    incoming = CounterMetricFamily(
+        "scheduler_queue_incoming_pods", "Pods that came into a queue, by what brought them there.", labels=("queue", "event")
+    )
+    for labels, count in queue.incoming.items():
+        incoming.add_metric(labels, count)
+    yield incoming
+    refused: Counter[tuple[str, ...]] = Counter()
+    for profile, plugins in _waiting(world):
+        refused.update((plugin, profile) for plugin in plugins)
+    yield _gauge(
+        "scheduler_unschedulable_pods",
+        "Pods that wait and were refused by the plugin; one that several have refused counts for each.",
+        ("plugin", "profile"),
+        refused,
+    )
+    in_flight = Counter((entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log())
+    yield _gauge("scheduler_inflight_events", "What the queue remembers for the sake of pods that are being tried.", ("event",), in_flight)
+
+
+def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
+    """(profile, who refused it) of each pod that waits after a refusal, or is gated."""
+    queue = world.queue
+    waiting = (queue.unschedulable_pods(), queue.pods_in_backoff_q(), queue.pods_in_backoff_q(failed=True), queue.pods_in_active_q())
+    return ((info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins) for infos in waiting for info in infos)
+
+
+def _cache(world: World) -> Iterator[Metric]:
+    cluster = world.cluster
+    sizes = {("nodes",): len(cluster.nodes), ("pods",): len(cluster.cache.pods), ("assumed_pods",): len(cluster.cache.assumed_pods)}
+    yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and those of them that are only assumed to be there.", ("type",), sizes)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for label_values, value in values.items():
+        family.add_metric(label_values, value)
+    return family

@@ -1,0 +1,154 @@
+"""OwnCluster: a Kubernetes cluster in memory, with everything that moves in it, for those who have no other."""
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, final
+
+from extender.apiserver.client import Client
+from extender.apiserver.credentials.target import Target
+from extender.embedded import controllers, faces
+from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry import Registry
+from extender.embedded.resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
+from extender.embedded.seed import SeedReport, seed
+from extender.embedded.state_file import save
+from extender.embedded.store import Store, Stored
+from extender.embedded.transport import EmbeddedTransport
+from extender.embedded.validation.policy import SYSTEM_CLASSES
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+SAVE_EVERY: Final = 60.0
+"""Seconds between two looks at whether there is something new to save."""
+
+_CRITICAL: Final = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+}
+"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses (v1.36.2)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnCluster:
+    """The cluster, as its API, and what became of the objects that it began with."""
+
+    api: KubeApi
+    report: SeedReport
+    unsaved: Callable[[], str]
+    """Why it is not in its file now that it has ended; empty if it is, or has none."""
+
+    def template(self, namespace: str, name: str) -> Object | None:
+        """The ResourceClaimTemplate of this name; None if there is none. May be asked from any thread."""
+        stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
+        return None if stored is None else stored.decoded()
+
+    def client(self) -> Client:
+        """A client for it, without a socket."""
+        return Client(Target("http://embedded"), transport=EmbeddedTransport(self.api))
+
+
+@asynccontextmanager
+async def own_cluster(
+    objects: Iterable[Object] = (),
+    *,
+    kubelet: bool = True,
+    save_to: Path | None = None,
+    address: str = "",
+    rng: random.Random | None = None,
+) -> AsyncIterator[OwnCluster]:
+    """A cluster that lives for as long as the block runs.
+
+    Arguments:
+        objects: what it begins with; theirs no more afterwards.
+        kubelet: whether bound pods run and deleted pods end by themselves.
+        save_to: file in which its state is kept: each minute if something has changed, and at the end.
+        address: under which others reach it, `host:port`.
+    """
+    chance = rng or random.Random()
+    # A cluster that is started again does not repeat the versions of the one before: who has followed that one is told to list anew.
+    registry = Registry(Store(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
+    # There from the first request on; what is given knows them better.
+    seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
+    seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
+    report = seed(registry, objects)
+    saved = _SavedState(registry, save_to) if save_to is not None else None
+    cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
+        if saved is not None:
+            tasks.append(group.create_task(saved.keep(), name="saving"))
+        try:
+            yield cluster
+        finally:
+            for task in tasks:
+                task.cancel()
+            if saved is not None:
+                saved.finish()
+
+
+def _priority_class(name: str, description: str) -> Object:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return kind | {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": description}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@final
+class _SavedState:
+    """The file, and the version of the cluster that is in it."""
+
+    def __init__(self, registry: Registry, path: Path) -> None:
+        self._registry = registry
+        self._path = path
+        self._version = registry.store.resource_version
+        self._lost = ""
+        self._writing = threading.Lock()
+
+    async def keep(self) -> None:
+        """Write it anew each minute in which something has changed, until cancelled. A disk that is full now may not be so later."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY)
+            version = self._registry.store.resource_version
+            if version == self._version:
+                continue
+            try:
+                # Taken here, so that the file is of one moment; decoded and written elsewhere, so that nobody waits for that.
+                await asyncio.to_thread(self.write, _stored(self._registry))
+            except OSError as exc:
+                _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
+            else:
+                self._version = version
+
+    def finish(self) -> None:
+        """Write it for the last time."""
+        try:
+            self.write(_stored(self._registry))
+        except OSError as exc:
+            self._lost = f"the cluster could not be saved to {self._path}, which is as it was before: {(exc.strerror or str(exc)).lower()}"
+            _LOGGER.error("%s", self._lost)
+
+    def why_lost(self) -> str:
+        """What came of the last time; empty if all is well, or it has not come yet."""
+        return self._lost
+
+    def write(self, objects: list[tuple[Resource, Stored]]) -> None:
+        """Write these; one after the other, for a thread goes on after its task was cancelled."""
+        with self._writing:
+            save(self._path, (faces.shown(resource, stored) for resource, stored in objects))
+
+
+def _stored(registry: Registry) -> list[tuple[Resource, Stored]]:
+    """All that is worth keeping: events are forgotten after an hour anyhow."""
+    kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
+    return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

@@ -1,0 +1,239 @@
+"""Cluster: what is known of a cluster, kept up by (old, new) changes of its objects.
+
+Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that could not be read. Every pod that is not
+finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending and in the cache. A change never
+fails: what goes against what is known is settled in favour of what is said last.
+
+Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Final, final
+
+from extender.cache import Cache, CacheError
+from extender.klog.logger import Logger
+from extender.objects import decoding
+from extender.objects.cluster_state import NAMESPACED, TABLES, ClusterState, identified
+from extender.objects.meta import ApiObject
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+
+Nominee = tuple[int, Pod]
+"""(slot in the cache, pod)."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Cluster:
+    """Changes in; the cache decides over it with the snapshots that it makes."""
+
+    def __init__(self, cache: Cache | None = None) -> None:
+        self.cache = cache or Cache()
+        self.nodes: dict[str, Node] = {}
+        self.changes = 0
+        """How many changes were taken in, assumptions among them: another number says that something may be otherwise."""
+        self.pending: dict[str, Pod] = {}
+        """UID -> pod that the API server knows no node of, in order of arrival. Those that are assumed are in the cache, too."""
+        self.unreadable: dict[str, tuple[str, str]] = {}
+        """UID -> (namespace/name, why it is left out)."""
+        self._nominated: dict[str, Pod] = {}
+        self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
+
+    @staticmethod
+    def of(state: ClusterState) -> "Cluster":
+        """A cluster as a file describes it, as the scheduler would know it after its first listing."""
+        cluster = Cluster()
+        for table in TABLES:
+            for item in getattr(state, table.field):
+                cluster.changed(table.field, None, item)
+        return cluster
+
+    def fork(self) -> "Cluster":
+        """The same cluster, to be changed by itself, in another thread if need be: they share nothing that changes."""
+        other = Cluster(self.cache.fork())
+        other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
+        other._nominated = self._nominated.copy()
+        return other
+
+    def find(self, key: str) -> Pod | None:
+        """The pod namespace/name, None if there is none that can be read. Looks at every pod: for people's questions."""
+        namespace, _, name = key.partition("/")
+        for pods in (self.pending.values(), self.cache.pods):
+            for pod in pods:
+                if pod.metadata.name == name and (pod.metadata.namespace or "default") == namespace:
+                    return pod
+        return None
+
+    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        """An object came (`old` is None), changed, or went (`new` is None).
+
+        Arguments:
+            table: the name of the object's list in `ClusterState`.
+        """
+        self.changes += 1
+        if isinstance(old or new, Node):
+            self._node_changed(old, new)  # type: ignore[arg-type]
+        elif isinstance(old or new, Pod):
+            self._pod_changed(old, new)  # type: ignore[arg-type]
+        else:
+            self._object_changed(table, old, new)
+
+    # Nodes.
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is not None:
+            self.set_node(new)
+        elif old is not None:
+            self.drop_node(old.name)
+
+    def set_node(self, node: Node) -> None:
+        """The node is there, as given."""
+        known = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        if known is None:
+            self.cache.add_node(node)
+        elif known is not node and known != node:
+            self.cache.update_node(known, node)
+
+    def drop_node(self, name: str) -> None:
+        """The node is gone. Idempotent."""
+        known = self.nodes.pop(name, None)
+        if known is not None:
+            self.cache.remove_node(known)
+
+    # Pods.
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        before = identified(old).uid if old is not None else None
+        pod = identified(new) if new is not None else None
+        if before is not None and (pod is None or pod.uid != before):
+            # Under the same name there is another pod now, or none.
+            self._forget(before)
+        if pod is None:
+            return
+        if pod.is_terminal:
+            self._forget(pod.uid)
+        elif pod.spec.node_name:
+            self._place(pod)
+        else:
+            self._pend(pod)
+
+    def _pend(self, pod: Pod) -> None:
+        self.unreadable.pop(pod.uid, None)
+        self.pending[pod.uid] = pod
+        if self.cache.is_assumed(pod):
+            return  # it is about to be bound; what was seen of it before that says nothing new
+        self._leave_node(pod.uid)
+        self._denominate(pod.uid)
+        if pod.status.nominated_node_name:
+            self._nominated[pod.uid] = pod
+            self._nominees = None
+
+    def assume(self, uid: str, node: str) -> Pod | None:
+        """The pending pod counts on this node from now on, until it is seen there or elsewhere, is forgotten, or is gone.
+
+        Returns:
+            The pod with its node; None if there is no such pod, or it is assumed already.
+
+        Raises:
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        pod = self.pending.get(uid)
+        if pod is None or self.cache.is_assumed(pod):
+            return None
+        assumed = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
+        self.cache.assume_pod(assumed)
+        self.changes += 1
+        self._denominate(uid)
+        return assumed
+
+    def forget(self, uid: str) -> None:
+        """The pod is not bound after all: it waits again. Idempotent."""
+        known = self.cache.pod(uid)
+        if known is not None and self.cache.is_assumed(known):
+            self.cache.forget_pod(known)
+            self.changes += 1
+            pod = self.pending.get(uid)
+            if pod is not None:
+                self._pend(pod)
+
+    def _place(self, pod: Pod) -> None:
+        self.pending.pop(pod.uid, None)
+        self._denominate(pod.uid)
+        known = self.cache.pod(pod.uid)
+        try:
+            if known is not None and known.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(known):
+                self.cache.remove_pod(known)
+                known = None
+            if known is None or self.cache.is_assumed(known):
+                self.cache.add_pod(pod)
+            else:
+                self.cache.update_pod(known, pod)
+        except (ValueError, CacheError) as exc:
+            # One pod that cannot be read (a request that is no quantity) must not keep the others from being scheduled.
+            self._leave_node(pod.uid)
+            if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
+                _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
+            self.unreadable[pod.uid] = pod.key, str(exc)
+        else:
+            self.unreadable.pop(pod.uid, None)
+
+    def _forget(self, uid: str) -> None:
+        self._leave_node(uid)
+        self.pending.pop(uid, None)
+        self.unreadable.pop(uid, None)
+        self._denominate(uid)
+
+    def _leave_node(self, uid: str) -> None:
+        known = self.cache.pod(uid)
+        if known is not None:
+            self.cache.remove_pod(known)
+
+    # Nominations.
+
+    def _denominate(self, uid: str) -> None:
+        if self._nominated.pop(uid, None) is not None:
+            self.cache.denominate(uid)
+            self._nominees = None
+
+    def nominees(self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()) -> Mapping[str, tuple[Nominee, ...]]:
+        """Node -> who is nominated there: pending pods that say so themselves, then `further` ones. Take the snapshot afterwards.
+
+        Pods that no profile here schedules, and gated ones, are in no queue, so that their nominations do not count. Pods that cannot be
+        read are in `unreadable` afterwards.
+
+        Arguments:
+            profiles: the same at each call.
+        """
+        if further:
+            return self._by_node(profiles, further)
+        if self._nominees is None:
+            found = self._by_node(profiles, ())
+            self._nominees = found
+            return found
+        return self._nominees
+
+    def _by_node(self, profiles: Container[str], further: Sequence[tuple[Pod, str]]) -> Mapping[str, tuple[Nominee, ...]]:
+        own = [(pod, pod.status.nominated_node_name) for pod in self._nominated.values()]
+        by_node: dict[str, list[Nominee]] = {}
+        for pod, node in [*own, *further]:
+            if node and pod.scheduler_name in profiles and not pod.spec.scheduling_gates:
+                try:
+                    by_node.setdefault(node, []).append((self.cache.nominate(pod), pod))
+                except ValueError as exc:
+                    self._forget(pod.uid)
+                    self.unreadable[pod.uid] = pod.key, str(exc)
+        return {node: tuple(pods) for node, pods in by_node.items()}
+
+    # The other objects.
+
+    def _object_changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        into = getattr(self.cache.objects, table)
+        item = new if new is not None else old
+        meta = item.metadata  # type: ignore[union-attr]
+        key = (meta.namespace or "default", meta.name) if table in NAMESPACED else meta.name
+        if new is not None:
+            into[key] = new
+        else:
+            into.pop(key, None)

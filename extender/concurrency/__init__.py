@@ -1,0 +1,1 @@
+"""Work in threads that ends when nobody waits for its result any more."""

@@ -1,0 +1,1 @@
+"""Everything that the scheduler finds out about one pod, as one value."""

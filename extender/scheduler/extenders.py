@@ -1,0 +1,170 @@
+"""schedule_pod() with extenders: each may refuse nodes, and each may add to their scores.
+
+The cycle waits for them. Its snapshot must not be taken anew meanwhile: nobody else may take snapshots of its cache.
+
+Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding (v1.36.2).
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.http_extender import HTTPExtender
+from extender.http_extender.answers import MAX_SCORE
+from extender.klog.logger import Logger
+from extender.objects.int64 import wrap
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.runtime.queueing_hints import EXTENDER
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, Search
+from extender.snapshot import Rows
+from extender.snapshot.axes import Int64s
+
+_LOG: Final = Logger(__name__)
+
+Extenders = Sequence[HTTPExtender]
+
+
+async def schedule_pod_with_extenders(
+    algorithm: SchedulingAlgorithm, extenders: Extenders, search: Search, percentage_of_nodes_to_score: int
+) -> ScheduleResult:
+    """Choose the best node that extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
+
+    Raises:
+        FitError: the pod fits nowhere.
+        PluginError: a plugin failed.
+        ExtenderError: an extender that is not ignorable failed to filter.
+    """
+    pod = search.pod
+    nominated = search.nominated_row()
+    if nominated is not None and await _still_passes(extenders, pod, nominated):
+        return ScheduleResult(nominated.names[0], 1, 1)
+    found = algorithm.feasible_rows(search, percentage_of_nodes_to_score)
+    rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
+    if not len(rows):
+        findings = search.findings()
+        diagnosis = _also_refused_by_extenders(search.diagnosis(findings), statuses)
+        raise FitError(len(search.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
+    if len(rows) == 1:
+        return ScheduleResult(rows.names[0], 1, search.num_in_play)
+    total = algorithm.total_scores(search, rows)
+    with algorithm.metrics.doing("prioritizing_extender"):
+        further = await scores_of_extenders(extenders, pod, rows)
+    together = total + further
+    return search.best_of(rows, together, max(int(together.max()), -int(together.min())))
+
+
+async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:
+    """The nodes that all extenders let pass, each asked only about those that still stand; and what they say of others.
+
+    A node that is dropped without a word has no status. A node that passes, though a reason is given why not, passes.
+
+    Raises:
+        ExtenderError: one that is not ignorable failed, or let nodes pass that it was not asked about.
+    """
+    statuses: dict[str, fwk.Status] = {}
+    for extender in extenders:
+        if not len(rows):
+            break
+        if not extender.is_filter or not extender.is_interested(pod):
+            continue
+        try:
+            answer = await extender.filter(pod, nodes_of(rows))
+            left = _named(rows, extender, answer.nodes)
+        except fwk.ExtenderError as exc:
+            if not extender.is_ignorable:
+                raise
+            _LOG.info(0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
+            continue
+        statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
+        statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
+        rows = left
+    return rows, statuses
+
+
+async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
+    """(R,) what extenders add to the total: score * weight, on the scale of plugins. They are all asked at the same time.
+
+    One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
+    """
+    asked = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
+    nodes = nodes_of(rows)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_scores_of(extender, pod, nodes)) for extender in asked]
+    sums = dict.fromkeys(rows.names, 0)
+    for extender, task in zip(asked, tasks, strict=True):
+        for host, score in task.result():
+            if host in sums:
+                sums[host] += score * extender.weight
+    return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_SCORE)) for each in sums.values()], np.int64)
+
+
+async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None) -> fwk.Status | None:
+    """Success or Error of the first extender that binds such pods; None if there is none, and plugins are to bind.
+
+    Arguments:
+        fence: why nothing may be written; then no extender is told to. It cannot call one back that was told before.
+    """
+    for extender in extenders:
+        if not extender.is_binder or not extender.is_interested(pod):
+            continue
+        why_not = fence()
+        if why_not is not None:
+            return fwk.error(why_not)
+        try:
+            await extender.bind(pod, node)
+        except fwk.ExtenderError as exc:
+            if extender.is_ignorable:
+                _LOG.info(0, "Skipping extender in bind as it returned error and has ignorable flag set", extender=extender.name, err=exc)
+                continue
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+    return None
+
+
+def nodes_of(rows: Rows) -> list[Node]:
+    """The nodes of the rows."""
+    objects = rows.snapshot.nodes.objects
+    return [objects[place] for place in rows.node.tolist()]
+
+
+async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool:
+    try:
+        rows, _ = await find_nodes_that_pass_extenders(extenders, pod, nominated)
+    except fwk.ExtenderError as exc:
+        _LOG.error(exc, "Evaluation failed on nominated node", pod=pod, node=nominated.names[0])
+        return False
+    return bool(len(rows))
+
+
+def _named(rows: Rows, extender: HTTPExtender, nodes: Sequence[Node]) -> Rows:
+    """The rows of these nodes, in their order, each once.
+
+    Upstream goes on with nodes that were sent back in full as they came, known or not, and without their pods. Here they are names.
+
+    Raises:
+        ExtenderError: one is not among the rows.
+    """
+    place = {name: at for at, name in enumerate(rows.names)}
+    for node in nodes:
+        if node.name not in place:
+            raise extender.unknown_node(node.name)
+    return rows.take(np.array(list(dict.fromkeys(place[node.name] for node in nodes)), np.intp))
+
+
+async def _scores_of(extender: HTTPExtender, pod: Pod, nodes: Sequence[Node]) -> list[tuple[str, int]]:
+    try:
+        return [(each.host, each.score) for each in await extender.prioritize(pod, nodes)]
+    except fwk.ExtenderError as exc:
+        extender.complain(exc)
+        return []
+
+
+def _also_refused_by_extenders(diagnosis: fwk.Diagnosis, statuses: dict[str, fwk.Status]) -> fwk.Diagnosis:
+    """Extenders have the last word on a node; and since they cannot say what would help, the pod hears of everything."""
+    together = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
+    return fwk.Diagnosis(together, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)

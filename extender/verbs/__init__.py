@@ -1,0 +1,1 @@
+"""What the service answers when kube-scheduler calls it as an extender: filter, prioritize, preempt, bind."""

@@ -1,0 +1,453 @@
+"""What people ask about one cluster: answered from what is known of it, its queue and its records, and without consequences."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from extender.answers.questions import QuestionError, Questions
+from extender.answers.types import Explanation, WhatIfRequest
+from extender.cache.cluster import Cluster
+from extender.config import ConfigErrors, Configuration
+from extender.config.loading import load
+from extender.objects.cluster_state import ClusterState
+from extender.records import Records
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from tests.extender.cache.seen import seen
+from tests.extender.records.deciding import NOON, Scheduling, story
+
+A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
+PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+
+
+def a_pod(name: str, cpu: int | str = 1) -> PodBuilder:
+    return make_pod(name).uid(f"uid-{name}").req(cpu=cpu)
+
+
+def written(name: str = "new", cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+def cluster(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = ()) -> Cluster:
+    return Cluster.of(ClusterState(nodes=[each.obj() for each in nodes], pods=[each.obj() for each in pods]))
+
+
+def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "") -> Questions:
+    """
+    Of an extender: another scheduler decides.
+    """
+    return Questions(load(PROFILES + profiles) if profiles else Configuration.default(), cluster(*nodes, pods=pods))
+
+
+def explained(questions: Questions, name: str) -> Explanation:
+    found = asyncio.run(questions.explain("default", name))
+    assert found is not None
+    return found
+
+
+# Why a pod is where it is.
+
+
+@pytest.mark.parametrize(
+    ("pod", "state", "node"),
+    [
+        pytest.param(a_pod("p"), "Pending", "", id="waits"),
+        pytest.param(a_pod("p", 9), "Pending", "", id="fits nowhere"),
+        pytest.param(a_pod("p").gate("later"), "Gated", "", id="held back"),
+        pytest.param(a_pod("p").nominated_node("a"), "Nominated", "a", id="promised a node"),
+        pytest.param(a_pod("p").node("a"), "Scheduled", "a", id="has a node"),
+        pytest.param(a_pod("p").node("a").scheduler_name("other"), "Scheduled", "a", id="has a node, whoever chose it"),
+    ],
+)
+def test_a_pod_is_in_the_state_that_its_cluster_says(pod: PodBuilder, state: str, node: str) -> None:
+    found = explained(about(A, B, pods=[pod]), "p")
+
+    assert (found.state, found.node, found.pod.uid) == (state, node, "uid-p")
+    assert found.queue is None
+
+
+def test_a_pod_that_has_got_its_place_is_being_bound() -> None:
+    live = cluster(A, pods=[a_pod("p")])
+    live.assume("uid-p", "a")
+
+    found = explained(Questions(Configuration.default(), live), "p")
+
+    assert (found.state, found.node, found.waterfall) == ("Binding", "a", ())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod("p", "lots").node("a"), id="on a node"),
+        pytest.param(a_pod("p", "lots").nominated_node("a"), id="promised a node"),
+    ],
+)
+def test_a_pod_that_cannot_be_read_is_told_of_as_often_as_somebody_asks(pod: PodBuilder) -> None:
+    questions = about(A, pods=[pod])
+
+    for _ in range(2):
+        found = explained(questions, "p")
+
+        assert (found.state, found.pod.uid) == ("Unreadable", "uid-p")
+        assert "quantities must match the regular expression" in found.summary
+
+
+def test_of_what_nobody_knows_nothing_is_said() -> None:
+    questions = about(A, pods=[a_pod("p")])
+
+    assert asyncio.run(questions.explain("default", "q")) is None
+    assert asyncio.run(questions.explain("other", "p")) is None
+    assert asyncio.run(questions.capacity("default", "q", 10)) is None
+
+
+def test_the_picture_comes_when_it_is_asked_for() -> None:
+    questions = about(A, B, pods=[a_pod("p", 9)])
+
+    with_picture = asyncio.run(questions.explain("default", "p", picture=True))
+
+    assert with_picture is not None
+    assert with_picture.picture is not None
+    assert with_picture.picture.nodes == ("a", "b")
+    assert explained(questions, "p").picture is None
+
+
+# Whose pods.
+
+
+def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
+    """
+    Another scheduler asks the extender, and calls its profile what it likes: one pod on a, none on b, which a pod of any name may use.
+    """
+    other = a_pod("p", 3).scheduler_name("theirs")
+    questions = about(A, B, pods=[a_pod("q", 2).node("a"), other])
+
+    assert explained(questions, "p").scores[0].node == "b"
+    fits = asyncio.run(questions.capacity("default", "p", 10))
+    assert fits is not None
+    assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
+    assert asyncio.run(questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10)).fits == 1
+    asked = WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True)
+    placed = asyncio.run(questions.what_if(asked)).placements
+    assert {each.pod.name: each.node for each in placed} == {"p": "b", "new": "a"}
+
+
+def test_what_the_only_profile_promises_a_pod_of_any_name_is_kept_for_it() -> None:
+    """
+    The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room that was made.
+    """
+    questions = about(A, pods=[a_pod("victim", 3).node("a").priority(0)])
+    urgent = {"apiVersion": "v1", "kind": "Pod", **written("urgent", "3", schedulerName="theirs", priority=10)}
+    urgent["spec"].pop("priority")
+    urgent["spec"]["priorityClassName"] = "high"
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
+
+    told = asyncio.run(questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")])))
+
+    assert {each.pod.name: each.node for each in told.placements if each.cause == "created"} == {"urgent": "a", "small": ""}
+
+
+def test_among_several_profiles_none_is_meant() -> None:
+    profiles = "- schedulerName: ours\n- schedulerName: too\n"
+    questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("q").scheduler_name("too")], profiles=profiles)
+
+    assert explained(questions, "p").state == "NotOurs"
+    assert explained(questions, "q").state == "Pending"
+    fits = asyncio.run(questions.capacity("default", "p", 10))
+    assert fits is not None
+    assert (fits.fits, fits.stopped_by) == (0, 'no profile here for schedulerName "theirs"')
+    (placed,) = asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")]))).placements
+    assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
+
+
+def test_who_decides_leaves_the_pods_of_others_alone() -> None:
+    async def tell() -> None:
+        scheduling = Scheduling()
+        scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
+        questions = Questions(Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue)
+
+        found = await questions.explain("default", "p")
+        fits = await questions.capacity("default", "p", 10)
+
+        assert found is not None
+        assert (found.state, found.queue) == ("NotOurs", None)
+        assert fits is not None
+        assert fits.stopped_by == 'no profile here for schedulerName "theirs"'
+
+    story(tell)
+
+
+# What was decided.
+
+
+def deciding(records: Records) -> tuple[Scheduling, Questions]:
+    scheduling = Scheduling(records)
+    questions = Questions(
+        Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue, records=records, now=lambda: NOON
+    )
+    return scheduling, questions
+
+
+def test_the_queue_and_the_attempts_of_a_pod_are_told_with_it() -> None:
+    async def tell() -> None:
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
+        scheduling.comes(A, a_pod("big", 9))
+        await scheduling.decides()
+
+        found = await questions.explain("default", "big")
+
+        assert found is not None
+        assert found.queue is not None
+        assert (found.queue.queue, found.queue.refused_by) == ("unschedulable", ("NodeResourcesFit",))
+        assert found.queue.since == "2026-01-01T12:00:00Z"
+        (attempt,) = found.attempts
+        assert (attempt.outcome, attempt.number, attempt.message) == ("Unschedulable", 1, found.message)
+        assert attempt.seconds == round(attempt.seconds, 6) > 0
+
+    story(tell)
+
+
+def test_a_pod_that_is_gone_is_remembered_by_what_was_decided() -> None:
+    async def tell() -> None:
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
+        scheduling.comes(A, victim := a_pod("victim", 3).node("a").priority(4), a_pod("urgent", 3).priority(9))
+        await scheduling.decides()
+        scheduling.goes(victim)
+
+        found = await questions.explain("default", "victim")
+
+        assert found is not None
+        assert (found.state, found.attempts) == ("Finished", ())
+        assert (found.pod.uid, found.pod.priority) == (victim.obj().uid, 4)
+        assert found.preempted_by is not None
+        assert found.preempted_by.by.name == "urgent"
+        assert [each.by.name for each in questions.preemptions("default/urgent", 10).items] == ["urgent"]
+        assert questions.preemptions("default/other", 10).items == ()
+
+    story(tell)
+
+
+def test_decisions_are_told_page_by_page() -> None:
+    async def tell() -> None:
+        scheduling, questions = deciding(Records(now=NOON.timestamp))
+        scheduling.comes(A, *(a_pod(f"p{number}", 9) for number in range(5)))
+        await scheduling.decides()
+
+        newest = questions.decisions(None, 2)
+        older = questions.decisions(None, 10, before=newest.items[-1].id)
+
+        ids = [each.id for each in (*newest.items, *older.items)]
+        assert ids == sorted(ids, reverse=True)
+        assert len(set(ids)) == 5
+        assert newest.oldest == ids[-1]
+        assert [each.pod.name for each in questions.decisions("default/p3", 10).items] == ["p3"]
+
+    story(tell)
+
+
+# Whether anything has changed.
+
+
+def test_another_version_says_that_something_may_be_otherwise() -> None:
+    async def tell() -> None:
+        records = Records(now=NOON.timestamp)
+        scheduling, questions = deciding(records)
+        versions = [questions.version()]
+
+        def changed() -> bool:
+            versions.append(questions.version())
+            return versions[-1] not in versions[:-1]
+
+        assert not changed()
+        scheduling.comes(A)
+        assert changed(), "a node came"
+        scheduling.comes(a_pod("p"), a_pod("big", 9))
+        assert changed(), "pods came"
+        info = scheduling.alone.world.queue.pop_nowait()
+        assert info is not None
+        assert changed(), "a pod is being tried"
+        async with asyncio.TaskGroup() as acting:
+            await scheduling.alone.scheduler.schedule_one(info, acting)
+        assert changed(), "it was decided about"
+        await questions.explain("default", "big", picture=True)
+        await questions.what_if(WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True))
+        await questions.capacity("default", "big", 10)
+        assert not changed(), "somebody has asked"
+
+    story(tell)
+
+
+# What if, and how many.
+
+
+def test_a_what_if_leaves_everything_as_it_was() -> None:
+    live = cluster(A, B, pods=[a_pod("web", 3).node("a"), a_pod("waits", 2), a_pod("promised", 2).nominated_node("b")])
+    questions = Questions(Configuration.default(), live)
+    explained(questions, "waits")  # by which nominations are known
+    before = seen(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
+
+    asked = WhatIfRequest(
+        create=[written(cpu="2"), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "c"}, "status": {"allocatable": {"cpu": "1"}}}],
+        drain_nodes=["a"],
+        remove_nodes=["b"],
+        include_pending=True,
+    )
+    told = asyncio.run(questions.what_if(asked))
+
+    assert told.placements
+    assert (seen(live.cache.update_snapshot()), live.nodes, live.pending, live.changes) == before
+    assert told == asyncio.run(questions.what_if(asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "words"),
+    [
+        pytest.param({"drain_nodes": ["c"]}, QuestionError, 'node "c" not found', id="an unknown node"),
+        pytest.param({"create": [{"kind": "Pod"}]}, QuestionError, "needs an apiVersion and metadata", id="no object"),
+        pytest.param({"create": [written("web")]}, QuestionError, 'pods "web" already exists', id="a pod that runs"),
+        pytest.param({"create": [written(cpu="lots")]}, QuestionError, "quantities must match", id="no quantity"),
+        pytest.param({"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing", id="no configuration"),
+    ],
+)
+def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type[Exception], words: str) -> None:
+    questions = about(A, pods=[a_pod("web").node("a")])
+
+    with pytest.raises(error, match=words):
+        asyncio.run(questions.what_if(WhatIfRequest(**asked)))
+
+
+def test_it_is_counted_how_many_more_of_a_pod_fit() -> None:
+    questions = about(A, B, pods=[a_pod("web", 2).node("a")])
+
+    fits = asyncio.run(questions.capacity("default", "web", 10))
+
+    assert fits is not None
+    assert ({room.node: room.pods for room in fits.by_node}, fits.is_limit) == ({"a": 1, "b": 2}, False)
+    assert asyncio.run(questions.capacity("default", "web", 2)).is_limit  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"name": "web"}, id="that of a pod that runs"),
+        pytest.param({"name": "one-more-0"}, id="that of another pod that runs"),
+        pytest.param({"generateName": "web-"}, id="to be made"),
+        pytest.param(None, id="no metadata"),
+        pytest.param({"name": 5}, id="no name at all"),
+    ],
+)
+def test_of_a_pod_that_is_only_written_down_the_name_does_not_matter(metadata: object) -> None:
+    questions = about(A, B, pods=[a_pod("web", 2).node("a"), a_pod("one-more-0").node("b"), a_pod("one-more-1")])
+
+    fits = asyncio.run(questions.capacity_of({**written(cpu="2"), "metadata": metadata}, 10))
+
+    assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 1}  # one-more-0 is on b
+
+
+@pytest.mark.parametrize(
+    ("pod", "words"),
+    [
+        pytest.param(written(cpu="lots"), "quantities must match", id="no quantity"),
+        pytest.param(written(cpu="-1"), "must be greater than or equal to 0", id="less than nothing"),
+        pytest.param(written() | {"kind": "Node"}, "pods are counted, not objects of kind 'Node'", id="no pod"),
+        pytest.param(written() | {"spec": None}, "spec.containers: Required value", id="nothing at all"),
+        pytest.param(written() | {"spec": 7}, "cannot unmarshal number", id="a number"),
+        pytest.param(written() | {"apiVersion": "v9"}, "not known here", id="of another version"),
+        pytest.param({}, "spec.containers: Required value", id="not even an object"),
+    ],
+)
+def test_what_cannot_be_created_is_not_counted(pod: dict[str, Any], words: str) -> None:
+    questions = about(A)
+
+    with pytest.raises(QuestionError, match=words):
+        asyncio.run(questions.capacity_of(pod, 10))
+
+
+def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
+    """
+    Its node, its UID and its state are those of one that is there.
+    """
+    questions = about(A, B, pods=[a_pod("web", 2).node("a")])
+    running = written("web", "2", nodeName="a") | {"status": {"phase": "Succeeded", "nominatedNodeName": "a"}}
+    running["metadata"] |= {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+    fits = asyncio.run(questions.capacity_of(running, 10))
+
+    assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 2}
+
+
+# Who waits.
+
+
+def test_where_another_scheduler_decides_the_pods_without_a_node_wait() -> None:
+    told = about(A, pods=[a_pod("web").node("a"), a_pod("waits")]).queue()
+
+    assert ([item.pod.name for item in told.items], told.deciding) == (["waits"], False)
+
+
+def template(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"labels": {"app": "w"}}, "spec": written(cpu=cpu, **spec)["spec"]}
+
+
+SELECTOR = {"matchLabels": {"app": "w"}}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec"),
+    [
+        ("apps/v1", "Deployment", {"replicas": 1, "selector": SELECTOR, "template": template()}),
+        ("apps/v1", "DaemonSet", {"selector": SELECTOR, "template": template()}),
+        ("batch/v1", "Job", {"parallelism": 2, "template": template(restartPolicy="Never")}),
+        ("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}}}),
+    ],
+)
+def test_of_a_workload_pods_of_its_template_are_counted(api_version: str, kind: str, spec: dict[str, Any]) -> None:
+    workload = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}
+
+    fits = asyncio.run(about(A, B).capacity_of(workload, 100))
+
+    assert fits.fits == 8
+    assert fits.notes == (f"pods of the template of {kind} w are counted, whatever it says of their number",)
+
+
+def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    made = template()
+    made["spec"]["containers"][0]["volumeMounts"] = mounts
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    spec = {"selector": SELECTOR, "template": made, "volumeClaimTemplates": claims}
+
+    fits = asyncio.run(about(A).capacity_of({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100))
+
+    assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are left aside",))
+
+
+@pytest.mark.parametrize("kind", ["Node", "ConfigMap"])
+def test_what_makes_no_pods_is_not_counted(kind: str) -> None:
+    with pytest.raises(QuestionError, match=f"not objects of kind '{kind}'"):
+        asyncio.run(about(A).capacity_of({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}, 10))
+
+
+def test_what_is_wrong_with_a_pod_is_said_under_its_own_name() -> None:
+    with pytest.raises(QuestionError) as refusal:
+        asyncio.run(about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10))
+
+    assert 'Pod "web" is invalid' in str(refusal.value)
+    assert "one-more" not in str(refusal.value)
+
+
+def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
+    """
+    Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it.
+    """
+    words = "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile default-scheduler"
+    questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("ours")])
+
+    assert explained(questions, "p").notes == (words,)
+    assert explained(questions, "ours").notes == ()
+    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")]))).notes == (words,)
+    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written()]))).notes == ()
+    assert asyncio.run(questions.capacity_of(written(schedulerName="theirs"), 10)).notes == (words,)
+    assert asyncio.run(questions.capacity("default", "ours", 10)).notes == ()  # type: ignore[union-attr]

@@ -1,0 +1,104 @@
+"""A scheduler of whom many what-ifs are asked decides as one that nobody asks anything: columns, objects, queue and writes are the same."""
+
+import asyncio
+from typing import Any
+
+from extender.answers.questions import Questions
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.config import Configuration
+from extender.objects.decoding import replaced
+from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
+from extender.objects.pod import Pod
+from extender.testing import make_node, make_pod
+from tests.extender.cache.seen import seen
+from tests.extender.records.deciding import Scheduling
+
+NUM_NODES = 4
+ROUNDS = 12
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+URGENT = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "urgent"},
+    "spec": {"priorityClassName": "high", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]},
+}
+KEEP = PodDisruptionBudget(
+    metadata=ObjectMeta(name="keep", namespace="default"),
+    spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "db"})),
+    status=PodDisruptionBudgetStatus(disruptions_allowed=1),
+)
+
+
+def test_what_is_asked_changes_nothing_while_decisions_go_on() -> None:
+    """
+    Pods come, are decided about, push others out and go; questions are answered in threads meanwhile.
+    """
+    (asked, answers), (unasked, none) = asyncio.run(life(asking=True)), asyncio.run(life(asking=False))
+
+    assert asked == unasked
+    assert (len(answers), len(none)) == (2 * ROUNDS, 0)
+    assert any(answer.evictions for answer in answers)
+
+
+async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
+    """
+    All that is known in the end, and what was answered.
+    """
+    scheduling = Scheduling()
+    questions = Questions(Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue)
+    requests = [
+        WhatIfRequest(create=[HIGH, URGENT], include_pending=True),
+        WhatIfRequest(drain_nodes=["n0"], remove_nodes=["n1"]),
+    ]
+    scheduling.comes(KEEP, *(make_node(f"n{number}").capacity(cpu=4, pods=10) for number in range(NUM_NODES)))
+    async with asyncio.TaskGroup() as group:
+        tasks = []
+        for number in range(ROUNDS):
+            scheduling.comes(arriving(number))
+            before = state(scheduling)
+            tasks += [group.create_task(questions.what_if(request)) for request in requests if asking]
+            await asyncio.sleep(0)
+            assert state(scheduling) == before
+            await scheduling.decides()
+            if number % 3 == 2:
+                leaves(scheduling, number - 2)
+    return state(scheduling), [task.result() for task in tasks]
+
+
+def arriving(number: int) -> Pod:
+    pod = make_pod(f"p{number}").req(cpu=2 + number % 2).priority(10 * (number % 4)).label(app="db" if number % 2 else "web").obj()
+    owner = OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)
+    return replaced(pod, metadata=replaced(pod.metadata, owner_references=[owner]))
+
+
+def leaves(scheduling: Scheduling, number: int) -> None:
+    """
+    The pod goes, wherever it is.
+    """
+    key = f"default/p{number}"
+    known = scheduling.cluster.find(key)
+    if known is not None:
+        scheduling.goes(known)
+
+
+def state(scheduling: Scheduling) -> dict[str, Any]:
+    """
+    Everything but times.
+    """
+    cluster, queue = scheduling.cluster, scheduling.alone.world.queue
+    waiting = {
+        "active": queue.pods_in_active_q(),
+        "backoff": queue.pods_in_backoff_q(),
+        "unschedulable": queue.unschedulable_pods(),
+        "in flight": queue.in_flight_pods(),
+    }
+    return {
+        "columns": seen(cluster.cache.update_snapshot()),
+        "assumed": cluster.cache.assumed_pods,
+        "pending": list(cluster.pending),
+        "budgets": dict(cluster.cache.objects.pdbs),
+        "queue": {name: [(each.key, each.attempts, each.unschedulable_plugins) for each in infos] for name, infos in waiting.items()},
+        "promised": {node: [pod.key for pod in pods] for node, pods in queue.nominated_pods().items()},
+        "written": [repr(call) for call in scheduling.writes.calls],
+    }

@@ -1,0 +1,88 @@
+"""The debugger writes down what is believed, in upstream's words, and where it is not what the API server says."""
+
+import asyncio
+
+import pytest
+
+from extender.assembly.debugger import CacheDebugger
+from extender.cache.cluster import Cluster
+from extender.embedded.resources import PODS
+from extender.testing.builders import make_node, make_pod
+from tests.walks.clusters import a_followed_cluster, node, pod, story
+
+
+def lines_after(text: str, begin: str) -> list[str]:
+    """The lines of a dump, without the tabs that they begin with."""
+    [dump] = [record for record in text.split('"Dump of ') if record.startswith(begin)]
+    return [line.removeprefix("\t") for line in dump.splitlines() if line.startswith("\t")]
+
+
+def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("a")) as (cluster, found):
+            for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
+                cluster.create(PODS, "default", created)
+            await asyncio.sleep(5)
+            uids.update({name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")})
+
+            found.debug()
+
+    uids: dict[str, str] = {}
+    with caplog.at_level("INFO", "extender"):
+        story(tell)
+
+    assert lines_after(caplog.text, "cached NodeInfo") == [
+        "Node name: a",
+        "Deleted: false",
+        "Requested Resources: &{MilliCPU:1000 Memory:0 EphemeralStorage:0 AllowedPodNumber:0 ScalarResources:map[]}",
+        "Allocatable Resources: &{MilliCPU:2000 Memory:0 EphemeralStorage:0 AllowedPodNumber:110 ScalarResources:map[]}",
+        "Scheduled Pods(number: 1):",
+        f"name: web, namespace: default, uid: {uids['web']}, phase: Running, nominated node: ",
+    ]
+    assert sorted(lines_after(caplog.text, "scheduling queue")) == [
+        f"name: {name}, namespace: default, uid: {uids[name]}, phase: Pending, nominated node: " for name in ("big", "gated")
+    ]
+    assert '"Dump of scheduling queue" summary="activeQ:0; backoffQ:0; unschedulablePods:2" pods=<' in caplog.text
+    assert "Cache mismatch" not in caplog.text
+
+
+def test_what_only_one_side_knows_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("a")) as (cluster, found):
+            cluster.create(PODS, "default", pod("web"))
+            cluster.create(PODS, "default", pod("theirs", schedulerName="other"))
+            await asyncio.sleep(5)
+            uids.append(cluster.get(PODS, "default", "web")["metadata"]["uid"])
+            mistaken = Cluster()
+            mistaken.set_node(make_node("ghost").obj())
+            mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
+
+            CacheDebugger(found.informers, mistaken, None, ["default-scheduler"]).compare()
+
+    uids: list[str] = []
+    with caplog.at_level("INFO", "extender"):
+        story(tell)
+
+    assert '"Cache mismatch" missedNodes=["a"] redundantNodes=["ghost"]' in caplog.messages
+    [pods] = [message for message in caplog.messages if "missedPods" in message]
+    assert pods.startswith(f'"Cache mismatch" missedPods=["{uids[0]}"] redundantPods=["')
+
+
+def test_pods_that_are_promised_room_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
+    async def tell() -> None:
+        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        slow = pod("low", "2")
+        slow["metadata"]["finalizers"] = ["example.com/wait"]
+        async with a_followed_cluster(high, node("a")) as (cluster, found):
+            cluster.create(PODS, "default", slow)
+            await asyncio.sleep(2)
+            cluster.create(PODS, "default", pod("high", "2", priorityClassName="high"))
+            await asyncio.sleep(2)
+
+            found.debug()
+
+    with caplog.at_level("INFO", "extender"):
+        story(tell)
+
+    lines = lines_after(caplog.text, "cached NodeInfo")
+    assert lines[lines.index("Nominated Pods(number: 1):") + 1].startswith("name: high, ")

@@ -1,0 +1,116 @@
+"""A cluster of our own is there from the first moment, and is found again where it was saved."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from extender.assembly.own_cluster import own_cluster
+from extender.embedded.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
+from extender.embedded.state_file import load
+from extender.testing import virtual_time
+
+NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}
+POD: Object = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+    "spec": {"nodeName": "a", "containers": [{"name": "c", "image": "i"}]},
+}  # fmt: skip
+
+
+def names(objects: list[Any], kind: str) -> list[str]:
+    return sorted(obj["metadata"]["name"] for obj in objects if obj["kind"] == kind)
+
+
+def test_the_namespaces_of_every_cluster_are_there() -> None:
+    async def tell() -> None:
+        async with own_cluster() as own:
+            listed = names(own.api.registry.list(NAMESPACES), "Namespace")
+
+        assert listed == ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+    virtual_time.run(tell())
+
+
+def test_the_priority_classes_of_every_cluster_are_there() -> None:
+    async def tell() -> None:
+        async with own_cluster() as own:
+            values = {each["metadata"]["name"]: each["value"] for each in own.api.registry.list(PRIORITY_CLASSES)}
+            critical = {**POD, "spec": {**POD["spec"], "priorityClassName": "system-cluster-critical"}}
+            created = own.api.registry.create(PODS, "kube-system", critical)
+
+        assert values == {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+        assert created["spec"]["priority"] == 2_000_000_000
+
+    virtual_time.run(tell())
+
+
+def test_what_is_saved_at_the_end_is_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+
+    async def first() -> str:
+        async with own_cluster([NODE], save_to=path) as own:
+            created = own.api.registry.create(PODS, "default", POD)
+            await asyncio.sleep(5)
+        return str(created["metadata"]["uid"])
+
+    async def second() -> Object:
+        async with own_cluster(load(path)) as own:
+            assert own.report.refused == ()
+            return own.api.registry.get(PODS, "default", "web")
+
+    uid = virtual_time.run(first())
+    again = virtual_time.run(second())
+
+    assert again["metadata"]["uid"] == uid
+    assert (again["spec"]["nodeName"], again["status"]["phase"]) == ("a", "Running")
+
+
+def test_what_changes_is_saved_within_a_minute(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+
+    async def tell() -> list[Object]:
+        async with own_cluster(save_to=path) as own:
+            own.api.registry.create(NODES, "", NODE)
+            await asyncio.sleep(61)
+            return load(path)
+
+    assert names(virtual_time.run(tell()), "Node") == ["a"]
+
+
+def test_a_disk_that_refuses_does_not_end_the_cluster(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    path = folder / "cluster.json"
+
+    async def tell() -> list[Object]:
+        async with own_cluster(save_to=path) as own:
+            own.api.registry.create(NODES, "", NODE)
+            await asyncio.sleep(61)
+            assert not path.exists()
+            folder.mkdir()
+            await asyncio.sleep(61)
+            return load(path)
+
+    assert names(virtual_time.run(tell()), "Node") == ["a"]
+
+
+def test_without_a_kubelet_a_bound_pod_does_not_run() -> None:
+    async def tell() -> Object:
+        async with own_cluster([NODE], kubelet=False) as own:
+            own.api.registry.create(PODS, "default", POD)
+            await asyncio.sleep(5)
+            return own.api.registry.get(PODS, "default", "web")
+
+    assert virtual_time.run(tell())["status"]["phase"] == "Pending"
+
+
+def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:
+    """
+    Who has followed the one before would otherwise go on as if nothing had happened.
+    """
+
+    async def version() -> int:
+        async with own_cluster([NODE]) as own:
+            return own.api.registry.store.resource_version
+
+    first = virtual_time.run(version())
+
+    assert virtual_time.run(version()) > first

@@ -1,0 +1,121 @@
+"""The cluster with the nodes of a request in it: what the caller sends wins, and the next question knows nothing of it."""
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.cache.cluster import Cluster
+from extender.cache.overlay import Overlay
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import replaced
+from extender.objects.node import Node
+from extender.snapshot import Snapshot
+from extender.testing import NodeBuilder, make_node, make_pod, random_cluster
+from tests.extender.cache.seen import on_node, seen, without_image_counts
+
+KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
+PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=2).node("new").obj()]
+
+
+def overlay() -> Overlay:
+    return Overlay(Cluster.of(ClusterState(nodes=KNOWN, pods=PODS)))
+
+
+def with_nodes(over: Overlay, *nodes: NodeBuilder) -> Snapshot:
+    return over.snapshot_with([node.obj() for node in nodes])
+
+
+def cpu(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """Node -> cores it has, cores its pods asked for."""
+    nodes = snapshot.nodes
+    return {name: (int(nodes.allocatable[at, 0]) // 1000, int(nodes.requested[at, 0]) // 1000) for name, at in nodes.index.items()}
+
+
+def test_a_node_is_as_the_caller_says_and_its_pods_are_those_we_know() -> None:
+    snapshot = with_nodes(overlay(), make_node("a").capacity(cpu=8))
+
+    assert cpu(snapshot) == {"a": (8, 1), "b": (4, 0)}
+    assert snapshot.nodes.label("disk").codes[snapshot.nodes.index["a"]] == -1
+
+
+def test_nodes_that_were_not_asked_about_are_as_we_know_them() -> None:
+    """
+    Spreading and affinity look at the whole cluster.
+    """
+    assert cpu(with_nodes(overlay())) == {"a": (4, 1), "b": (4, 0)}
+
+
+def test_a_node_that_nobody_knows_is_there_with_the_pods_that_wait_for_it() -> None:
+    """
+    Cluster Autoscaler asks about nodes that do not exist yet; and a node may be new to us while its pods are not.
+    """
+    snapshot = with_nodes(overlay(), make_node("new").capacity(cpu=8), make_node("imagined").capacity(cpu=16))
+
+    assert cpu(snapshot) == {"a": (4, 1), "b": (4, 0), "new": (8, 2), "imagined": (16, 0)}
+    assert [pod.name for pod in on_node(snapshot, "new")] == ["on-new"]
+
+
+def test_a_question_leaves_no_trace_in_the_next() -> None:
+    over = overlay()
+    before = seen(with_nodes(over))
+    with_nodes(over, make_node("a").capacity(cpu=8).taint("x").image("img", size=1), make_node("new").capacity(cpu=8))
+
+    assert without_image_counts(seen(with_nodes(over))) == without_image_counts(before)
+
+
+def test_nor_in_the_cluster_itself() -> None:
+    filled = Cluster.of(ClusterState(nodes=KNOWN, pods=PODS))
+    before = filled.cache.dump()
+    over = Overlay(filled)
+    with_nodes(over, make_node("a").capacity(cpu=8).image("img", size=1), make_node("new").capacity({"example.com/gpu": 8}))
+
+    assert filled.cache.dump() == before
+    assert list(filled.cache.update_snapshot().nodes.index) == ["a", "b"]
+
+
+def test_the_same_nodes_again_cost_nothing() -> None:
+    over = overlay()
+    nodes = [make_node("a").capacity(cpu=8).obj(), make_node("new").capacity(cpu=8).obj()]
+    first = over.snapshot_with(nodes)
+    generation = first.generation
+
+    assert over.snapshot_with(list(nodes)).generation == generation
+    assert over.snapshot_with([make_node(node.name).capacity(cpu=8).obj() for node in nodes]).generation == generation
+
+
+def test_a_node_that_cannot_be_read_is_known_for_that() -> None:
+    snapshot = with_nodes(overlay(), make_node("a").capacity(cpu="many"))
+
+    assert list(snapshot.nodes.invalid) == [snapshot.nodes.index["a"]]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_after_any_questions_the_answer_is_as_if_it_were_the_first(chance: random.Random) -> None:
+    """
+    A cluster with some nodes overlaid is the cluster that has those nodes in place of its own.
+    """
+    cluster = random_cluster(chance)
+    over = Overlay(Cluster.of(ClusterState(nodes=cluster.nodes, pods=cluster.pods)))
+    for _ in range(4):
+        others = (random_cluster(chance).nodes[0] for _ in range(chance.randrange(3)))
+        names = (f"n{number}" for number in range(chance.randrange(6), 9))
+        asked = [replaced(node, metadata=replaced(node.metadata, name=name)) for node, name in zip(others, names, strict=False)]
+
+        snapshot = over.snapshot_with(asked)
+
+        as_asked = {node.name: node for node in asked}
+        own = [as_asked.get(node.name, node) for node in cluster.nodes]
+        new = [node for node in asked if node.name not in {node.name for node in cluster.nodes}]
+        fresh = Cluster.of(ClusterState(nodes=[*own, *new], pods=cluster.pods)).cache.update_snapshot()
+        assert without_image_counts(seen(snapshot)) == without_image_counts(seen(fresh))
+
+
+def test_of_two_nodes_with_one_name_the_last_counts() -> None:
+    """
+    The faces do not let that through.
+    """
+    nodes: list[Node] = [make_node("a").capacity(cpu=8).obj(), make_node("a").capacity(cpu=16).obj()]
+
+    assert cpu(overlay().snapshot_with(nodes))["a"] == (16, 1)

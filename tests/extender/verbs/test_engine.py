@@ -1,0 +1,412 @@
+"""The engine: the right profile and the right cluster for each question, and an answer in words where there is no other."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from extender.cache.cluster import Cluster
+from extender.config import ConfigErrors, Configuration
+from extender.config.loading import load
+from extender.framework import BindPod, CallConflict, RecordEvent
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import DecodeError
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.testing.writes import RecordedWrites
+from extender.verbs.engine import Engine
+from extender.verbs.verbs import VerbError, Victims
+
+ASKED = make_pod("asked").req(cpu=1)
+IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
+A, B = (make_node(name).capacity(cpu=1) for name in "ab")
+
+
+def engine(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "", configuration: Configuration | None = None) -> Engine:
+    """An engine for these nodes and pods; profiles in YAML, the default one without."""
+    if profiles:
+        header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        configuration = load(header + profiles)
+    # As written: pods of a dump made by hand have no UIDs.
+    state = ClusterState(nodes=[node.obj() for node in nodes], pods=[pod._pod for pod in pods])
+    return Engine.open(configuration or Configuration.default(), state)
+
+
+def kept(of: Engine, *names: str, pod: PodBuilder = ASKED) -> list[str]:
+    return [names[place] for place in of.filter(pod.obj(), node_names=names).kept]
+
+
+def refusal(of: Engine, pod: PodBuilder = ASKED, **asked: Any) -> str:
+    with pytest.raises(VerbError) as caught:
+        of.filter(pod.obj(), **({"node_names": ["a"]} | asked))
+    return str(caught.value)
+
+
+def test_a_pod_goes_where_there_is_room() -> None:
+    ready = engine(A, B, pods=[make_pod("full").req(cpu=1).node("a")])
+
+    assert ready.is_ready
+    assert kept(ready, "a", "b") == ["b"]
+    assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {"a": "Insufficient cpu", "c": "node not known to the extender yet"}
+
+
+def test_the_emptier_node_is_the_better_one() -> None:
+    full, empty, unknown = engine(A, make_node("b").capacity(cpu=4)).prioritize(ASKED.obj(), node_names=["a", "b", "c"])
+
+    assert 0 < full < empty == 10
+    assert unknown == 0
+
+
+def test_the_pods_that_have_to_go() -> None:
+    full = engine(A, pods=[make_pod("low").uid("1").req(cpu=1).node("a")])
+
+    assert full.preempt(ASKED.priority(10).obj(), {"a": Victims(("1",), 0)}) == {"a": Victims(("1",), 0)}
+    assert full.preempt(ASKED.priority(0).obj(), {"a": Victims(("1",), 0)}) == {}
+
+
+def test_binding_is_not_ours() -> None:
+    with pytest.raises(VerbError) as caught:
+        asyncio.run(engine(A).bind("web", "shop", "1", "a"))
+
+    assert str(caught.value) == (
+        "pod shop/web was not bound to a: this extender has no API server to bind through; "
+        "leave bindVerb empty so that kube-scheduler binds"
+    )
+
+
+# Writing.
+
+
+def live_engine(*pods: PodBuilder) -> tuple[Engine, RecordedWrites]:
+    """An engine for node a and these pods that can write."""
+    cluster = Cluster.of(ClusterState(nodes=[A.obj()], pods=[pod.obj() for pod in pods]))
+    writes = RecordedWrites(cluster.cache)
+    return Engine(Configuration.default(), cluster, dispatcher=writes), writes
+
+
+def test_a_pod_is_bound_by_name_and_uid() -> None:
+    ready, writes = live_engine(ASKED)
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert writes.calls == [BindPod("default", "asked", "default/asked", "a")]
+
+
+def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
+    ready, _ = live_engine(ASKED)
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert kept(ready, "a", pod=make_pod("next").req(cpu=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "came", "lacks"),
+    [
+        pytest.param(ASKED, make_pod("other").req(cpu=1), "Insufficient cpu", id="its cpu"),
+        pytest.param(ASKED.host_port(80), make_pod("other").host_port(80), IN_THE_WAY, id="its port"),
+    ],
+)
+def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
+    """
+    F66, V2: kube-scheduler hears that it was not bound, and tries it again.
+    """
+    ready, writes = live_engine(asked)
+    assert kept(ready, "a", pod=asked) == ["a"]
+    ready.changed("pods", None, came.node("a").obj())
+
+    with pytest.raises(VerbError) as refused:
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert str(refused.value) == f"pod default/asked was not bound to a, which has no room for it any more: {lacks}"
+    assert writes.calls == []
+
+
+def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
+    ready, writes = live_engine(ASKED, make_pod("second").req(cpu=1))
+
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+    with pytest.raises(VerbError, match="Insufficient cpu"):
+        asyncio.run(ready.bind("second", "default", "default/second", "a"))
+    asyncio.run(ready.bind("asked", "default", "default/asked", "a"))  # asked again, as after an answer that was lost
+
+    assert writes.calls == [BindPod("default", "asked", "default/asked", "a")] * 2
+
+
+def test_who_asks_for_the_last_room_while_another_is_being_bound_does_not_get_it() -> None:
+    ready, _ = live_engine(ASKED, make_pod("second").req(cpu=1))
+
+    async def both() -> list[BaseException | None]:
+        asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    first, second = asyncio.run(both())
+
+    assert first is None
+    assert "Insufficient cpu" in str(second)
+
+
+def test_without_a_uid_nothing_is_bound() -> None:
+    ready, writes = live_engine(ASKED)
+
+    with pytest.raises(VerbError, match="without its UID it may be another pod by now"):
+        asyncio.run(ready.bind("asked", "default", "", "a"))
+
+    assert writes.calls == []
+
+
+def test_what_the_api_server_refuses_is_told() -> None:
+    ready, writes = live_engine(ASKED)
+    writes.fail(BindPod, CallConflict('pod asked is already assigned to node "b"'))
+
+    with pytest.raises(VerbError, match='pod default/asked was not bound to a: pod asked is already assigned to node "b"'):
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert kept(ready, "a", pod=ASKED) == ["a"]
+
+
+def test_people_are_told_when_victims_are_spared() -> None:
+    """
+    The caller tells only of the victims that remain.
+    """
+    ready, writes = live_engine(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
+
+    async def preempt() -> None:
+        ready.preempt(make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": Victims(("x", "y"), 0), "gone": Victims(("z",), 0)})
+
+    asyncio.run(preempt())
+
+    (event,) = [call for call in writes.calls if isinstance(call, RecordEvent)]
+    assert (event.reason, event.note) == (
+        "PreemptionNarrowed",
+        "Extender kept 1 of 2 nodes to preempt pods on; Extender spared 1 of the victims",
+    )
+
+
+# The profile.
+
+TWO_PROFILES = """
+- schedulerName: strict
+- schedulerName: lax
+  plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}
+"""
+
+
+def test_a_pod_names_its_profile() -> None:
+    two = engine(A, pods=[make_pod("full").req(cpu=1).node("a")], profiles=TWO_PROFILES)
+
+    assert kept(two, "a", pod=ASKED.scheduler_name("lax")) == ["a"]
+    assert kept(two, "a", pod=ASKED.scheduler_name("strict")) == []
+
+
+def test_a_pod_of_another_scheduler_is_told_which_there_are() -> None:
+    assert refusal(engine(A, profiles=TWO_PROFILES)) == "no profile for this pod's schedulerName; known profiles are lax, strict"
+
+
+def test_with_one_profile_there_is_no_doubt() -> None:
+    """
+    kube-scheduler's profile may have any name; ours need not know it.
+    """
+    assert kept(engine(A), "a", pod=ASKED.scheduler_name("theirs")) == ["a"]
+
+
+def test_a_configuration_that_cannot_be_used_is_refused_at_start() -> None:
+    with pytest.raises(ConfigErrors, match='FilterPlugin "Nobody" does not exist'):
+        engine(A, profiles="- plugins: {filter: {enabled: [{name: Nobody}]}}")
+
+
+# What cannot be answered.
+
+
+def test_a_pod_that_asks_for_no_quantity_is_told_where() -> None:
+    text = refusal(engine(A), ASKED.req(memory="much"))
+
+    assert text.startswith("spec.containers[1].resources.requests[memory]: ")
+
+
+def test_a_question_without_nodes_is_none() -> None:
+    assert refusal(engine(A), node_names=None) == "neither nodes nor nodeNames given"
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize"])
+def test_each_verb_says_so_in_words(verb: str) -> None:
+    with pytest.raises(VerbError, match="memory"):
+        getattr(engine(A), verb)(ASKED.req(memory="much").obj(), node_names=["a"])
+    with pytest.raises(VerbError, match="memory"):
+        engine(A).preempt(ASKED.req(memory="much").obj(), {})
+
+
+# The cluster.
+
+
+def test_pods_that_cannot_be_read_are_left_out_and_reported() -> None:
+    """
+    One bad pod must not keep the others from being scheduled.
+    """
+    bad = make_pod("bad").req(cpu="much").node("a")
+    worse = make_pod("worse").start_time("yesterday").node("a")
+
+    ready = engine(A, pods=[bad, worse])
+
+    assert kept(ready, "a") == ["a"]
+    assert [pod for pod, _ in ready.unreadable] == ["default/bad", "default/worse"]
+
+
+def test_pods_that_have_finished_take_nothing() -> None:
+    done = [make_pod(phase).req(cpu=1).node("a").phase(phase) for phase in ("Succeeded", "Failed")]
+
+    assert kept(engine(A, pods=done), "a") == ["a"]
+
+
+def test_pods_without_uids_are_told_apart_by_name() -> None:
+    twins = [make_pod(name).req(cpu="500m").node("a") for name in ("x", "y")]
+
+    assert kept(engine(A, pods=twins), "a") == []
+
+
+def test_a_node_that_is_listed_twice_is_one_node() -> None:
+    """
+    Also in two zones: a state made by hand may say anything.
+    """
+    twice = engine(A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2))
+
+    assert kept(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
+    assert twice.filter(ASKED.obj(), nodes=[A.obj()]).kept == [0]
+
+
+# Nominations.
+
+NOMINATED = make_pod("nominated").req(cpu=1).priority(5).nominated_node("a")
+
+
+@pytest.mark.parametrize(
+    ("nominated", "room"),
+    [
+        pytest.param(NOMINATED, [], id="it gets its room first"),
+        pytest.param(NOMINATED.priority(-1), ["a"], id="unless it is less important"),
+        pytest.param(NOMINATED.gate("wait"), ["a"], id="or is gated"),
+        pytest.param(NOMINATED.scheduler_name("another"), ["a"], id="or another scheduler's"),
+        pytest.param(NOMINATED.nominated_node("gone"), ["a"], id="or its node is gone"),
+        pytest.param(NOMINATED.req(memory="much"), ["a"], id="or cannot be read"),
+        pytest.param(NOMINATED.name("asked"), ["a"], id="or is the pod itself"),
+    ],
+)
+def test_a_pending_pod_that_is_nominated_counts(nominated: PodBuilder, room: list[str]) -> None:
+    assert kept(engine(A, pods=[nominated]), "a") == room
+
+
+def test_two_nominated_pods_without_uids_are_two() -> None:
+    pods = [make_pod(name).req(cpu="500m").priority(5).nominated_node("a") for name in ("x", "y")]
+
+    assert kept(engine(A, pods=pods), "a", pod=make_pod("small").req(cpu="500m")) == []
+
+
+def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
+    ready = engine(A, pods=[NOMINATED])
+
+    assert ready.filter(ASKED.obj(), nodes=[A.obj()]).failed == {"a": "Insufficient cpu"}
+    assert ready.filter(ASKED.obj(), nodes=[A.capacity(cpu=2).obj()]).kept == [0]
+
+
+# Nodes in full.
+
+
+def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
+    """
+    And is forgotten with the question; the pods on it are those we know.
+    """
+    ready = engine(A, B, pods=[make_pod("here").req(cpu=1).node("a")])
+    larger, new = A.capacity(cpu=2).obj(), make_node("new").capacity(cpu=1).obj()
+
+    in_full = ready.filter(ASKED.obj(), nodes=[larger, new])
+    by_name = ready.filter(ASKED.obj(), node_names=["a", "new"])
+
+    assert (in_full.kept, in_full.failed) == ([0, 1], {})
+    assert (by_name.kept, by_name.failed) == ([], {"a": "Insufficient cpu", "new": "node not known to the extender yet"})
+
+
+def test_scores_are_given_to_nodes_in_full() -> None:
+    nodes: list[Node] = [A.obj(), make_node("new").capacity(cpu=4).obj()]
+
+    full, empty = engine(A).prioritize(ASKED.obj(), nodes=nodes)
+
+    assert 0 < full < empty == 10
+
+
+def test_a_resource_that_only_the_callers_node_has() -> None:
+    """
+    What is learnt for one question does not disturb the columns of the others.
+    """
+    ready = engine(A, B)
+    gpu = ASKED.req({"example.com/gpu": 1})
+
+    assert ready.filter(gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept == [0]
+    assert ready.filter(gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys("ab", "Insufficient example.com/gpu")
+    assert len(ready.prioritize(gpu.obj(), node_names=["a", "b"])) == 2
+
+
+# What-if.
+
+
+def evaluated(scenario: dict[str, Any]) -> dict[str, Any]:
+    return asyncio.run(engine(A).evaluate(scenario))
+
+
+POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "10"}}}
+
+
+def test_a_scenario_has_a_cluster_of_its_own() -> None:
+    answer = evaluated({"id": "x", "pod": POD, "objects": {"nodes": [NODE]}})
+
+    assert (answer["id"], answer["nodeOrder"], answer["topNodes"]) == ("x", ["n"], ["n"])
+
+
+def test_a_scenario_may_have_a_configuration_of_its_own() -> None:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": {"score": {"disabled": [{"name": "*"}]}, "multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}}],
+    }
+    small = NODE | {"status": {"allocatable": {"cpu": "500m", "pods": "10"}}}
+
+    answer = evaluated({"pod": POD, "objects": {"nodes": [small]}, "config": config})
+
+    assert answer["filter"]["n"] == {"code": "Success"}
+    assert answer["score"]["n"]["plugins"] == {}
+
+
+def test_an_empty_cluster_has_no_nodes_available() -> None:
+    assert evaluated({"pod": POD})["error"] == "no nodes available to schedule pods"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "error"),
+    [
+        pytest.param({}, "pod is required", id="no pod"),
+        pytest.param({"pod": []}, "pod: expected an object", id="a list for a pod"),
+        pytest.param({"pod": POD, "objects": []}, "objects: expected an object", id="a list of objects"),
+        pytest.param({"pod": POD, "objects": {"things": []}}, "objects: unknown kind 'things'", id="unknown kind"),
+        pytest.param({"pod": POD, "objects": {"nodes": {}}}, "objects.nodes: expected a list", id="one object for a list"),
+        pytest.param({"pod": POD, "objects": {"nodes": [NODE, 7]}}, "objects.nodes[1]: ", id="a number for a node"),
+        pytest.param({"pod": POD, "nominated": [{"pod": POD}]}, "nominated[0]: expected a pod and a nodeName", id="nominated to nowhere"),
+    ],
+)
+def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], error: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        evaluated(scenario)
+
+    assert str(caught.value).startswith(error)
+
+
+def test_asking_what_if_changes_nothing() -> None:
+    ready = engine(A)
+    asyncio.run(ready.evaluate({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}))
+
+    assert kept(ready, "a", "n") == ["a"]
+
+
+def test_an_asked_pod_is_read_as_it_was_written() -> None:
+    assert kept(engine(A), "a", pod=PodBuilder(Pod()).name("bare")) == ["a"]

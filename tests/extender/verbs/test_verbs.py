@@ -1,0 +1,374 @@
+"""What kube-scheduler is answered: filter, prioritize and preempt as functions over a snapshot."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from extender import framework as fwk
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.snapshot import Snapshot
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.verbs.verbs import FilterResult, Victims, choose_victims, filter_nodes, prioritize_nodes
+from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
+from tests.extender.preemption.test_budgets import budget
+
+POD = make_pod("asked").obj()
+NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
+UNKNOWN = "node not known to the extender yet"
+
+
+def nodes(*names: str) -> Snapshot:
+    return make_snapshot(*map(make_node, names))
+
+
+# Filter.
+
+
+def filtered(framework: Framework, snapshot: Snapshot, *asked: str, nominations: Nominations = NO_NOMINATIONS) -> FilterResult:
+    return filter_nodes(framework, snapshot, nominations, POD, asked)
+
+
+def kept(result: FilterResult, asked: Sequence[str]) -> list[str]:
+    return [asked[place] for place in result.kept]
+
+
+def test_every_asked_node_is_in_exactly_one_place() -> None:
+    """
+    In the order asked; nodes that were not asked about are in none.
+    """
+    asked = ["e", "unknown", "a", "c", "b", "d"]
+    framework = make_framework(Refuses("Filter", {"b": NO, "c": NEVER, "d": LATER, "f": NO}))
+
+    result = filtered(framework, nodes(*"abcdef"), *asked)
+
+    assert kept(result, asked) == ["e", "a"]
+    assert result.failed == {"unknown": UNKNOWN, "b": "no", "d": "later"}
+    assert result.failed_and_unresolvable == {"c": "never"}
+
+
+def test_a_node_says_all_reasons_of_the_plugin_that_refused_it() -> None:
+    framework = make_framework(Refuses("A", {"a": fwk.unschedulable("Insufficient cpu", "Insufficient memory")}), Refuses("B", {"a": NO}))
+
+    assert filtered(framework, nodes("a"), "a").failed == {"a": "Insufficient cpu, Insufficient memory"}
+
+
+@pytest.mark.parametrize(
+    ("says", "failed", "unresolvable"),
+    [
+        pytest.param(NO, {"unknown": UNKNOWN, "a": "no", "b": "no"}, {}, id="unschedulable"),
+        pytest.param(NEVER, {"unknown": UNKNOWN}, {"a": "never", "b": "never"}, id="unresolvable"),
+    ],
+)
+def test_a_pre_filter_refuses_all_nodes(says: fwk.Status, failed: dict[str, str], unresolvable: dict[str, str]) -> None:
+    result = filtered(make_framework(Looks("A", says)), nodes("a", "b", "c"), "a", "unknown", "b")
+
+    assert (result.kept, result.failed, result.failed_and_unresolvable) == ([], failed, unresolvable)
+
+
+def test_nodes_that_pre_filter_left_out_cannot_be_helped() -> None:
+    """
+    Whatever else is wrong with them.
+    """
+    narrowing = [Looks("B", fwk.SUCCESS, "a", "b"), Looks("A", fwk.SUCCESS, "b", "c")]
+
+    result = filtered(make_framework(*narrowing, Refuses("Filter", {"a": NO})), nodes("a", "b", "c"), "a", "b", "c")
+
+    assert kept(result, ["a", "b", "c"]) == ["b"]
+    assert result.failed == {}
+    assert result.failed_and_unresolvable == dict.fromkeys("ac", "node(s) didn't satisfy plugin(s) [A B]")
+
+
+def test_a_node_whose_allocatable_cannot_be_read_takes_no_pods() -> None:
+    result = filtered(make_framework(), make_snapshot(make_node("a").capacity(cpu="four"), make_node("b")), "a", "b")
+
+    assert kept(result, ["a", "b"]) == ["b"]
+    assert result.failed["a"].startswith("node's allocatable cannot be read: status.allocatable[cpu]: ")
+
+
+def test_nominated_pods_count() -> None:
+    cache, other = make_cache(make_node("a"), make_node("b")), make_pod("other").obj()
+    nominations = Nominations({"a": ((cache.nominate(other), other),)})
+
+    result = filtered(make_framework(Holds(1)), cache.update_snapshot(), "a", "b", nominations=nominations)
+
+    assert (kept(result, ["a", "b"]), result.failed) == (["b"], {"a": "full"})
+
+
+def test_a_node_asked_about_twice_has_one_answer() -> None:
+    """
+    The faces ask about each node once; who does not is told the same each time.
+    """
+    cache, other = make_cache(make_node("a"), make_node("b")), make_pod("other").obj()
+    nominations = Nominations({"a": ((cache.nominate(other), other),)})
+
+    result = filtered(make_framework(Holds(1)), cache.update_snapshot(), "a", "b", "a", "b", nominations=nominations)
+
+    assert (result.kept, result.failed) == ([1, 3], {"a": "full"})
+
+
+def test_nothing_asked_nothing_answered() -> None:
+    assert filtered(make_framework(Refuses("Filter")), nodes("a")) == FilterResult([])
+
+
+def test_a_plugin_that_fails_is_named() -> None:
+    with pytest.raises(PluginError, match='running "Answers" filter plugin: boom'):
+        filtered(make_framework(Answers("filter", raising(RuntimeError("boom")))), nodes("a"), "a")
+
+
+# Prioritize.
+
+
+def prioritized(framework: Framework, snapshot: Snapshot, *asked: str) -> list[int]:
+    return prioritize_nodes(framework, snapshot, NO_NOMINATIONS, POD, asked)
+
+
+@pytest.mark.parametrize(
+    ("by_node", "scores"),
+    [
+        pytest.param({"a": 100, "b": 50, "c": 0}, [10, 5, 0], id="the best gets 10, the others their share of it"),
+        pytest.param({"a": 2, "b": 1}, [10, 5, 0], id="however little that is"),
+        pytest.param({"a": 100, "b": 95, "c": 94}, [10, 10, 9], id="rounded"),
+        pytest.param({}, [0, 0, 0], id="all nothing"),
+        pytest.param({"a": 7, "b": 7, "c": 7}, [10, 10, 10], id="all equal"),
+    ],
+)
+def test_scores_go_from_0_to_10(by_node: dict[str, int], scores: list[int]) -> None:
+    assert prioritized(make_framework(Scores("Score", by_node)), nodes("a", "b", "c"), "a", "b", "c") == scores
+
+
+def test_scores_come_in_the_order_asked_and_unknown_nodes_get_none() -> None:
+    framework = make_framework(Scores("Score", {"a": 100, "b": 40}))
+
+    assert prioritized(framework, nodes("a", "b", "c"), "b", "unknown", "a") == [4, 0, 10]
+    assert prioritized(framework, nodes("a"), "unknown") == [0]
+    assert prioritized(framework, nodes("a")) == []
+
+
+def test_the_weights_of_the_profile_count() -> None:
+    framework = make_framework(Scores("A", {"a": 100}), Scores("B", {"b": 100}), weights={"A": 1, "B": 4})
+
+    assert prioritized(framework, nodes("a", "b"), "a", "b") == [3, 10]
+
+
+def test_the_largest_weight_does_not_overflow() -> None:
+    """
+    A weight is an int32.
+    """
+    framework = make_framework(*(Scores(name, {"a": 100, "b": 50}) for name in "ABC"), weights=dict.fromkeys("ABC", 2**31 - 1))
+
+    assert prioritized(framework, nodes("a", "b"), "a", "b") == [10, 5]
+
+
+def test_a_negative_weight_makes_no_negative_score() -> None:
+    framework = make_framework(Scores("A", {"a": 100}), Scores("B", {"b": 100}), weights={"A": 1, "B": -1})
+
+    assert prioritized(framework, nodes("a", "b", "c"), "a", "b", "c") == [10, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "framework",
+    [
+        pytest.param(make_framework(), id="no Score plugin"),
+        pytest.param(make_framework(PreScores("A", fwk.SKIP)), id="all skip"),
+    ],
+)
+def test_where_nobody_scores_all_get_nothing(framework: Framework) -> None:
+    assert prioritized(framework, nodes("a", "b"), "a", "b") == [0, 0]
+
+
+def test_whether_the_pod_fits_is_not_asked_again() -> None:
+    """
+    The caller has filtered; its other extenders may have had their say since.
+    """
+    framework = make_framework(Looks("A", NEVER), Refuses("Filter", {"a": NO}), Scores("Score", {"a": 10}))
+
+    assert prioritized(framework, nodes("a"), "a") == [10]
+
+
+def test_a_score_off_the_scale_is_named() -> None:
+    with pytest.raises(PluginError, match='plugin "Score" returns an invalid score 101'):
+        prioritized(make_framework(Scores("Score", {"a": 101})), nodes("a"), "a")
+
+
+# Preempt.
+
+PREEMPTOR = make_pod("preemptor").req(cpu=2).priority(10)
+
+
+def node(name: str, cpu: int = 2) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu)
+
+
+def pod(name: str, on: str = "n", *, cpu: int = 1, priority: int = 0) -> PodBuilder:
+    return make_pod(name).uid(name).req(cpu=cpu).priority(priority).node(on)
+
+
+def chosen(
+    snapshot: Snapshot,
+    candidates: Mapping[str, Sequence[str]],
+    preemptor: PodBuilder = PREEMPTOR,
+    *,
+    framework: Framework | None = None,
+    nominations: Nominations = NO_NOMINATIONS,
+) -> dict[str, Victims]:
+    """The victims that have to go of those that the caller named, by UID."""
+    asked = {node: Victims(tuple(uids), 7) for node, uids in candidates.items()}
+    return choose_victims(framework or make_framework(NodeResourcesFit), snapshot, nominations, preemptor.obj(), asked)
+
+
+def uids(result: Mapping[str, Victims]) -> dict[str, list[str]]:
+    return {node: list(victims.uids) for node, victims in result.items()}
+
+
+FULL = make_snapshot(node("n"), pods=[pod("a"), pod("b")])
+
+
+def test_the_callers_victims_are_kept_when_they_suffice() -> None:
+    assert uids(chosen(FULL, {"n": ["a", "b"]})) == {"n": ["a", "b"]}
+
+
+@pytest.mark.parametrize("named", ["a", "b"])
+def test_and_they_alone_when_others_would_do_as_well(named: str) -> None:
+    """
+    The caller may know why it has to be these.
+    """
+    assert uids(chosen(FULL, {"n": [named]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))) == {"n": [named]}
+
+
+def test_victims_that_need_not_go_may_stay() -> None:
+    """
+    The most important of them.
+    """
+    snapshot = make_snapshot(node("n", cpu=4), pods=[pod("low", priority=1), pod("high", priority=5), pod("mid", priority=3), pod("other")])
+
+    assert uids(chosen(snapshot, {"n": ["high", "mid", "low"]})) == {"n": ["mid", "low"]}
+
+
+def test_a_node_that_needs_no_victims_is_left_out() -> None:
+    """
+    An empty list would make kube-scheduler fail; it takes the node for no candidate, and finds room the next time.
+    """
+    assert chosen(make_snapshot(node("n", cpu=9), pods=[pod("a"), pod("b")]), {"n": ["a"]}) == {}
+
+
+def test_victims_are_added_when_those_named_are_too_few() -> None:
+    """
+    As few as will do; the caller's are those that have to go before ours.
+    """
+    snapshot = make_snapshot(node("n", cpu=3), pods=[pod("named", priority=5), pod("low"), pod("lower", priority=-1)])
+
+    assert uids(chosen(snapshot, {"n": ["named"]})) == {"n": ["named", "lower"]}
+
+
+def test_victims_are_found_where_none_were_named() -> None:
+    """
+    kube-scheduler names none on nodes that fit but for an extender.
+    """
+    assert uids(chosen(FULL, {"n": []})) == {"n": ["a", "b"]}
+    assert uids(chosen(FULL, {"n": []}, make_pod("small").req(cpu=1).priority(10))) == {"n": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "why"),
+    [
+        pytest.param({"gone": ["a"]}, "the node is not known", id="unknown node"),
+        pytest.param({"n": ["a", "gone"]}, "a victim is not known", id="unknown victim"),
+        pytest.param({"n": ["elsewhere"]}, "it is on another node", id="victim of another node"),
+        pytest.param({"o": ["equal"]}, "it is as important", id="victim as important as the preemptor"),
+        pytest.param({"n": ["a", "above"]}, "one of them is more important", id="a more important one among them"),
+    ],
+)
+def test_a_node_is_dropped_when_its_victims_cannot_be_judged(candidates: dict[str, list[str]], why: str) -> None:
+    """
+    Although it would help if they went.
+    """
+    pods = [pod("a"), pod("above", priority=11), pod("equal", "o", cpu=2, priority=10), pod("elsewhere", "m", cpu=2)]
+    snapshot = make_snapshot(node("n"), node("o"), node("m"), pods=pods)
+
+    assert uids(chosen(snapshot, {**candidates, "m": ["elsewhere"]})) == {"m": ["elsewhere"]}
+
+
+def test_a_node_is_dropped_where_nothing_helps() -> None:
+    pods = [pod("a", "small"), pod("b", "vital", priority=10), pod("c", "vital")]
+    snapshot = make_snapshot(node("small", cpu=1), node("vital"), pods=pods)
+
+    assert chosen(snapshot, {"small": ["a"], "vital": ["c"]}) == {}
+
+
+def test_who_never_preempts_gets_nothing() -> None:
+    assert chosen(FULL, {"n": ["a", "b"]}, PREEMPTOR.preemption_policy("Never")) == {}
+
+
+@pytest.mark.parametrize(
+    ("says", "answer"),
+    [
+        pytest.param(Looks("A", NEVER), {}, id="refused for good"),
+        pytest.param(Looks("A", NO), {"n": ["a", "b"]}, id="refused, but victims may help"),
+        pytest.param(Looks("A", fwk.SUCCESS, "n"), {"n": ["a", "b"]}, id="the node is left"),
+        pytest.param(Looks("A", fwk.SUCCESS, "m"), {}, id="the node is left out"),
+    ],
+)
+def test_pre_filters_have_their_say(says: Looks, answer: dict[str, list[str]]) -> None:
+    assert uids(chosen(FULL, {"n": ["a", "b"]}, framework=make_framework(says, NodeResourcesFit))) == answer
+
+
+def test_nodes_are_judged_apart() -> None:
+    snapshot = make_snapshot(
+        node("n"), node("m"), node("o"), pods=[pod("a", "n"), pod("b", "n"), pod("c", "m", cpu=2), pod("d", "o", priority=10)]
+    )
+
+    assert uids(chosen(snapshot, {"m": ["c"], "o": [], "n": ["b", "a"]})) == {"m": ["c"], "n": ["a", "b"]}
+
+
+def test_victims_are_listed_most_important_first() -> None:
+    """
+    kube-scheduler ranks nodes by the first of them.
+    """
+    pods = [pod("low", priority=1), pod("high", priority=5)]
+
+    assert uids(chosen(make_snapshot(node("n"), pods=pods), {"n": ["low", "high"]})) == {"n": ["high", "low"]}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "violations"),
+    [pytest.param(0, 2, id="none allowed"), pytest.param(1, 1, id="one allowed"), pytest.param(2, 0, id="two allowed")],
+)
+def test_violations_of_budgets_are_counted_by_us(allowed: int, violations: int) -> None:
+    """
+    Whatever number the caller sent.
+    """
+    pods = [pod("a").label(app="web"), pod("b").label(app="web")]
+
+    result = chosen(make_snapshot(node("n"), pods=pods, objects=[budget(allowed)]), {"n": ["a", "b"]})
+
+    assert result["n"].num_pdb_violations == violations
+
+
+def test_who_has_a_budget_is_reprieved_first() -> None:
+    pods = [pod("web", priority=1).label(app="web"), pod("high", priority=5)]
+    snapshot = make_snapshot(node("n"), pods=pods, objects=[budget(0)])
+
+    result = chosen(snapshot, {"n": ["high", "web"]}, make_pod("small").req(cpu=1).priority(10))
+
+    assert result == {"n": Victims(("high",), 0)}
+
+
+def test_nominated_pods_get_their_room_first() -> None:
+    cache = make_cache(node("n", cpu=3), pods=[pod("a"), pod("b"), pod("c")])
+    earlier = make_pod("earlier").req(cpu=1).priority(10).obj()
+    nominations = Nominations({"n": ((cache.nominate(earlier), earlier),)})
+
+    assert uids(chosen(cache.update_snapshot(), {"n": ["a", "b"]}, nominations=nominations)) == {"n": ["a", "b", "c"]}
+
+
+def test_a_victim_named_twice_is_one_victim() -> None:
+    snapshot = make_snapshot(node("n", cpu=3), pods=[pod("a", priority=5), pod("b", priority=5), pod("c")])
+
+    assert uids(chosen(snapshot, {"n": ["a", "a"]})) == {"n": ["a", "c"]}
+
+
+def test_nothing_to_choose_from() -> None:
+    assert chosen(FULL, {}) == {}
