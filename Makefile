@@ -43,7 +43,7 @@ pictures: $(VENV)/.ready browser ## Make the pictures of the documentation anew.
 
 .PHONY: test
 test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 .PHONY: check
 check: $(VENV)/.ready ## Lint, types, floors.
