@@ -128,7 +128,7 @@ def test_json_has_upstreams_keys(as_json: Heard) -> None:
 
     [line] = as_json.objects
     assert isinstance(line["ts"], float) and line["ts"] > 1e12, "milliseconds"
-    assert re.fullmatch(r"api/test_log\.py:\d+", str(line.pop("caller")))
+    assert re.fullmatch(r"klog/test_log\.py:\d+", str(line.pop("caller")))
     assert line | {"ts": 0} == {
         "ts": 0, "msg": "Successfully bound pod to node", "v": 2, "pod": {"name": "web", "namespace": "default"}, "node": "a",
         "evaluatedNodes": 3, "feasibleNodes": 2,
