@@ -7,7 +7,7 @@ from typing import Final, Literal, final
 
 from uvicorn.config import Config
 
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from extender.klog.setup import escaped
 
 _LOGGER: Final = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import final
 from urllib.parse import urlsplit
 
-from api.settings import EXAMPLE_CLUSTER, Settings, StartUpError
+from api.fatal_errors import StartUpError
+from api.settings import EXAMPLE_CLUSTER, Settings
 from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import SERVICE_ACCOUNT, find_target
 from extender.config import Configuration

@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from api.settings import Settings, StartUpError
+from api.fatal_errors import StartUpError
+from api.settings import Settings
 from extender.config import ConfigErrors, Configuration, validate
 
 _ELECTION: Final[Mapping[str, str]] = {
@@ -44,7 +45,7 @@ def overridden(configuration: Configuration, settings: Settings) -> Configuratio
         return configuration
     errors = validate(changed)
     if errors:
-        raise StartUpError(" ".join(str(ConfigErrors(errors)).split()))
+        raise StartUpError(ConfigErrors(errors))
     return changed
 
 

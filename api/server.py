@@ -37,10 +37,6 @@ _OWN_DESCRIPTORS: Final = 96
 _MIN_CONNECTIONS: Final = 16
 
 
-class ServiceOverError(Exception):
-    """The service has ended without being told to. The message is one line that says why."""
-
-
 @final
 class Server(uvicorn.Server):
     """Serves until it is told to end, or until the service has nothing left to do here.

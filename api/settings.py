@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
+from api.fatal_errors import StartUpError
 from api.feature_gates import check_feature_gates
 from api.memory import bytes_for_bodies
 from extender.config.duration import Duration
@@ -20,10 +21,6 @@ EXAMPLE_CLUSTER: Final = Path(__file__).parent / "examples" / "cluster.yaml"
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Span = Annotated[Duration, BeforeValidator(lambda value: Duration.parse(value) if isinstance(value, str) else value)]
 Bytes = Annotated[int, Field(ge=1024, le=2**40)]
-
-
-class StartUpError(Exception):
-    """The service cannot start. The message is one line that says what to do."""
 
 
 class Settings(BaseModel):

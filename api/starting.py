@@ -17,9 +17,10 @@ from uuid import uuid4
 from api.access import Access, OpenAccess, ReviewedAccess
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import AnswersVerbs
+from api.fatal_errors import StartUpError
 from api.overrides import overridden
 from api.routes.kubernetes import KubernetesApp
-from api.settings import Settings, StartUpError
+from api.settings import Settings
 from extender.answers.questions import Questions
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client

@@ -1,41 +1,68 @@
 """The `reprieve` command, one file a subcommand.
 
-Not here: anything that decides. Every command reads, asks the engine, prints.
+Nothing is decided here: every command reads, asks the engine, prints. A subcommand's module is imported when the subcommand runs, so that
+`reprieve --version` costs what Typer costs, and asking a service needs neither an engine nor a web framework.
 """
 
 import errno
 import os
 import sys
-from typing import Annotated, Final
+from importlib import import_module
+from typing import Annotated, Any, Final, final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from api.cli import doctor, evaluate, fits, print_config, serve, verify, what_if, who_preempted, why
 from api.cli.go_flags import as_options
-from api.server import ServiceOverError
-from api.settings import StartUpError
+from api.cli.options import spelled_out
+from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
 from extender.klog.outlet import fill_standard_descriptors
 
 _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-app: Final = typer.Typer(
-    name="reprieve",
-    help="A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command("serve")(serve.serve)
-app.command("evaluate")(evaluate.evaluate)
-app.command("why")(why.why)
-app.command("whatif")(what_if.what_if)
-app.command("victims")(what_if.victims)
-app.command("who-preempted")(who_preempted.who_preempted)
-app.command("fits")(fits.fits)
-app.command("doctor")(doctor.doctor)
-app.command("verify")(verify.verify_rules)
-app.command("print-config")(print_config.print_config)
+SUBCOMMANDS: Final = {
+    "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for one in memory."),
+    "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one answer a line."),
+    "why": ("why", "why", "Show what keeps a pod from every node, what it waits for, what was tried, and what would help."),
+    "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or settings changed."),
+    "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not others."),
+    "who-preempted": ("who_preempted", "who_preempted", "Show for which pod a pod was evicted, when, and why not another one."),
+    "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
+    "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
+    "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
+    "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
+}  # fmt: skip
+"""Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its help."""
+
+
+@final
+class _Subcommand(TyperCommand):
+    """A subcommand that is imported when it is run, or when its own help is shown."""
+
+    def __init__(self, name: str) -> None:
+        self._module, self._function, summary = SUBCOMMANDS[name]
+        super().__init__(name, help=summary)
+
+    def load(self) -> Any:
+        """Returns the command itself."""
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(self.name)(spelled_out(getattr(import_module(f"api.cli.{self._module}"), self._function)))
+        return typer.main.get_command(alone)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        return self.load().make_context(info_name, list(as_options(args)) if self.name == "serve" else args, parent, **extra)
+
+
+@final
+class _Reprieve(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name in SUBCOMMANDS:
+            self.add_command(_Subcommand(name))
+
+
+app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -52,31 +79,30 @@ def reprieve(
 
 
 def main() -> None:
-    """Run the command line; what keeps it from starting, or from going on, is said in one line, with exit code 1."""
+    """Runs the command line. An error that an operator can mend is printed in one line, with exit code 1."""
     fill_standard_descriptors()
-    arguments = sys.argv[1:]
     try:
         try:
-            app([arguments[0], *as_options(arguments[1:])] if arguments[:1] == ["serve"] else arguments)
+            app()
         finally:
-            # None for whom nobody has opened one.
+            # None where the caller has opened no standard output.
             if sys.stdout is not None:
                 sys.stdout.flush()
     except (StartUpError, ServiceOverError) as exc:
         print(f"reprieve: {exc}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
-        # Whoever read our output has enough of it.
-        _print_nowhere()
+        # The reader, such as `head`, has enough.
+        _discard_buffered_output()
         sys.exit(1)
     except OSError as exc:
         if exc.errno not in _CANNOT_WRITE or exc.filename is not None:
             raise
-        _print_nowhere()
+        _discard_buffered_output()
         print(f"reprieve: the answer cannot be written: {os.strerror(exc.errno).lower()}", file=sys.stderr)
         sys.exit(1)
 
 
-def _print_nowhere() -> None:
-    """What is still buffered has nowhere to go."""
+def _discard_buffered_output() -> None:
+    """Points standard output at /dev/null, so that flushing it once more at the end of the process cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

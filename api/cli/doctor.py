@@ -17,7 +17,7 @@ from rich.table import Table
 from api.doctor.examination import examine
 from api.doctor.findings import Finding, Grade
 from api.doctor.patient import Patient
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.apiserver.credentials.tls import TlsError
 from extender.config.duration import Duration
@@ -48,10 +48,10 @@ def doctor(
     insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="How the findings are printed.")] = Output.TABLE,
 ) -> None:
-    """Ask an extender all that kube-scheduler may ask, and say what is wrong with the answers, and what to do.
+    """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
-    Nothing is bound, and nothing changes in an extender that is well. --verbs takes `preempt=preemption` for a verb of another name. The
-    exit code is 1 if kube-scheduler would be misled or left without an answer.
+    Every finding says what to do. Nothing is bound, and nothing changes in an extender that works. --verbs takes `preempt=preemption` for a
+    verb of another name. The exit code is 1 if kube-scheduler would be misled or left without an answer.
     """
     patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))
     known = tuple(name for name in nodes.split(",") if name)

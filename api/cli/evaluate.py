@@ -1,4 +1,4 @@
-"""`reprieve evaluate`: what the scheduler would find out about each scenario of a file."""
+"""`reprieve evaluate`: what the scheduler would decide about each scenario of a file."""
 
 import asyncio
 import gzip
@@ -11,9 +11,9 @@ from typing import IO, Annotated, Any, cast
 import orjson
 import typer
 
+from api.fatal_errors import StartUpError
 from api.json_limits import check_json
 from api.refusals import Refusal
-from api.settings import StartUpError
 from api.starting import read_configuration
 from api.wire.reading import read
 from extender.config import ConfigErrors
@@ -26,10 +26,10 @@ def evaluate(
     file: Annotated[str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that bring none.")] = None,
 ) -> None:
-    """Print one answer a line for every scenario, or object with a `scenario`, in the file.
+    """Print what the scheduler would decide about every scenario in a file, one answer a line.
 
-    A line that cannot be answered is reported with its number on standard error; the others are answered all the same, and the exit code
-    is 1 in the end.
+    A line of the file is a scenario, or an object with a `scenario`. A line that cannot be answered is reported with its number on
+    standard error; the others are answered all the same, and the exit code is 1 in the end.
     """
     try:
         engine = Engine.open(read_configuration(config), ClusterState())
@@ -40,7 +40,7 @@ def evaluate(
 
 
 async def _answer_all(engine: Engine, file: str) -> int:
-    """How many lines could not be answered."""
+    """Returns how many lines could not be answered."""
     failed = 0
     progress = _Progress()
     for number, line in enumerate(_lines(file), start=1):
@@ -83,14 +83,14 @@ def _lines(file: str) -> Iterator[bytes]:
 
 
 def _opened(file: str) -> IO[bytes]:
-    """The file, unpacked if it is packed, whatever its name."""
+    """Opens a file, gzipped or not, whatever its name."""
     raw = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115 - closed by the caller
     is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
     return cast("IO[bytes]", gzip.open(raw)) if is_packed else raw
 
 
 class _Progress:
-    """A line on a terminal that says how far it is; nothing elsewhere."""
+    """A line on a terminal that counts scenarios; nothing is printed elsewhere."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()

@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.asking import Source
 from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, plural, show, table
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from extender.answers.types import Capacity
 from extender.answers.workloads import WORKLOADS
 
@@ -21,22 +21,16 @@ _COUNTED: Final = frozenset(("Pod", *(kind for _, kind in WORKLOADS)))
 
 
 def fits(
+    *,
     filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
-    namespace: Namespace = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Count no further.")] = 10_000,
-    server: Server = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dump: Dump = None,
-    config: Config = None,
-    token: Token = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Stop counting here.")] = 10_000,
+    source: Source,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how many of such a pod fit, one after the other, on which nodes, and what stops the next one. Nobody is evicted for them.
+    """Count how many pods like this one fit, on which nodes, and what stops the next one.
 
-    Of a workload, pods of its template are counted.
+    The pods are placed one after the other; none is evicted for them. Of a workload, pods of its template are counted.
     """
-    source = Source(server, kubeconfig, context, dump, config, token, namespace)
     objects = placed((obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace)
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
     if len(found) != 1:
@@ -51,7 +45,7 @@ async def _asked(source: Source, pod: dict[str, Any], limit: int) -> Capacity:
 
 
 def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pod or workload, its pods with the priority that a class beside it in the file gives them."""
+    """Returns the pod or workload with the priority filled in, where the files hold its PriorityClass."""
     path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(obj["kind"], ("spec", "template", "spec"))
     changed = copy.deepcopy(obj)
     spec: Any = changed

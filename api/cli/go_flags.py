@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from api.cli.foreign_flags import FOREIGN, Effect
+from api.fatal_errors import StartUpError
 from api.feature_gates import parse_bool
-from api.settings import StartUpError
 
 FOREIGN_OPTION: Final = "--foreign-flag"
 """Tells `reprieve serve` the name of a flag that was given and means nothing here."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from api.ui.manifests import ManifestError, objects_in
 from extender.answers.workloads import WORKLOADS
 from extender.embedded.resources import RESOURCES

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from api.cli.asking import Source
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 
 PodArgument = Annotated[
     str, typer.Argument(help="NAMESPACE/NAME, or NAME: see --namespace. pod/NAME is welcome.", metavar="[NAMESPACE/]POD")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.config import ConfigErrors, written
 
@@ -19,5 +19,5 @@ def print_config(
     try:
         document = written(read_configuration(config))
     except ConfigErrors as exc:
-        raise StartUpError(" ".join(str(exc).split())) from exc
+        raise StartUpError(exc) from exc
     yaml.safe_dump(document, sys.stdout, sort_keys=False, default_flow_style=False, width=140)

@@ -10,9 +10,10 @@ import yaml
 from api.app import create_app
 from api.cli.go_flags import passed_over
 from api.cluster_source import Own
+from api.fatal_errors import ServiceOverError, StartUpError
 from api.overrides import OLDER_SETTINGS, overridden
-from api.server import BACKLOG, ServiceOverError, make_server
-from api.settings import Settings, StartUpError, read_settings
+from api.server import BACKLOG, make_server
+from api.settings import Settings, read_settings
 from api.starting import prepare, read_configuration
 from extender.config import ConfigErrors, Configuration, written
 from extender.klog.logger import Logger
@@ -113,10 +114,10 @@ def serve(
     ] = None,
     foreign_flag: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Answer kube-scheduler's calls over HTTP, for a cluster that is followed or for one of our own.
+    """Answer kube-scheduler's calls over HTTP, for a real cluster or for one in memory.
 
-    Every option can be given in the environment too: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG, REPRIEVE_STATE,
-    REPRIEVE_CONFIG and so on. Flags of kube-scheduler that mean nothing here are passed over or refused; docs/flags.md says which.
+    Every option can also be given in the environment: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG, REPRIEVE_STATE, REPRIEVE_CONFIG
+    and so on. Flags of kube-scheduler that have no effect here are ignored or refused; docs/flags.md says which.
     """
     given = {name: value for name, value in locals().items() if name in Settings.model_fields}
     settings = read_settings(**given | {"host": host if host is not None else bind_address})
@@ -152,7 +153,7 @@ def _write(configuration: Configuration, path: Path) -> None:
         with path.open("w", encoding="utf-8") as file:
             yaml.safe_dump(written(configuration), file, sort_keys=False, default_flow_style=False, width=140)
     except ConfigErrors as exc:
-        raise StartUpError(" ".join(str(exc).split())) from exc
+        raise StartUpError(exc) from exc
     except OSError as exc:
         raise StartUpError(f"--write-config-to {path}: {(exc.strerror or str(exc)).lower()}") from exc
     _LOG.info(0, "Wrote configuration", file=str(path))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from api.cli.manifests import read_manifests
 from api.cli.showing import console, plural
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.answers.rules import Rule, listed, read_rule
 from extender.answers.verifying import Failure, RuleError, verify
@@ -52,12 +52,13 @@ def verify_rules(
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for rules that bring none.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome to this file, too, as JUnit has it.")] = None,
 ) -> None:
-    """Check scheduling rules: given a cluster, when something happens to it, where do pods go and who has to leave?
+    """Check scheduling rules: given a cluster, when something happens to it, where do pods go?
 
-    A line is printed for each rule; the exit code is 1 if one does not hold. No cluster is needed. A rule:
+    A rule may also say which pods must not be evicted. A line is printed for each rule; the exit code is 1 if one does not hold. No
+    cluster is needed. A rule:
 
     \b
-    name: web is spread over the zones, and nobody has to go
+    name: web is spread over the zones, and nothing is evicted
     given: {nodes: {count: 6, zones: \\[a, b, c], cpu: 4}, existing: running.yaml}
     when: {apply: web.yaml}
     then:

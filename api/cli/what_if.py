@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.asking import Source
 from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
-from api.settings import StartUpError
-from extender.answers.summary import why_no_room
+from api.fatal_errors import StartUpError
+from extender.answers.phrases import why_no_room
 from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
 from extender.config.json_text import plain
 from extender.config.yaml_text import YamlError, read_yaml
@@ -24,26 +24,20 @@ Manifests = Annotated[
 
 
 def what_if(
+    *,
     filename: Manifests = None,
     drain: Annotated[list[str] | None, typer.Option(help="A node to drain; may be given again.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
     pending: Annotated[bool, typer.Option(help="Place the pods that are pending now, too.")] = False,
-    namespace: Namespace = None,
-    server: Server = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dump: Dump = None,
-    config: Config = None,
-    token: Token = None,
+    source: Source,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what would happen if objects were created, nodes drained or removed, or the configuration another. Nothing is changed.
+    """Show what would happen if objects were created, nodes drained or removed, or settings changed.
 
-    The pods are placed by the scheduler itself, on a copy of the cluster, preemption and all; who is evicted is followed to where he
-    lands.
+    Nothing is changed. The scheduler itself places the pods on a copy of the cluster, with preemption; every evicted pod is followed to
+    the node on which it lands.
     """
-    source = Source(server, kubeconfig, context, dump, config, token, namespace)
     request = WhatIfRequest(
         create=_read(filename or (), source),
         drain_nodes=[*(drain or ())],
@@ -57,18 +51,15 @@ def what_if(
 
 
 def victims(
+    *,
     filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
-    namespace: Namespace = None,
-    server: Server = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dump: Dump = None,
-    config: Config = None,
-    token: Token = None,
+    source: Source,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say who would be evicted if this pod were created: from which node, against which budgets, and why not from another node."""
-    source = Source(server, kubeconfig, context, dump, config, token, namespace)
+    """Show which pods would be evicted if this pod were created, and why not others.
+
+    The answer names the node, the disruption budgets that would be violated, and why other nodes lose.
+    """
     show(asyncio.run(_asked(source, WhatIfRequest(create=_read(filename, source)))), output, _victims_in_words)
 
 

@@ -1,14 +1,17 @@
-"""`reprieve who-preempted`: for whom did this pod have to go?"""
+"""`reprieve who-preempted`: for which pod was this pod evicted?"""
 
 import asyncio
+from typing import Annotated
 
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Namespace, Server, Source, Token
+from api.cli.asking import DEFAULT_SERVER, Source
+from api.cli.options import Only
 from api.cli.pods import PodArgument, pod_named
+from api.cli.service_answers import from_service
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from extender.answers.types import PreemptionRecord, Preemptions
 
 MAX_SHOWN = 20
@@ -16,16 +19,15 @@ MAX_SHOWN = 20
 
 def who_preempted(
     pod: PodArgument,
-    namespace: Namespace = None,
-    server: Server = None,
-    token: Token = None,
+    *,
+    source: Annotated[Source, Only(("namespace", "server", "token"))],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say for whom a pod was evicted, and when, and why not others; long after the events of that are gone.
+    """Show for which pod a pod was evicted, when, and why not another one.
 
-    A Reprieve that runs is asked, for it alone remembers. You see the names of pods in namespaces whose pods you may list.
+    A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are shown in namespaces
+    whose pods you may list.
     """
-    source = Source(server=server, token=token, namespace=namespace)
     key = pod_named(pod, source)
     found = asyncio.run(_asked(source, "/".join(key)))
     of_victim = [made for made in found.items if any((victim.pod.namespace, victim.pod.name) == key for victim in made.victims)]
@@ -35,8 +37,8 @@ def who_preempted(
 
 
 async def _asked(source: Source, pod: str) -> Preemptions:
-    async with source.open() as asked:
-        return await asked.preemptions_of(pod, MAX_SHOWN)
+    async with from_service(source.server, DEFAULT_SERVER, source.token) as service:
+        return await service.preemptions_of(pod, MAX_SHOWN)
 
 
 def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:

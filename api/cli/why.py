@@ -5,31 +5,24 @@ import asyncio
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Config, Context, Dump, Kubeconfig, Namespace, Server, Source, Token
+from api.cli.asking import Source
 from api.cli.pods import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
-from api.settings import StartUpError
-from extender.answers.lacks import in_words, noun
-from extender.answers.summary import why_no_room
+from api.fatal_errors import StartUpError
+from extender.answers.phrases import in_words, noun, why_no_room
 from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer, QueuePlace
 
 
 def why(
     pod: PodArgument,
-    namespace: Namespace = None,
-    server: Server = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    dump: Dump = None,
-    config: Config = None,
-    token: Token = None,
+    *,
+    source: Source,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what keeps a pod from every node, what it waits for, what was tried, and what would help.
+    """Show what keeps a pod from every node, what it waits for, what was tried, and what would help.
 
     `-o wide` adds every node's verdict, plugin by plugin, and the scores.
     """
-    source = Source(server, kubeconfig, context, dump, config, token, namespace)
     key = pod_named(pod, source)
     answer = asyncio.run(_asked(source, *key, output is not Output.TABLE))
     if answer is None:

@@ -22,8 +22,7 @@ from api.ui.timeline import timeline
 from api.ui.vessel import Resource, pod_tip, quantity, room, vessel
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
-from extender.answers.lacks import in_words, noun
-from extender.answers.summary import why_no_room
+from extender.answers.phrases import in_words, noun, why_no_room
 from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatIf
 
 MAX_LISTED: Final = 200

@@ -6,7 +6,7 @@ import numpy as np
 
 from extender.answers.types import Lack
 from extender.objects.pod import Pod
-from extender.objects.quantity import BINARY_SI, DECIMAL_SI, MILLI, Quantity, milli_value_of
+from extender.objects.quantity import BINARY_SI, DECIMAL_SI, MILLI, Quantity
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFIX, MEMORY, PODS
 from extender.objects.resources import filter_requests
 from extender.plugins.node_resources.fit import TOO_MANY_PODS
@@ -92,17 +92,3 @@ def written(resource: str, amount: int) -> str:
         return Quantity(amount, MILLI, format=DECIMAL_SI).canonical()
     in_bytes = resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGEPAGES_PREFIX)
     return Quantity(amount, format=BINARY_SI if in_bytes else DECIMAL_SI).canonical()
-
-
-def in_words(resource: str, quantity: str) -> str:
-    """A quantity of a resource as people read it beside others: cpu in cores, `60.1` and not `60100m`; other amounts as they are."""
-    if resource != CPU:
-        return quantity
-    whole, part = divmod(abs(milli_value_of(quantity)), 1000)
-    sign = "-" if quantity.startswith("-") else ""
-    return f"{sign}{whole}.{part:03}".rstrip("0") if part else f"{sign}{whole}"
-
-
-def noun(lack: Lack) -> str:
-    """What the node is short of: `cpu`, `pods`, but one `pod`."""
-    return "pod" if lack.resource == PODS and lack.short == "1" else lack.resource

@@ -11,10 +11,10 @@ from extender.answers.waiting import pod_name
 from extender.answers.why_not import why_not
 from extender.framework import NodeVictims
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.objects.resources import assigned_requests
 from extender.preemption import Candidates, PreemptionOutcome
 from extender.preemption.costs import broken_budgets, costs_of, ranked
-from extender.preemption.evaluator import NOT_HELPFUL
 from extender.snapshot import Snapshot
 
 MAX_CANDIDATES: Final = 20

@@ -22,8 +22,8 @@ from extender.concurrency.abandoned import AbandonedError, IsWanted, always_want
 from extender.klog.logger import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import STILL_TERMINATING
 from extender.preemption import OUTCOME
-from extender.preemption.eligibility import STILL_TERMINATING
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins

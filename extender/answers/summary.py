@@ -2,12 +2,11 @@
 
 from collections import Counter
 
+from extender.answers.phrases import why_no_room
 from extender.answers.types import PreemptionAnswer, WaterfallStep
 from extender.evaluation.evaluate import Evaluation
 from extender.objects.pod import Pod
-from extender.preemption.dry_run import NO_VICTIMS
-from extender.preemption.eligibility import STILL_TERMINATING
-from extender.preemption.evaluator import NOT_HELPFUL
+from extender.objects.preemption_messages import STILL_TERMINATING
 
 
 def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
@@ -58,20 +57,6 @@ def _room_made(preemption: PreemptionAnswer | None) -> str:
         though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
         return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"
     return f"; {why_no_room(preemption)}"
-
-
-def why_no_room(preemption: PreemptionAnswer) -> str:
-    """Why a pod that needs room cannot make it, as half a sentence. What one of a higher priority could do is another question."""
-    if not preemption.eligible:
-        return f"it may not preempt: {preemption.message.removesuffix('.')}"
-    if preemption.num_candidates:
-        return f"preemption failed: {preemption.message.removesuffix('.')}"
-    reasons = {each.reason for each in preemption.not_helpful} - {NOT_HELPFUL}
-    if not reasons:
-        return "no eviction would make room"
-    if reasons == {NO_VICTIMS}:
-        return "it may evict nobody: where that could make room, no pod has a lower priority"
-    return "evicting all pods of lower priority would not make room"
 
 
 def _nodes(number: int) -> str:

@@ -15,13 +15,12 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import NO_VICTIMS
 from extender.preemption.budgets import violating
 from extender.preemption.candidates import Candidates
 from extender.preemption.importance import by_importance
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
-
-NO_VICTIMS = "No preemption victims found for incoming pod"
 
 IsEligible = Callable[[Pod], bool]
 """Whether a pod of lower priority may be a victim."""

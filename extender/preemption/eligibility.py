@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from extender.framework import Code, NodeStatuses
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import STILL_TERMINATING
 from extender.snapshot import Snapshot
 
 NEVER = "not eligible due to preemptionPolicy=Never."
-STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
 def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, is_eligible: Callable[[Pod], bool] | None = None) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates, ScoreFunction, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, IsEligible, dry_run
 from extender.preemption.eligibility import why_not_eligible
@@ -20,7 +21,6 @@ from extender.snapshot.axes import Index
 
 _LOG: Final = Logger(__name__)
 
-NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
 
 

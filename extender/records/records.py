@@ -11,8 +11,8 @@ import msgspec
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.preemption import Candidates, PreemptionOutcome
-from extender.preemption.evaluator import NOT_HELPFUL
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room, size_of_attempt

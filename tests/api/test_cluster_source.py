@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from api.cluster_source import Followed, Own, choose_cluster
-from api.settings import EXAMPLE_CLUSTER, StartUpError, read_settings
+from api.fatal_errors import StartUpError
+from api.settings import EXAMPLE_CLUSTER, read_settings
 from extender.config import Configuration
 from extender.config.loading import load
 

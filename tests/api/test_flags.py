@@ -18,10 +18,11 @@ import yaml
 from api.cli.foreign_flags import FOREIGN, Effect
 from api.cli.go_flags import SWITCHES, as_options, passed_over
 from api.cli.serve import serve
+from api.fatal_errors import StartUpError
 from api.feature_gates import EITHER, OFF, ON, check_feature_gates
 from api.overrides import overridden
 from api.server import Server
-from api.settings import Settings, StartUpError, read_settings
+from api.settings import Settings, read_settings
 from extender.config import Configuration, load, written
 from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.serving import serving

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import Settings, StartUpError
+from api.fatal_errors import StartUpError
+from api.settings import Settings
 from api.starting import prepare
 from tests.api.serving import serving
 from tests.api.test_questions import PREEMPTED, get, until

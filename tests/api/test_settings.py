@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import StartUpError, read_settings
+from api.fatal_errors import StartUpError
+from api.settings import read_settings
 
 
 def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:

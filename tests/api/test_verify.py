@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from api.settings import StartUpError
+from api.fatal_errors import StartUpError
 from extender.answers.rules import Expectation, Given, NodeGroup, Spread, When
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"

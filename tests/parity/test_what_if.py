@@ -10,7 +10,7 @@ from extender.answers.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.objects.cluster_state import ClusterState
-from extender.preemption.eligibility import STILL_TERMINATING
+from extender.objects.preemption_messages import STILL_TERMINATING
 from tests.parity.test_decisions import CASES as DECISIONS
 
 NUM_CASES = 200

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from extender.answers.lacks import amounts_asked_by, in_words, written
+from extender.answers.lacks import amounts_asked_by, written
 from extender.answers.nearest import nearest_places
+from extender.answers.phrases import in_words
 from extender.answers.relaxed_pods import asking_at_most
 from extender.answers.suggestions.situation import Situation, Suggestion
 from extender.objects.resource_names import PODS

@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.answers.lacks import Room, in_words, noun, resource_of, written
+from extender.answers.lacks import Room, resource_of, written
+from extender.answers.phrases import in_words, noun
 from extender.answers.types import Lack
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.testing import make_cache, make_node, make_pod, make_snapshot

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from extender.answers.phrases import why_no_room
 from extender.answers.preemption_answer import preemption_answer
-from extender.answers.summary import summary, why_no_room
+from extender.answers.summary import summary
 from extender.answers.types import PreemptionAnswer
 from extender.answers.waterfall import waterfall
 from extender.evaluation.evaluate import evaluate

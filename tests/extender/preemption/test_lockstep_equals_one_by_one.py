@@ -16,8 +16,9 @@ from extender.objects.label_selectors import selector_of
 from extender.objects.meta import LabelSelector, ObjectMeta
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import Pod, start_time
+from extender.objects.preemption_messages import NO_VICTIMS
 from extender.plugins import IN_TREE
-from extender.preemption.dry_run import NO_VICTIMS, dry_run
+from extender.preemption.dry_run import dry_run
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations

@@ -1,0 +1,76 @@
+"""Answers worked out in this process, about a cluster behind an API server or in a dump."""
+
+import os
+import random
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Final
+
+from api.cli.manifests import state_of
+from api.fatal_errors import StartUpError
+from api.starting import read_configuration
+from extender.answers.pod_claims import templates_among
+from extender.answers.questions import QuestionError, Questions
+from extender.apiserver.client import Client
+from extender.apiserver.credentials.target import CredentialsError, Target
+from extender.apiserver.credentials.target_lookup import find_target
+from extender.assembly.live_cluster import following
+from extender.config import ConfigErrors
+from extender.embedded.state_file import StateFileError, load, read
+from extender.objects.decoding import DecodeError
+
+STANDARD_INPUT: Final = Path("-")
+
+
+@asynccontextmanager
+async def about_cluster(kubeconfig: Path, context: str | None, config: Path | None) -> AsyncIterator[Questions]:
+    """Yields answers about the cluster of a kubeconfig, once all its objects are listed.
+
+    Raises:
+        StartUpError: the kubeconfig or the configuration cannot be used, or a question cannot be answered.
+    """
+    configuration = read_configuration(config)
+    with _failing_in_one_line():
+        async with (
+            aclosing(Client(target_of(kubeconfig, context))) as client,
+            following(configuration, client, rng=random.Random()) as found,
+        ):
+            await found.informers.wait_for_sync()
+            yield found.questions
+
+
+@asynccontextmanager
+async def about_dump(dump: Path, config: Path | None) -> AsyncIterator[Questions]:
+    """Yields answers about the cluster in a file; `-` is standard input.
+
+    Raises:
+        StartUpError: the file or the configuration cannot be used, or a question cannot be answered.
+    """
+    configuration = read_configuration(config)
+    with _failing_in_one_line():
+        objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
+        try:
+            state = state_of(objects)
+        except DecodeError as exc:
+            raise StartUpError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
+        yield Questions.of(configuration, state, templates_among(objects))
+
+
+def target_of(kubeconfig: Path, context: str | None) -> Target:
+    """Returns the API server that a kubeconfig names.
+
+    Raises:
+        StartUpError: the kubeconfig cannot be used.
+    """
+    with _failing_in_one_line():
+        return find_target(os.environ, file=kubeconfig, context=context or "")
+
+
+@contextmanager
+def _failing_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except (StateFileError, CredentialsError, QuestionError, DecodeError, ConfigErrors) as exc:
+        raise StartUpError(exc) from exc

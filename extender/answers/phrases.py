@@ -1,0 +1,34 @@
+"""Phrases that the command line, the page and the summaries share. A client words answers with them without an engine."""
+
+from extender.answers.types import Lack, PreemptionAnswer
+from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
+from extender.objects.quantity import milli_value_of
+from extender.objects.resource_names import CPU, PODS
+
+
+def in_words(resource: str, quantity: str) -> str:
+    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts unchanged."""
+    if resource != CPU:
+        return quantity
+    whole, part = divmod(abs(milli_value_of(quantity)), 1000)
+    sign = "-" if quantity.startswith("-") else ""
+    return f"{sign}{whole}.{part:03}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def noun(lack: Lack) -> str:
+    """Returns the word for what the node is short of: `cpu`, `pods`, but one `pod`."""
+    return "pod" if lack.resource == PODS and lack.short == "1" else lack.resource
+
+
+def why_no_room(preemption: PreemptionAnswer) -> str:
+    """Returns half a sentence that says why evictions do not help this pod. It says nothing of pods with a higher priority."""
+    if not preemption.eligible:
+        return f"it may not preempt: {preemption.message.removesuffix('.')}"
+    if preemption.num_candidates:
+        return f"preemption failed: {preemption.message.removesuffix('.')}"
+    reasons = {each.reason for each in preemption.not_helpful} - {NOT_HELPFUL}
+    if not reasons:
+        return "no eviction would make room"
+    if reasons == {NO_VICTIMS}:
+        return "it may evict nobody: where that could make room, no pod has a lower priority"
+    return "evicting all pods of lower priority would not make room"
