@@ -205,7 +205,7 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         async with (
             _records(settings) as records,
             aclosing(own.client()) as client,
-            following(configuration, client, decides=decides, records=records, template_of=own.template, **_limits(settings)) as found,
+            following(configuration, client, decides=decides, records=records, admits=own.admission, **_limits(settings)) as found,
         ):
             await found.informers.wait_for_sync()
             service = _service(configuration, found, KubernetesApp(own.api))

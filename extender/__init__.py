@@ -9,7 +9,8 @@
        apiserver, embedded          the talk with an API server; an API server in memory
     2  framework                    the contract: all that a plugin author imports
     1  snapshot                     THE CORE: the cluster as arrays
-    0  config, objects, metrics, log  words; what is counted and logged
+    0  workloads, config, objects   words, and what controllers make of them
+       metrics, log                 what is counted and logged
 
 `testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it.
 There is no HTTP server in here; the faces are in the package `api`.

@@ -13,7 +13,7 @@ from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, plural, show, table
 from api.fatal_errors import StartUpError
 from extender.answers.types import Capacity
-from extender.answers.workloads import WORKLOADS
+from extender.workloads.expansion import WORKLOADS
 
 SHOWN_NODES = 20
 

@@ -5,13 +5,13 @@ import random
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from api.cli.manifests import state_of
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
-from extender.answers.pod_claims import templates_among
 from extender.answers.questions import QuestionError, Questions
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import CredentialsError, Target
@@ -19,6 +19,7 @@ from extender.apiserver.credentials.target_lookup import find_target
 from extender.assembly.live_cluster import following
 from extender.config import ConfigErrors
 from extender.embedded.state_file import StateFileError, load, read
+from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.decoding import DecodeError
 
 STANDARD_INPUT: Final = Path("-")
@@ -55,7 +56,7 @@ async def about_dump(dump: Path, config: Path | None) -> AsyncIterator[Questions
             state = state_of(objects)
         except DecodeError as exc:
             raise StartUpError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
-        yield Questions.of(configuration, state, templates_among(objects))
+        yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects)))
 
 
 def target_of(kubeconfig: Path, context: str | None) -> Target:

@@ -23,6 +23,7 @@ from extender.config.json_text import plain
 from extender.config.loading import load as load_configuration
 from extender.config.yaml_text import YamlError, read_yaml
 from extender.embedded.state_file import StateFileError, load
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.decoding import DecodeError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
@@ -135,7 +136,7 @@ def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Fail
         configuration = read_configuration(folder / rule.given.configuration)
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration))
-    return verify(rule, existing, applied, configuration)
+    return verify(rule, existing, applied, configuration, TrialRegistry)
 
 
 def _on_one_line(exc: Exception) -> str:

@@ -7,11 +7,10 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from extender.answers.types import PodName, PreemptionRecord
+from extender.objects.priorities import SYSTEM_CRITICAL
 from extender.objects.quantity import QuantityError, milli_value_of, value_of
 
 HIDDEN: Final = "another namespace's pod"
-SYSTEM: Final = 2_000_000_000
-"""Priorities from here on belong to the cluster itself. Upstream: scheduling/types.go, SystemCriticalPriority."""
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -46,7 +45,7 @@ def share(part: int, whole: int) -> int:
 
 def priority_words(priority: int) -> str:
     """A priority; those of the cluster itself are too long to tell apart by their digits."""
-    return f"system {priority - SYSTEM:+,}" if priority >= SYSTEM else f"{priority:,}"
+    return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"
 
 
 def moment(text: str | None) -> datetime | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, final
 
-from extender.answers.workloads import WORKLOADS
 from extender.cache.cluster import Cluster
+from extender.workloads.expansion import WORKLOADS
 
 _NAMELESS: Final = "one-more"
 """What a pod is called, and a number, of which only the kind matters."""

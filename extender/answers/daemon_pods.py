@@ -1,20 +1,17 @@
 """Pods that DaemonSets of the cluster put on nodes which are added to it."""
 
 from collections.abc import Container, Sequence
-from typing import Final
 
-from extender.answers.workloads import may_run_on
+import msgspec
+
 from extender.cache.cluster import Cluster
-from extender.objects.decoding import replaced
-from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.objects.decoding import convert, replaced
 from extender.objects.node import Node
-from extender.objects.node_selectors import NAME_FIELD
-from extender.objects.pod import Affinity, NodeAffinity, Pod, PodStatus
+from extender.objects.pod import Affinity, Pod, PodStatus
+from extender.workloads.daemon_sets import may_run_on, pinned_to
 
 Key = tuple[str, str]
 """(namespace, name)."""
-
-_NO_AFFINITY: Final = Affinity()
 
 
 def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]) -> list[Pod]:
@@ -43,13 +40,11 @@ def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]
 
 def _pinned(like: Pod, daemon_set: str, node: str) -> Pod:
     name = f"{daemon_set}-{node}"
-    affinity = like.spec.affinity or _NO_AFFINITY
-    on_node = NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key=NAME_FIELD, operator="In", values=[node])])
-    required = replaced(affinity.node_affinity or NodeAffinity(), required=NodeSelector(node_selector_terms=[on_node]))
+    affinity = convert(Affinity, pinned_to(msgspec.to_builtins(like.spec.affinity or Affinity()), node))
     return replaced(
         like,
         metadata=replaced(like.metadata, name=name, uid=f"{like.namespace}/{name}"),
-        spec=replaced(like.spec, node_name="", affinity=replaced(affinity, node_affinity=required)),
+        spec=replaced(like.spec, node_name="", affinity=affinity),
         status=PodStatus(phase="Pending"),
     )
 

@@ -17,6 +17,7 @@ from extender.answers.types import Fix
 from extender.evaluation.evaluate import Evaluation
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
+from extender.objects.priorities import HIGHEST_USER_PRIORITY
 from extender.preemption.evaluator import nodes_where_preemption_might_help
 from extender.runtime.errors import PluginError
 from extender.runtime.framework import Framework
@@ -31,8 +32,6 @@ MAX_TRIES: Final = 20
 MAX_TRIES_TOGETHER: Final = 4
 """Suggestions tried that give in to several plugins at once, where none that gives in to one helps."""
 MAX_PRIORITIES_TRIED: Final = 5
-HIGHEST_USER_PRIORITY: Final = 10**9
-"""Upstream: pkg/apis/scheduling/types.go, HighestUserDefinablePriority (v1.36.2)."""
 _NODES_NAMED: Final = 5
 
 

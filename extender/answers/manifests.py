@@ -5,48 +5,29 @@ What is missing is filled in, what is wrong is refused in the API server's words
 """
 
 import dataclasses
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
+from extender.answers.admission import Admission
 from extender.answers.daemon_pods import daemon_pods
 from extender.answers.leaving import selects
-from extender.answers.pod_claims import TemplateOf, claim_statuses, objects_for, unknown_templates
 from extender.answers.present import Present, priority_classes, storage_classes
 from extender.answers.rollouts import Plan, Rollout, plan_of
-from extender.answers.unknown_fields import unknown_fields
-from extender.answers.workloads import WORKLOADS, Object, Surroundings, objects_of
 from extender.cache.cluster import Cluster
-from extender.embedded import statuses
-from extender.embedded.controllers.binding_volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
-from extender.embedded.controllers.budget_status import desired_healthy
-from extender.embedded.registry import Registry
-from extender.embedded.resources import (
-    NAMESPACES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    REPLICA_SETS,
-    RESOURCE_CLAIM_TEMPLATES,
-    RESOURCE_CLAIMS,
-    RESOURCES,
-    STORAGE_CLASSES,
-    Resource,
-    of_kind,
-)
-from extender.embedded.seed import seed
-from extender.embedded.store import Store
 from extender.objects import decoding
 from extender.objects.cluster_state import NAMESPACED, TABLES
 from extender.objects.disruption import PodDisruptionBudget
-from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.meta import ApiObject, Object, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.workloads.availability import desired_healthy
+from extender.workloads.expansion import WORKLOADS, Surroundings, objects_of
+from extender.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
+from extender.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 
 MAX_PODS: Final = 5_000
 """Pods that can be created at a time."""
@@ -64,9 +45,6 @@ BESIDE_THE_POINT: Final = frozenset(
 
 _FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
 _TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
-_MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""When everything is created; nobody is told."""
-_BY_KIND: Final = {resource.kind: resource for resource in (PODS, REPLICA_SETS, PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIMS)}
 
 
 class ManifestError(ValueError):
@@ -124,21 +102,16 @@ class Taken:
     notes: tuple[str, ...] = ()
 
 
-def no_template(namespace: str, name: str) -> Object | None:
-    """No ResourceClaimTemplates are known but those among the objects."""
-    return None
-
-
-def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of: TemplateOf = no_template) -> Taken:
+def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], admission: Admission) -> Taken:
     """Create the objects in the cluster; those that are there already are replaced.
 
     Arguments:
-        template_of: the cluster's ResourceClaimTemplates.
+        admission: an API server without objects.
 
     Raises:
         ManifestError: an object is wrong, or of a kind that is not known here, or a pod that runs already. Nothing has been taken in.
     """
-    wanted = [obj for obj in unrolled(objects) if obj["kind"] not in BESIDE_THE_POINT]
+    wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in BESIDE_THE_POINT]
     if len(wanted) > MAX_OBJECTS:
         raise ManifestError(f"more than {MAX_OBJECTS} objects cannot be created at a time")
     if sum(obj["kind"] == "Pod" for obj in wanted) > MAX_PODS:
@@ -146,7 +119,7 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of:
     if not wanted:
         return Taken()
     known = frozenset(cluster.nodes)
-    reading = _Reading(cluster, wanted, template_of)
+    reading = _Reading(cluster, wanted, admission)
     try:
         reading.admit(wanted)
         reading.make_pods()
@@ -164,16 +137,16 @@ def take_in(cluster: Cluster, objects: Iterable[Mapping[str, Any]], template_of:
     return dataclasses.replace(taken, daemons=daemons, notes=(*taken.notes, note))
 
 
-def unrolled(objects: Iterable[Mapping[str, Any]]) -> list[Object]:
-    """Each object by itself, with its kind; the items of a List are its objects.
+def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
+    """Each object by itself, with its kind and apiVersion; the items of a List are its objects.
 
     Raises:
         ManifestError: something is no object.
     """
-    return list(_unrolled(objects))
+    return list(_unrolled(objects, admission))
 
 
-def _unrolled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Object]:
+def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Iterator[Object]:
     for obj in objects:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not isinstance(kind, str) or not kind:
@@ -183,9 +156,9 @@ def _unrolled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Object]:
             within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": api_version}
             if not all(isinstance(item, Mapping) for item in items):
                 raise ManifestError(f"{kind}: an item is no object")
-            yield from _unrolled({**within, **item} for item in items)
+            yield from _unrolled(({**within, **item} for item in items), admission)
             continue
-        api_version = api_version or _API_VERSION_OF.get(kind)
+        api_version = api_version or _WORKLOAD_VERSIONS.get(kind) or admission.api_version_of(kind)
         metadata = obj.get("metadata")
         if not isinstance(api_version, str) or not isinstance(metadata, Mapping):
             raise ManifestError(f"{kind}: an object needs an apiVersion and metadata")
@@ -194,61 +167,62 @@ def _unrolled(objects: Iterable[Mapping[str, Any]]) -> Iterator[Object]:
         yield {**obj, "apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
 
 
-_API_VERSION_OF: Final = {resource.kind: resource.api_version for resource in reversed(RESOURCES)} | {
-    kind: api_version for api_version, kind in WORKLOADS
-}
+_WORKLOAD_VERSIONS: Final = {kind: api_version for api_version, kind in WORKLOADS}
 
 
-At = tuple[Resource, str, str]
-"""(resource, namespace, name) of an object of an API server."""
+class At(NamedTuple):
+    """Where an API server keeps an object; the namespace is empty where objects of the kind have none."""
+
+    kind: str
+    namespace: str
+    name: str
 
 
 @final
 class _Reading:
     """State: an API server with what was written and what it needs, and the workloads whose pods are still to be made."""
 
-    def __init__(self, cluster: Cluster, wanted: Sequence[Object], template_of: TemplateOf) -> None:
+    def __init__(self, cluster: Cluster, wanted: Sequence[Object], admission: Admission) -> None:
         self._present = Present(cluster)
-        self._template_of = template_of
         self._plans: list[tuple[Plan, list[At]]] = []
         """Of workloads that have pods, and where those are that they make besides."""
         self._missing: dict[str, None] = {}
         """ResourceClaimTemplates of which there should be claims."""
-        self._registry = Registry(Store(), now=lambda: _MOMENT, rng=random.Random(0))
+        self._server = admission
         self._admitted: list[At] = []
         self._workloads: list[Object] = []
         self._claim_statuses: dict[At, Sequence[PodResourceClaimStatus]] = {}
         self._reckoned: set[At] = set()
         """Budgets that say themselves what they allow."""
-        seed(self._registry, [*priority_classes(cluster, wanted), *storage_classes(cluster)])
+        admission.create([*priority_classes(cluster, wanted), *storage_classes(cluster)])
 
     def admit(self, objects: Sequence[Object]) -> None:
         """Let the API server have the objects, and find the workloads among them."""
         served: list[tuple[At, Object]] = []
         for obj in objects:
-            resource, is_workload = of_kind(obj["apiVersion"], obj["kind"]), (obj["apiVersion"], obj["kind"]) in WORKLOADS
-            if resource is not None and resource.is_stored:
-                if resource.namespaced:
+            is_namespaced = self._server.is_namespaced(obj["apiVersion"], obj["kind"])
+            if is_namespaced is not None:
+                if is_namespaced:
                     obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
-                _refuse_unknown_fields(obj)
-                at = _place_of(resource, obj)
+                self._refuse_unknown_fields(obj)
+                at = _place_of(obj, is_namespaced=is_namespaced)
                 served.append((at, obj))
                 status = obj.get("status")
                 if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
                     self._reckoned.add(at)
-            elif is_workload:
-                _refuse_unknown_fields(obj)
+            elif (obj["apiVersion"], obj["kind"]) in WORKLOADS:
+                self._refuse_unknown_fields(obj)
                 self._workloads.append(_read_workload(obj))
             else:
                 raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
-        in_namespaces = [*((at[1], obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
+        in_namespaces = [*((at.namespace, obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
         self._refuse_unknown_namespaces(in_namespaces)
         # Whoever applies these leaves the number to what it is: an autoscaler's business.
         silent = {at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None}
         self._store(served)
         for at in [at for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
-            workload = self._registry.get(*at)
-            has = len(self._present.owned(workload["kind"], at[1], at[2]))
+            workload = self._get(at)
+            has = len(self._present.owned(*at))
             if at in silent and has:
                 workload["spec"]["replicas"] = has
             self._workloads.append(workload)
@@ -256,27 +230,26 @@ class _Reading:
     def make_pods(self) -> None:
         """Let the workloads make their pods."""
         nodes = {node.name: node for node in self._present.nodes}
-        nodes |= {at[2]: decoding.convert(Node, self._registry.get(*at)) for at in self._admitted if at[0] is NODES}
+        nodes |= {at.name: decoding.convert(Node, self._get(at)) for at in self._admitted if at.kind == "Node"}
         around = Surroundings(list(nodes.values()), self._present.owned, self._present.has_pod)
-        num_pods = sum(at[0] is PODS for at in self._admitted)
+        num_pods = sum(at.kind == "Pod" for at in self._admitted)
         for workload in self._workloads:
             made: list[tuple[At, Object]] = []
-            at = workload["kind"], workload["metadata"].get("namespace") or "default", workload["metadata"]["name"]
+            owner = _place_of(workload)
             try:
-                plan = plan_of(workload, self._present.owned(*at))
+                plan = plan_of(workload, self._present.owned(*owner))
             except ValueError as exc:
                 raise ManifestError(f"{workload['kind']} {_name(workload)}: {exc}") from exc
-            self._present.leave(*at, plan.leaving)
+            self._present.leave(*owner, plan.leaving)
             for obj in objects_of(workload, around):
-                resource = _BY_KIND[obj["kind"]]
-                at = _place_of(resource, obj)
-                if resource is PODS or not self._exists(at):
+                at = _place_of(obj)
+                if at.kind == "Pod" or not self._exists(at):
                     made.append((at, obj))
-                num_pods += resource is PODS
+                num_pods += at.kind == "Pod"
                 if num_pods > MAX_PODS:
                     raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
             self._store(made)
-            self._plans.append((plan, [at for at, _ in made if at[0] is PODS]))
+            self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
 
     @property
     def daemon_sets(self) -> frozenset[tuple[str, str]]:
@@ -287,33 +260,47 @@ class _Reading:
     def make_claims(self) -> None:
         """Make what pods that have no node only describe."""
         made: list[tuple[At, Object]] = []
-        for at in [at for at in self._admitted if at[0] is PODS]:
-            pod = self._registry.get(*at)
+        for at in [at for at in self._admitted if at.kind == "Pod"]:
+            pod = self._get(at)
             if pod["spec"].get("nodeName"):
                 continue
-            for obj in objects_for(pod, self._template):
-                place = _place_of(_BY_KIND[obj["kind"]], obj)
+            claims, self._claim_statuses[at] = self._resource_claims(pod)
+            for obj in (*volume_claims(pod), *claims):
+                place = _place_of(obj)
                 if not self._exists(place):
                     made.append((place, obj))
-            self._claim_statuses[at] = claim_statuses(pod, self._template)
-            for name in unknown_templates(pod, self._template):
-                self._missing.setdefault(f"{at[1]}/{name}")
         self._store(made)
+
+    def _resource_claims(self, pod: Object) -> tuple[list[Object], list[PodResourceClaimStatus]]:
+        """The claims of the templates that the pod names, as far as these are known, and what its status says of them then."""
+        made, said = [], []
+        for claim in claims_without_object(pod):
+            namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
+            template = self._server.get("ResourceClaimTemplate", namespace, template_name)
+            if template is None:
+                self._missing.setdefault(f"{namespace}/{template_name}")
+                continue
+            obj = resource_claim(pod, claim, template)
+            obj["metadata"]["name"] = name = f"{obj['metadata'].pop('generateName')}1"
+            made.append(obj)
+            said.append(PodResourceClaimStatus(name=claim["name"], resource_claim_name=name))
+        return made, said
 
     def _exists(self, at: At) -> bool:
         """Whether what controllers would make is there: the claim of an earlier pod of the name, a ReplicaSet; it is used as it is."""
-        resource, namespace, name = at
-        return self._registry.store.get(*at) is not None or self._present.has(resource.kind, namespace, name)
+        return self._server.get(*at) is not None or self._present.has(*at)
 
-    def _template(self, namespace: str, name: str) -> Object | None:
-        stored = self._registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
-        return self._template_of(namespace, name) if stored is None else stored.decoded()
+    def _get(self, at: At) -> Object:
+        obj = self._server.get(*at)
+        if obj is None:
+            raise LookupError(f"{at.kind} {at.namespace}/{at.name} was admitted and is not there")
+        return obj
 
     def put_into(self, cluster: Cluster) -> Taken:
         """Hand everything to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
         made: dict[At, Pod] = {}
-        for at in sorted(self._admitted, key=lambda at: at[0] is PODS):
-            obj = self._registry.get(*at)
+        for at in sorted(self._admitted, key=lambda at: at.kind == "Pod"):
+            obj = self._get(at)
             kind = _TYPE_OF.get(obj["kind"])
             if kind is None:
                 continue  # a Deployment, a PriorityClass: what they are good for is done
@@ -346,21 +333,25 @@ class _Reading:
 
     def _provisioned(self, claim: Object) -> Object | None:
         """The volume that is made for the claim at once; None if it has one, waits for its pod, or nobody makes volumes of its class."""
-        stored = self._registry.store.get(STORAGE_CLASSES, "", class_of(claim))
-        storage_class = None if stored is None else stored.decoded()
+        storage_class = self._server.get("StorageClass", "", class_of(claim))
         if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
             return None
         return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
+
+    def _refuse_unknown_fields(self, obj: Object) -> None:
+        why = self._server.why_undecodable(obj)
+        if why:
+            raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
 
     def _refuse_unknown_namespaces(self, objects: Sequence[tuple[str, Object]]) -> None:
         written = {obj["metadata"]["name"] for _, obj in objects if obj["kind"] == "Namespace"}
         for namespace, obj in objects:
             if namespace and namespace not in written and self._present.lacks_namespace(namespace):
-                raise ManifestError(f"{obj['kind']} {_name(obj)}: {statuses.not_found(NAMESPACES, namespace)}")
+                raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
 
     def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
-        for (resource, namespace, name), obj in objects:
-            if resource is not PODS:
+        for (kind, namespace, name), obj in objects:
+            if kind != "Pod":
                 continue
             if self._present.runs(namespace, name):
                 raise ManifestError(f'Pod {namespace}/{name}: pods "{name}" already exists')
@@ -368,9 +359,9 @@ class _Reading:
             uid = obj["metadata"].get("uid")
             if isinstance(uid, str) and not self._present.owns_uid(namespace, name, uid):
                 del obj["metadata"]["uid"]  # a copy of another pod: it gets its own
-        report = seed(self._registry, [obj for _, obj in objects])
-        if report.refused:
-            raise ManifestError("; ".join(f"{refusal.kind} {refusal.name}: {_with_advice(refusal.why)}" for refusal in report.refused))
+        refused = self._server.create([obj for _, obj in objects])
+        if refused:
+            raise ManifestError("; ".join(map(_with_advice, refused)))
         self._admitted += [at for at, _ in objects]
 
 
@@ -389,21 +380,15 @@ def _with_claims(pod: Pod, statuses: Sequence[PodResourceClaimStatus]) -> Pod:
     return decoding.replaced(pod, status=decoding.replaced(pod.status, resource_claim_statuses=[*known, *statuses]))
 
 
-def _refuse_unknown_fields(obj: Object) -> None:
-    why = unknown_fields(obj)
-    if why:
-        refusal = statuses.undecodable(obj["kind"], obj["apiVersion"].rpartition("/")[2], why)
-        raise ManifestError(f"{obj['kind']} {_name(obj)}: {refusal}")
-
-
-def _with_advice(why: str) -> str:
+def _with_advice(refusal: str) -> str:
     # Classes are only known from the pods that have them.
-    return f"{why}, among the objects or on a pod of the cluster" if why.endswith("was found") and "no PriorityClass" in why else why
+    is_about_class = refusal.endswith("was found") and "no PriorityClass" in refusal
+    return f"{refusal}, among the objects or on a pod of the cluster" if is_about_class else refusal
 
 
-def _place_of(resource: Resource, obj: Object) -> At:
-    namespace = (obj["metadata"].get("namespace") or "default") if resource.namespaced else ""
-    return resource, str(namespace), str(obj["metadata"].get("name"))
+def _place_of(obj: Object, *, is_namespaced: bool = True) -> At:
+    namespace = (obj["metadata"].get("namespace") or "default") if is_namespaced else ""
+    return At(obj["kind"], str(namespace), str(obj["metadata"].get("name")))
 
 
 def _name(obj: Object) -> str:

@@ -2,18 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any, Final, final
+from typing import Final, final
 
 import msgspec
 
 from extender.cache.cluster import Cluster
-from extender.embedded.controllers.deployments import HASH_LABEL
+from extender.objects.meta import Object
 from extender.objects.pod import Pod
-
-Object = dict[str, Any]
-
-_SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-
+from extender.objects.priorities import SYSTEM_CLASSES
+from extender.workloads.templates import HASH_LABEL
 
 _OF_EVERY_CLUSTER: Final = "default"
 """Who knows namespaces at all knows this one."""
@@ -105,7 +102,7 @@ def _deployment_named_by(pod: Pod, replica_set: str) -> str | None:
 def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
     """The classes that the objects name and do not bring: those of every cluster, and those that pods of this one have."""
     named = set(_class_names(wanted)) - {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
-    found: dict[str, tuple[int, str | None]] = {name: (value, None) for name, value in _SYSTEM_CLASSES.items() if name in named}
+    found: dict[str, tuple[int, str | None]] = {name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in named}
     for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
         if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
             found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy

@@ -14,14 +14,14 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers import waiting
+from extender.answers.admission import Admits
 from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.counted import NotCountedError, counted
 from extender.answers.explaining import explain, settled, unreadable
 from extender.answers.history import attempt_answer, preemption_answer
-from extender.answers.manifests import ManifestError, no_template, take_in
+from extender.answers.manifests import ManifestError, take_in
 from extender.answers.only_profile import OnlyProfile, stood_in
-from extender.answers.pod_claims import TemplateOf
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -66,19 +66,19 @@ class Questions:
         self,
         configuration: Configuration,
         cluster: Cluster,
+        admits: Admits,
         *,
         queue: SchedulingQueue | None = None,
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        template_of: TemplateOf = no_template,
     ) -> None:
         """Nothing is worked out before it is asked.
 
         Arguments:
             cluster: looked at, and never changed.
+            admits: makes the API server that objects of questions pass through; called from other threads.
             queue: where pods wait; None if another scheduler decides.
             records: what was decided; None to remember nothing.
-            template_of: the cluster's ResourceClaimTemplates, asked from other threads.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -88,7 +88,7 @@ class Questions:
         self._queue = queue
         self._records = records or Records()
         self._now = now
-        self._template_of = template_of
+        self._admits = admits
         self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache)
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
@@ -96,9 +96,9 @@ class Questions:
         }
 
     @staticmethod
-    def of(configuration: Configuration, state: ClusterState, template_of: TemplateOf = no_template) -> "Questions":
+    def of(configuration: Configuration, state: ClusterState, admits: Admits) -> "Questions":
         """Questions about a cluster as a file describes it."""
-        return Questions(configuration, Cluster.of(state), template_of=template_of)
+        return Questions(configuration, Cluster.of(state), admits)
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """Why the pod is where it is, or nowhere; None if nothing is known of it.
@@ -158,9 +158,9 @@ class Questions:
                     copy,
                     self._configuration,
                     request,
+                    self._admits,
                     for_everybody=for_everybody,
                     is_wanted=is_wanted,
-                    template_of=self._template_of,
                 )
             )
         except WhatIfError as exc:
@@ -186,7 +186,7 @@ class Questions:
         except NotCountedError as exc:
             raise QuestionError(str(exc)) from exc
         try:
-            taken = take_in(copy, [new.pod], self._template_of)
+            taken = take_in(copy, [new.pod], self._admits())
         except ManifestError as exc:
             raise QuestionError(new.in_its_own_words(str(exc))) from exc
         (created,) = taken.pods

@@ -5,8 +5,8 @@ from typing import final
 
 from extender.answers.rollouts import Rollout
 from extender.answers.simulation import Simulation
-from extender.embedded.controllers.rollout import Revision, rolled, scaled
 from extender.objects.pod import Pod
+from extender.workloads.deployments import Revision, rolled, scaled
 
 _OLD, _NEW = "old", "new"
 

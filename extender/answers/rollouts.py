@@ -7,18 +7,17 @@ stateful_set_control.go (v1.36.2).
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, final
+from typing import Final, Literal, final
 
 from extender.answers.templates import differences
-from extender.embedded.controllers.deployments import HASH_LABEL, template_hash
-from extender.embedded.controllers.rollout import fenceposts
-from extender.embedded.controllers.scale_down import DELETION_COST
-from extender.embedded.controllers.stateful_pods import REVISION_LABEL, ordinal_of, revision_name
+from extender.objects.meta import Object
 from extender.objects.pod import Pod
+from extender.workloads.availability import fenceposts
+from extender.workloads.deployments import hash_of
+from extender.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.workloads.stateful_sets import REVISION_LABEL, ordinal_of, revision_name
+from extender.workloads.templates import HASH_LABEL
 
-Object = dict[str, Any]
-
-_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _NAMED: Final = 4
 """Differences that are named."""
 
@@ -128,7 +127,11 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
     """The UIDs of the pods that the template does not make, and what has to be said of that."""
     template, kind = workload["spec"].get("template") or {}, workload["kind"]
     # Those of our own controllers; another cluster's have other numbers.
-    label = {"Deployment": (HASH_LABEL, template_hash(template, None)), "StatefulSet": (REVISION_LABEL, revision_name(workload))}.get(kind)
+    label = None
+    if kind == "Deployment":
+        label = HASH_LABEL, hash_of(workload)
+    elif kind == "StatefulSet":
+        label = REVISION_LABEL, revision_name(workload)
     old: set[str] = set()
     changed: dict[str, None] = {}
     added: dict[str, None] = {}
@@ -161,18 +164,15 @@ def first_to_go(pods: Sequence[Pod]) -> list[Pod]:
     """
     crowd = Counter(pod.spec.node_name for pod in pods if pod.spec.node_name)
     by_age = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or "", reverse=True)
-    return sorted(by_age, key=lambda pod: _rank(pod, crowd))
-
-
-def _rank(pod: Pod, crowd: Mapping[str, int]) -> tuple[object, ...]:
-    ready = next((each.status for each in pod.status.conditions if each.type == "Ready"), "")
-    cost = pod.annotations.get(DELETION_COST, "0")
-    return (
-        bool(pod.spec.node_name),
-        _PHASES.get(pod.status.phase, 0),
-        ready == "True",
-        int(cost) if cost.removeprefix("-").isdecimal() else 0,
-        -crowd.get(pod.spec.node_name, 0),
+    return sorted(
+        by_age,
+        key=lambda pod: deletion_rank(
+            node=pod.spec.node_name,
+            phase=pod.status.phase,
+            is_ready=any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions),
+            cost=pod.annotations.get(DELETION_COST, "0"),
+            neighbours=crowd[pod.spec.node_name],
+        ),
     )
 
 

@@ -6,13 +6,12 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.embedded.controllers.deployments import HASH_LABEL
-from extender.embedded.controllers.stateful_pods import INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL
 from extender.objects import decoding
+from extender.objects.meta import Object
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
 from extender.objects.quantity import quantity_of
-
-Object = dict[str, Any]
+from extender.workloads.stateful_sets import INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL
+from extender.workloads.templates import HASH_LABEL
 
 OF_CONTROLLERS: Final = frozenset(
     (HASH_LABEL, REVISION_LABEL, POD_NAME_LABEL, INDEX_LABEL, "pod-template-generation", "batch.kubernetes.io/job-name", "job-name")

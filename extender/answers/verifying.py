@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from extender.answers.admission import Admits
 from extender.answers.manifests import ManifestError, unrolled
 from extender.answers.pod_selection import PodSelection
 from extender.answers.rules import Expectation, NodeGroup, Rule, Spread, listed
@@ -16,10 +17,10 @@ from extender.config.configuration import Configuration
 from extender.objects import decoding
 from extender.objects.label_selectors import SelectorError
 from extender.objects.label_syntax import parse_selector
+from extender.objects.meta import Object
 from extender.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
 from extender.objects.pod import Pod
 
-Object = dict[str, Any]
 Written = Sequence[Mapping[str, Any]]
 """Objects of Kubernetes, as in files."""
 
@@ -41,19 +42,20 @@ class RuleError(ValueError):
     """The rule cannot be tried; the message says why."""
 
 
-def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration) -> list[Failure]:
+def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> list[Failure]:
     """What of the rule does not hold.
 
     Arguments:
         existing, applied: what is in the files that the rule names.
         configuration: what decides.
+        admits: makes the API server that the objects pass through.
 
     Raises:
         RuleError: an object, a selector or a node of the rule is wrong.
         ConfigErrors: the configuration is.
     """
     try:
-        end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration)
+        end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration, admits)
         return [failure for expectation in rule.then for failure in _failures(expectation, end)]
     except (WhatIfError, ManifestError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
@@ -79,18 +81,18 @@ class _End:
     evictions: Sequence[tuple[Pod, Eviction]]
 
 
-def _played(rule: Rule, existing: Written, applied: Written, configuration: Configuration) -> _End:
+def _played(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> _End:
     cluster = Cluster()
     frameworks = simulated_frameworks(configuration, cluster)
-    objects = unrolled([*_nodes_of(rule.given.nodes), *existing])
+    objects = unrolled([*_nodes_of(rule.given.nodes), *existing], admits())
     # Budgets are reckoned once their pods run.
     budgets = [obj for obj in objects if obj["kind"] == "PodDisruptionBudget"]
     simulation = Simulation(cluster, frameworks)
-    play(simulation, WhatIfRequest(create=[obj for obj in objects if obj["kind"] != "PodDisruptionBudget"]))
+    play(simulation, WhatIfRequest(create=[obj for obj in objects if obj["kind"] != "PodDisruptionBudget"]), admits)
     _let_run(cluster)
-    play(Simulation(cluster, frameworks), WhatIfRequest(create=budgets))
+    play(Simulation(cluster, frameworks), WhatIfRequest(create=budgets), admits)
     known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
-    new = unrolled(applied)
+    new = unrolled(applied, admits())
     request = WhatIfRequest(
         create=[*new, *_classes_of(objects, new)] if new else [],
         drain_nodes=[*listed(rule.when.drain)],
@@ -99,7 +101,7 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
     )
     if request != WhatIfRequest(include_pending=True):
         simulation = Simulation(cluster, frameworks)
-        play(simulation, request)
+        play(simulation, request, admits)
     if not simulation.is_complete:
         raise RuleError("there is more to follow than is followed here: make the cluster smaller")
     placed = [pod for pod in cluster.cache.pods if pod.spec.node_name in cluster.nodes]

@@ -11,10 +11,10 @@ from typing import Final, final
 
 import msgspec
 
-from extender.answers.manifests import ManifestError, no_template, take_in
+from extender.answers.admission import Admits
+from extender.answers.manifests import ManifestError, take_in
 from extender.answers.naming_nodes import put_on_their_nodes
 from extender.answers.only_profile import OnlyProfile, stood_in
-from extender.answers.pod_claims import TemplateOf
 from extender.answers.rolling import Rolling, play_through
 from extender.answers.simulation import STEPS, Simulation
 from extender.answers.types import WhatIf, WhatIfRequest
@@ -43,21 +43,21 @@ def what_if(
     cluster: Cluster,
     configuration: Configuration,
     request: WhatIfRequest,
+    admits: Admits,
     *,
     for_everybody: bool = False,
     steps: int = STEPS,
     is_wanted: IsWanted = always_wanted,
-    template_of: TemplateOf = no_template,
 ) -> WhatIf:
     """What would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
     Arguments:
         cluster: is changed: hand over a fork.
         configuration: of the scheduler that decides, unless the request brings another one.
+        admits: makes the API server that the request's objects pass through.
         for_everybody: see `simulated_frameworks`.
         steps: what the simulation may cost.
         is_wanted: whether somebody waits for the answer.
-        template_of: the cluster's ResourceClaimTemplates, of which no scheduler knows.
 
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
@@ -70,7 +70,7 @@ def what_if(
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
     simulation = Simulation(cluster, frameworks, steps, is_wanted)
-    further, notes = play(simulation, request, template_of)
+    further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
         summary=summary(placements, evictions, loops, further),
@@ -83,7 +83,7 @@ def what_if(
     )
 
 
-def play(simulation: Simulation, request: WhatIfRequest, template_of: TemplateOf = no_template) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Let happen what the request says, and all that follows from it. Its configuration is not looked at.
 
     Returns:
@@ -95,7 +95,7 @@ def play(simulation: Simulation, request: WhatIfRequest, template_of: TemplateOf
     cluster = simulation.cluster
     pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
     try:
-        taken = take_in(cluster, request.create, template_of)
+        taken = take_in(cluster, request.create, admits())
     except ManifestError as exc:
         raise WhatIfError(str(exc)) from exc
     going = [*request.remove_nodes, *request.drain_nodes]

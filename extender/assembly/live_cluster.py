@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from extender.answers.manifests import no_template
-from extender.answers.pod_claims import TemplateOf
+from extender.answers.admission import Admits
 from extender.answers.questions import Questions
 from extender.apiserver.client import Client
 from extender.apiserver.informers.health import Health
@@ -25,6 +24,7 @@ from extender.assembly.lifecycle import Deciding
 from extender.assembly.standalone import standalone
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.http_extender import Transports, no_transport
 from extender.klog.logger import Logger
 from extender.objects.cluster_state import TABLES
@@ -87,7 +87,7 @@ async def following(
     disabled_metrics: Collection[str] = (),
     dropped_log_lines: Callable[[], int] = int,
     records: Records | None = None,
-    template_of: TemplateOf = no_template,
+    admits: Admits = TrialRegistry,
 ) -> AsyncIterator[Following]:
     """Follow the cluster of the client for as long as the block runs. The engine is ready once everything was listed.
 
@@ -98,7 +98,7 @@ async def following(
         max_in_unschedulable_pods: see `standalone`.
         disabled_metrics, dropped_log_lines: see `Exposition`.
         records: what was decided is kept there; None to begin with nothing.
-        template_of: see `Questions`; templates are not followed.
+        admits: see `Questions`.
 
     Raises:
         ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -131,7 +131,7 @@ async def following(
         reporter=records,
     )
     queue = None if alone is None else alone.world.queue
-    questions = Questions(configuration, cluster, queue=queue, records=records, template_of=template_of)
+    questions = Questions(configuration, cluster, admits, queue=queue, records=records)
     for kind in KINDS:
         informers.add(kind, partial(_tell, engine, _TABLE_OF[kind.type]))
     async with asyncio.TaskGroup() as group:

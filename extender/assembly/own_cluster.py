@@ -22,7 +22,8 @@ from extender.embedded.seed import SeedReport, seed
 from extender.embedded.state_file import save
 from extender.embedded.store import Store, Stored
 from extender.embedded.transport import EmbeddedTransport
-from extender.embedded.validation.policy import SYSTEM_CLASSES
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.priorities import SYSTEM_CLASSES
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -46,8 +47,11 @@ class OwnCluster:
     unsaved: Callable[[], str]
     """Why it is not in its file now that it has ended; empty if it is, or has none."""
 
-    def template(self, namespace: str, name: str) -> Object | None:
-        """The ResourceClaimTemplate of this name; None if there is none. May be asked from any thread."""
+    def admission(self) -> TrialRegistry:
+        """Returns a registry to try objects on, which knows the ResourceClaimTemplates of this cluster. May be called from any thread."""
+        return TrialRegistry(self._template)
+
+    def _template(self, namespace: str, name: str) -> Object | None:
         stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
         return None if stored is None else stored.decoded()
 

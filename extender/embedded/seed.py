@@ -33,12 +33,12 @@ from extender.embedded.resources import (
     of_kind,
 )
 from extender.embedded.statuses import ApiStatus
-from extender.embedded.validation.policy import SYSTEM_CLASSES
 from extender.objects import decoding
 from extender.objects.devices import ResourceClaim
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.priorities import SYSTEM_CLASSES
 from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 
 _FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)

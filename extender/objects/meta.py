@@ -1,8 +1,11 @@
 """What all Kubernetes objects share: metadata, owners, selectors."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
+
+Object = dict[str, Any]
+"""An API object as JSON values."""
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from extender.embedded.controllers.conditions import condition, parsed_time, with_condition
-from extender.embedded.controllers.rollout import share
 from extender.embedded.controllers.seen import SeenPod
 from extender.embedded.resources import Object
+from extender.workloads.availability import desired_healthy
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """How long a pod that was promised to an eviction counts as gone. Upstream: DeletionTimeout."""
@@ -20,24 +20,6 @@ _DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 def is_healthy(pod: SeenPod) -> bool:
     """Whether the pod counts as one that is there."""
     return pod.is_ready and not pod.deleted
-
-
-def needs_scale(spec: Object) -> bool:
-    """Whether it matters how many pods there should be, and not only how many there are."""
-    return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
-
-
-def desired_healthy(spec: Object, expected: int) -> int:
-    """How many pods have to be healthy. Upstream: getExpectedPodCount.
-
-    Raises:
-        ValueError: a percentage that is none.
-    """
-    if spec.get("maxUnavailable") is not None:
-        return max(expected - share(spec["maxUnavailable"], expected, round_up=True), 0)
-    if spec.get("minAvailable") is not None:
-        return share(spec["minAvailable"], expected, round_up=True)
-    return 0
 
 
 def budget_status(

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from extender.embedded.controllers.conditions import condition, parsed_time, timestamp, with_condition
-from extender.embedded.controllers.rollout import fenceposts
 from extender.embedded.resources import Object
+from extender.workloads.availability import fenceposts
 
 NO_DEADLINE: Final = 2**31 - 1
 _NEW_AVAILABLE: Final = "NewReplicaSetAvailable"

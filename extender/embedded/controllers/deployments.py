@@ -3,37 +3,35 @@
 Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go (v1.36.2).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from random import Random
 from typing import Final, final
 
-import orjson
-
 from extender.embedded.controllers.cluster import Cluster
 from extender.embedded.controllers.controller import SETTLING, Controller, Steps
 from extender.embedded.controllers.deployment_status import deployment_status
-from extender.embedded.controllers.owning import adopted, controller_reference
-from extender.embedded.controllers.rollout import Revision, fenceposts, rolled, scaled
+from extender.embedded.controllers.owning import adopted
 from extender.embedded.controllers.seen import Key, Seen, SeenPod
-from extender.embedded.controllers.selecting import Selecting, label_selector
+from extender.embedded.controllers.selecting import Selecting
 from extender.embedded.controllers.writes import Create, Delete, LookAgain, Update
 from extender.embedded.resources import DEPLOYMENTS, REPLICA_SETS, Object
 from extender.embedded.statuses import ApiStatus
-
-HASH_LABEL: Final = "pod-template-hash"
-REVISION: Final = "deployment.kubernetes.io/revision"
-DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
-MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
-_NOT_COPIED: Final = (
-    "kubectl.kubernetes.io/last-applied-configuration",
+from extender.workloads.availability import fenceposts
+from extender.workloads.deployments import (
     REVISION,
-    "deployment.kubernetes.io/revision-history",
-    DESIRED_REPLICAS,
-    MAX_REPLICAS,
-    "deprecated.deployment.rollback.to",
+    Revision,
+    desired_replicas,
+    is_in_use,
+    new_replica_set,
+    next_revision,
+    revision_number,
+    rolled,
+    same_template,
+    scaled,
+    updated_replica_set,
 )
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+
 _DEFAULT_HISTORY: Final = 10
 
 
@@ -45,7 +43,7 @@ class Deployments(Controller):
 
     def __init__(self, cluster: Cluster, now: Callable[[], datetime], rng: Random) -> None:
         super().__init__(cluster, now, rng)
-        self._selecting = Selecting(lambda content: label_selector(content["spec"].get("selector")))
+        self._selecting = Selecting()
         self._loose: dict[str, set[Key]] = {}
         """ReplicaSets without a controller, by namespace."""
 
@@ -120,7 +118,7 @@ class Deployments(Controller):
             first = 0
         else:
             first = replicas if recreates else min(replicas, max(replicas + surge - total, 0))
-        wanted = new_replica_set(content, seen, first, _next_revision(sets.values()))
+        wanted = new_replica_set(content, first, next_revision(sets.values()))
         try:
             yield Create(REPLICA_SETS, seen.namespace, wanted)
         except ApiStatus as refused:
@@ -140,7 +138,7 @@ class Deployments(Controller):
         moves = self._moves(spec, new, old, sets, surge, unavailable)
         written = False
         for each in mine:
-            wanted = _as_wanted(
+            wanted = updated_replica_set(
                 sets[each.name],
                 content,
                 moves.get(each.name, sets[each.name]["spec"].get("replicas", 1)),
@@ -166,11 +164,11 @@ class Deployments(Controller):
         replicas = spec.get("replicas", 1)
         everything = [*old, new] if new is not None else list(old)
         active = [each for each in everything if sets[each.name]["spec"].get("replicas", 1) > 0]
-        if any(_desired(sets[each.name]) not in (None, replicas) for each in active) or (spec.get("paused") and active):
+        if any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active) or (spec.get("paused") and active):
             if len(active) == 1:
                 return {active[0].name: replicas}
             if new is not None or spec.get("paused"):
-                return scaled(replicas, surge, [_revision(each, sets) for each in active])
+                return scaled(replicas, surge, [Revision.of(sets[each.name]) for each in active])
         if new is None:
             return {}
         if (spec.get("strategy") or {}).get("type") == "Recreate":
@@ -178,12 +176,12 @@ class Deployments(Controller):
                 return {each.name: 0 for each in old}
             gone = not any(self.cluster.pods_of(each.uid).pods for each in old)
             return {new.name: replicas} if gone else {}
-        return rolled(replicas, surge, unavailable, _revision(new, sets), [_revision(each, sets) for each in old])
+        return rolled(replicas, surge, unavailable, Revision.of(sets[new.name]), [Revision.of(sets[each.name]) for each in old])
 
     def _revision_of(self, new: Seen | None, old: Sequence[Seen], sets: Mapping[str, Object]) -> int | None:
         if new is None:
             return None
-        return max(_next_revision(sets[each.name] for each in old), _revision_number(sets[new.name]))
+        return max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
 
     def _say(self, seen: Seen, content: Object, new: Seen | None, sets: Mapping[str, Object]) -> Steps:
         status, again = deployment_status(content, None if new is None else sets[new.name], list(sets.values()), self.now())
@@ -195,103 +193,7 @@ class Deployments(Controller):
     def _tidy(self, spec: Object, old: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
         """Delete old ReplicaSets beyond the history limit. Upstream: sync.go, cleanupDeployment."""
         limit = spec.get("revisionHistoryLimit", _DEFAULT_HISTORY)
-        empty = [each for each in old if not each.deleted and not _is_in_use(sets[each.name])]
-        empty.sort(key=lambda each: _revision_number(sets[each.name]))
+        empty = [each for each in old if not each.deleted and not is_in_use(sets[each.name])]
+        empty.sort(key=lambda each: revision_number(sets[each.name]))
         for each in empty[: max(len(empty) - limit, 0)]:
             yield Delete(each)
-
-
-def same_template(replica_set: Object, deployment: Object) -> bool:
-    """Whether the ReplicaSet makes the pods that the Deployment wants; the hash label aside. Upstream: EqualIgnoreHash."""
-    mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
-    return _without_hash(mine) == _without_hash(theirs)
-
-
-def new_replica_set(deployment: Object, owner: Seen, replicas: int, revision: int) -> Object:
-    """The ReplicaSet for the Deployment's template. Upstream: sync.go, getNewReplicaSet."""
-    spec, metadata = deployment["spec"], deployment["metadata"]
-    template = spec["template"]
-    code = template_hash(template, (deployment.get("status") or {}).get("collisionCount"))
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: code}
-    surge, _ = fenceposts(spec)
-    wanted = spec.get("replicas", 1)
-    copied = {name: value for name, value in (metadata.get("annotations") or {}).items() if name not in _NOT_COPIED}
-    numbers = {DESIRED_REPLICAS: str(wanted), MAX_REPLICAS: str(wanted + surge), REVISION: str(revision)}
-    selector = spec.get("selector") or {}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": f"{metadata['name']}-{code}",
-            "labels": labels,
-            "annotations": copied | numbers,
-            "ownerReferences": [controller_reference(owner)],
-        },
-        "spec": {
-            "replicas": replicas,
-            **({"minReadySeconds": spec["minReadySeconds"]} if spec.get("minReadySeconds") else {}),
-            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: code}},
-            "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
-        },
-    }
-
-
-def template_hash(template: Object, collisions: int | None) -> str:
-    """A short name for a template. Not upstream's number, which depends on how Go prints the template; but as stable and as short."""
-    code = 0x811C9DC5
-    salt = b"" if collisions is None else collisions.to_bytes(8, "little")
-    for byte in orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + salt:
-        code = ((code ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(code))
-
-
-def _without_hash(template: Object) -> Object:
-    metadata = dict(template.get("metadata") or {})
-    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != HASH_LABEL}
-    metadata.pop("creationTimestamp", None)
-    return {**template, "metadata": {**metadata, "labels": labels}}
-
-
-def _as_wanted(
-    replica_set: Object, deployment: Object, replicas: int, desired_and_max: tuple[int, int], revision: int | None
-) -> Object | None:
-    """The ReplicaSet with these replicas and numbers on it; None if that is how it is."""
-    annotations = dict(replica_set["metadata"].get("annotations") or {})
-    if replicas or revision is not None:
-        annotations |= {DESIRED_REPLICAS: str(desired_and_max[0]), MAX_REPLICAS: str(desired_and_max[1])}
-    spec = {**replica_set["spec"], "replicas": replicas}
-    if revision is not None:
-        annotations[REVISION] = str(revision)
-        copied = deployment["metadata"].get("annotations") or {}
-        annotations |= {name: value for name, value in copied.items() if name not in _NOT_COPIED}
-        seconds = deployment["spec"].get("minReadySeconds", 0)
-        if seconds != spec.get("minReadySeconds", 0):
-            spec["minReadySeconds"] = seconds
-    if spec == replica_set["spec"] and annotations == (replica_set["metadata"].get("annotations") or {}):
-        return None
-    return {**replica_set, "metadata": {**replica_set["metadata"], "annotations": annotations}, "spec": spec}
-
-
-def _revision(seen: Seen, sets: Mapping[str, Object]) -> Revision:
-    content = sets[seen.name]
-    return Revision(seen.name, content["spec"].get("replicas", 1), (content.get("status") or {}).get("availableReplicas", 0))
-
-
-def _revision_number(replica_set: Object) -> int:
-    text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
-    return int(text) if text.isdecimal() else 0
-
-
-def _next_revision(replica_sets: Iterable[Object]) -> int:
-    return max(map(_revision_number, replica_sets), default=0) + 1
-
-
-def _desired(replica_set: Object) -> int | None:
-    text = (replica_set["metadata"].get("annotations") or {}).get(DESIRED_REPLICAS, "")
-    return int(text) if text.isdecimal() else None
-
-
-def _is_in_use(replica_set: Object) -> bool:
-    status = replica_set.get("status") or {}
-    behind = status.get("observedGeneration", 0) < replica_set["metadata"].get("generation", 0)
-    return bool(replica_set["spec"].get("replicas", 1) or status.get("replicas") or behind)

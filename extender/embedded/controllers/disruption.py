@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final, final
 
-from extender.embedded.controllers.budget_status import budget_status, failed_status, is_healthy, needs_scale
+from extender.embedded.controllers.budget_status import budget_status, failed_status, is_healthy
 from extender.embedded.controllers.cluster import Cluster
 from extender.embedded.controllers.conditions import condition, parsed_time, with_condition
 from extender.embedded.controllers.controller import SETTLING, Controller, Steps
 from extender.embedded.controllers.seen import Key, Owner, Seen, SeenPod
-from extender.embedded.controllers.selecting import Selecting, label_selector
+from extender.embedded.controllers.selecting import Selecting
 from extender.embedded.controllers.writes import LookAgain, Update
 from extender.embedded.resources import (
     DEPLOYMENTS,
@@ -26,6 +26,7 @@ from extender.embedded.resources import (
     Object,
     of_kind,
 )
+from extender.workloads.availability import needs_scale
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
 _WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
@@ -70,7 +71,7 @@ class Disruption(Controller):
 
     def __init__(self, cluster: Cluster, now: Callable[[], datetime], rng: Random) -> None:
         super().__init__(cluster, now, rng)
-        self._selecting = Selecting(lambda content: label_selector(content["spec"].get("selector")))
+        self._selecting = Selecting()
         self._tallies: dict[Key, _Tally] = {}
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:

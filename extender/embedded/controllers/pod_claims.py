@@ -3,16 +3,13 @@
 Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go (v1.36.2).
 """
 
-from typing import Final, final
+from typing import final
 
 from extender.embedded.controllers.controller import Controller, NotPossibleError, Steps
-from extender.embedded.controllers.owning import controller_reference
 from extender.embedded.controllers.seen import Key, Seen, SeenPod
 from extender.embedded.controllers.writes import Create, Update
 from extender.embedded.resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
-
-POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
-"""Annotation of a generated ResourceClaim: which of the pod's claims it is."""
+from extender.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
 
 @final
@@ -46,66 +43,37 @@ class PodClaims(Controller):
         if pod is None or not pod.is_active or not pod.wants_objects:
             return
         content = pod.content()
-        for volume in content["spec"].get("volumes") or ():
-            if volume.get("ephemeral") is not None:
-                yield from self._volume_claim(pod, volume)
+        for claim in volume_claims(content):
+            yield from self._volume_claim(pod, claim)
         yield from self._resource_claims(pod, content)
 
-    def _volume_claim(self, pod: SeenPod, volume: Object) -> Steps:
-        name = f"{pod.name}-{volume['name']}"
+    def _volume_claim(self, pod: SeenPod, claim: Object) -> Steps:
+        name = claim["metadata"]["name"]
         existing = self.cluster.get(PERSISTENT_VOLUME_CLAIMS, pod.namespace, name)
-        if existing is not None:
-            owner = existing.controller
-            if owner is None or owner.uid != pod.uid:
-                raise NotPossibleError(f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)")
+        if existing is None:
+            yield Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, claim)
             return
-        template = volume["ephemeral"].get("volumeClaimTemplate") or {}
-        metadata = template.get("metadata") or {}
-        yield Create(
-            PERSISTENT_VOLUME_CLAIMS,
-            pod.namespace,
-            {
-                "metadata": {
-                    "name": name,
-                    **{part: metadata[part] for part in ("labels", "annotations") if metadata.get(part)},
-                    "ownerReferences": [controller_reference(pod)],
-                },
-                "spec": template.get("spec") or {},
-            },
-        )
+        owner = existing.controller
+        if owner is None or owner.uid != pod.uid:
+            raise NotPossibleError(f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)")
 
     def _resource_claims(self, pod: SeenPod, content: Object) -> Steps:
         statuses = list((content.get("status") or {}).get("resourceClaimStatuses") or ())
-        named = {each.get("name") for each in statuses}
+        num_known = len(statuses)
         mine: dict[str, str] = {}
         for seen in self.cluster.controlled(RESOURCE_CLAIMS, pod.uid):
             claim_name = (seen.content()["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME)
             if claim_name and not seen.deleted:
                 mine.setdefault(claim_name, seen.name)
-        for claim in content["spec"].get("resourceClaims") or ():
-            if not claim.get("resourceClaimTemplateName") or claim["name"] in named:
-                continue
+        for claim in claims_without_object(content):
             if claim["name"] in mine:
                 statuses.append({"name": claim["name"], "resourceClaimName": mine[claim["name"]]})
                 continue
             # The claim comes back as a change, and its name is written down then.
-            yield Create(RESOURCE_CLAIMS, pod.namespace, self._claim(pod, claim))
-        if len(statuses) > len(named):
+            template = self.cluster.get(RESOURCE_CLAIM_TEMPLATES, pod.namespace, claim["resourceClaimTemplateName"])
+            if template is None:
+                raise NotPossibleError(f'resource claim template "{claim["resourceClaimTemplateName"]}" not found')
+            yield Create(RESOURCE_CLAIMS, pod.namespace, resource_claim(content, claim, template.content()))
+        if len(statuses) > num_known:
             status = {**(content.get("status") or {}), "resourceClaimStatuses": statuses}
             yield Update(pod, content | {"status": status}, "status")
-
-    def _claim(self, pod: SeenPod, claim: Object) -> Object:
-        template = self.cluster.get(RESOURCE_CLAIM_TEMPLATES, pod.namespace, claim["resourceClaimTemplateName"])
-        if template is None:
-            raise NotPossibleError(f'resource claim template "{claim["resourceClaimTemplateName"]}" not found')
-        spec = template.content()["spec"]
-        metadata = spec.get("metadata") or {}
-        return {
-            "metadata": {
-                "generateName": f"{pod.name}-{claim['name']}-",
-                **({"labels": metadata["labels"]} if metadata.get("labels") else {}),
-                "annotations": {**(metadata.get("annotations") or {}), POD_CLAIM_NAME: claim["name"]},
-                "ownerReferences": [controller_reference(pod)],
-            },
-            "spec": spec.get("spec") or {},
-        }

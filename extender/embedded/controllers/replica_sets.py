@@ -11,14 +11,14 @@ from typing import ClassVar, Final, final
 from extender.embedded.controllers.cluster import Cluster, PodGroup
 from extender.embedded.controllers.conditions import condition, parsed_time, with_condition, without_condition
 from extender.embedded.controllers.controller import SETTLING, Controller, Steps
-from extender.embedded.controllers.owning import adopted, pod_from_template, released
+from extender.embedded.controllers.owning import adopted, released
 from extender.embedded.controllers.scale_down import pods_to_delete
 from extender.embedded.controllers.seen import Key, Seen, SeenPod
-from extender.embedded.controllers.selecting import Selecting, label_selector, map_selector
+from extender.embedded.controllers.selecting import Selecting
 from extender.embedded.controllers.writes import Create, Delete, LookAgain, Update
 from extender.embedded.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.statuses import ApiStatus
-from extender.objects.label_selectors import Selector
+from extender.workloads.templates import pod_from_template
 
 BURST: Final = 500
 """Pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
@@ -29,12 +29,7 @@ class _Replicas(Controller):
 
     def __init__(self, cluster: Cluster, now: Callable[[], datetime], rng: Random) -> None:
         super().__init__(cluster, now, rng)
-        self._selecting = Selecting(self.selector_of)
-
-    @staticmethod
-    def selector_of(content: Object) -> Selector:
-        """What the workload selects."""
-        return label_selector((content.get("spec") or {}).get("selector"))
+        self._selecting = Selecting()
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
         """The workloads themselves."""
@@ -92,7 +87,7 @@ class _Replicas(Controller):
         template = content["spec"].get("template") or {}
         try:
             for _ in range(count):
-                pod = pod_from_template(template, seen)
+                pod = pod_from_template(template, content)
                 pod["metadata"]["generateName"] = f"{seen.name}-"
                 yield Create(PODS, seen.namespace, pod)
         except ApiStatus as refused:
@@ -182,11 +177,6 @@ class ReplicationControllers(_Replicas):
 
     name = "replicationcontroller"
     resource = REPLICATION_CONTROLLERS
-
-    @staticmethod
-    def selector_of(content: Object) -> Selector:
-        """A plain map of labels."""
-        return map_selector((content.get("spec") or {}).get("selector"))
 
 
 def _num_with_labels(group: PodGroup, wanted: Mapping[str, str]) -> int:

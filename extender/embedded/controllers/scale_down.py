@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from extender.embedded.controllers.conditions import condition, seconds_since
 from extender.embedded.controllers.seen import SeenPod
+from extender.workloads.scale_down import DELETION_COST, deletion_rank
 
-DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 _NEVER: Final = -1
 
 
@@ -38,24 +37,14 @@ def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
     status = content.get("status") or {}
     ready = condition(status.get("conditions"), "Ready") if pod.is_ready else None
     restarts = max((each.get("restartCount") or 0 for each in status.get("containerStatuses") or ()), default=0)
+    cost = (content["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
     return (
-        bool(pod.node),
-        _PHASES.get(pod.phase, 0),
-        pod.is_ready,
-        _cost((content["metadata"].get("annotations") or {}).get(DELETION_COST, "0")),
-        -neighbours,
+        *deletion_rank(node=pod.node, phase=pod.phase, is_ready=pod.is_ready, cost=cost, neighbours=neighbours),
         _age_class(None if ready is None else ready.get("lastTransitionTime"), now),
         -restarts,
         _age_class(pod.created, now),
         pod.uid,
     )
-
-
-def _cost(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        return 0
 
 
 def _age_class(since: str | None, now: datetime) -> int:

@@ -1,43 +1,26 @@
 """Which workloads select which pods, answered once for each set of labels."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import final
 from weakref import WeakKeyDictionary
 
 from extender.embedded.controllers.seen import Key, Labels
 from extender.embedded.resources import Object
-from extender.objects import decoding
-from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_from_labels, selector_of
-from extender.objects.meta import LabelSelector
-
-
-def label_selector(selector: Object | None) -> Selector:
-    """A metav1.LabelSelector; one that cannot be used selects nothing."""
-    if selector is None:
-        return NOTHING
-    try:
-        return selector_of(decoding.convert(LabelSelector, selector))
-    except (SelectorError, decoding.DecodeError):
-        return NOTHING
-
-
-def map_selector(selector: Mapping[str, str] | None) -> Selector:
-    """The selector of a ReplicationController: a plain map of labels; an empty one selects nothing."""
-    return selector_from_labels(selector) if selector else NOTHING
+from extender.objects.label_selectors import NOTHING, Selector
+from extender.workloads.selectors import selector_in
 
 
 @final
 class Selecting:
     """The selectors of one kind of workload."""
 
-    def __init__(self, read: Callable[[Object], Selector]) -> None:
-        self._read = read
+    def __init__(self) -> None:
         self._selectors: dict[str, dict[Key, Selector]] = {}
         self._answers: dict[str, WeakKeyDictionary[Labels, Sequence[Key]]] = {}
 
     def put(self, key: Key, content: Object) -> bool:
         """Take note of a workload; returns whether its selector has changed."""
-        selector = self._read(content)
+        selector = selector_in(content)
         selectors = self._selectors.setdefault(key[0], {})
         if selectors.get(key) == selector:
             return False

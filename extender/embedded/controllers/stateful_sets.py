@@ -14,10 +14,10 @@ from extender.embedded.controllers.cluster import Cluster
 from extender.embedded.controllers.controller import SETTLING, Controller, Steps
 from extender.embedded.controllers.owning import adopted, released
 from extender.embedded.controllers.seen import Key, Seen, SeenPod
-from extender.embedded.controllers.selecting import Selecting, label_selector
-from extender.embedded.controllers.stateful_pods import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
+from extender.embedded.controllers.selecting import Selecting
 from extender.embedded.controllers.writes import Create, Delete, LookAgain, Update
 from extender.embedded.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
+from extender.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
 Ordinals = Mapping[int, SeenPod]
 
@@ -30,7 +30,7 @@ class StatefulSets(Controller):
 
     def __init__(self, cluster: Cluster, now: Callable[[], datetime], rng: Random) -> None:
         super().__init__(cluster, now, rng)
-        self._selecting = Selecting(lambda content: label_selector(content["spec"].get("selector")))
+        self._selecting = Selecting()
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
         """The sets themselves."""
@@ -97,7 +97,7 @@ class StatefulSets(Controller):
                 yield Delete(pod)
             elif pod is None:
                 yield from self._claims(seen, content, ordinal)
-                yield Create(PODS, seen.namespace, pod_of(content, seen, ordinal, revision))
+                yield Create(PODS, seen.namespace, pod_of(content, ordinal))
             elif pod.is_ready and pod.is_active:
                 continue
             if in_turn:

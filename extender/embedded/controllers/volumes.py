@@ -11,7 +11,20 @@ from datetime import datetime
 from random import Random
 from typing import Final, final
 
-from extender.embedded.controllers.binding_volumes import (
+from extender.embedded.controllers.cluster import Cluster
+from extender.embedded.controllers.controller import SETTLING, Controller, Steps
+from extender.embedded.controllers.seen import Key, Seen, SeenPod
+from extender.embedded.controllers.writes import Create, Delete, Update
+from extender.embedded.resources import (
+    CSI_NODES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    Object,
+    Resource,
+)
+from extender.workloads.volumes import (
     BIND_COMPLETED,
     NO_PROVISIONER,
     SELECTED_NODE,
@@ -28,19 +41,6 @@ from extender.embedded.controllers.binding_volumes import (
     provisioned,
     waits_for_consumer,
     wanted_bytes,
-)
-from extender.embedded.controllers.cluster import Cluster
-from extender.embedded.controllers.controller import SETTLING, Controller, Steps
-from extender.embedded.controllers.seen import Key, Seen, SeenPod
-from extender.embedded.controllers.writes import Create, Delete, Update
-from extender.embedded.resources import (
-    CSI_NODES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
-    Object,
-    Resource,
 )
 
 _CLASS: Final = "/class"

@@ -9,11 +9,10 @@ from extender.embedded.field_errors import FieldError, forbidden, immutable, in_
 from extender.embedded.resources import Object
 from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.workloads import positive_int_or_percent
+from extender.objects.priorities import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 from extender.objects.validation import label_key_errors
 
-HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"
-SYSTEM_CLASSES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _EVICTION: Final = ("IfHealthyBudget", "AlwaysAllow")
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")

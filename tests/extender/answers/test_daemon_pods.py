@@ -6,6 +6,7 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.meta import OwnerReference
@@ -29,7 +30,7 @@ def new_node(name: str = "n2", labels: dict[str, str] | None = None, **spec: Any
 
 
 def ask(about: Cluster, *create: dict[str, Any]) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), include_pending=True))
+    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), include_pending=True), TrialRegistry)
 
 
 def places(answer: WhatIf) -> dict[str, str]:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from extender.answers.manifests import ManifestError, take_in
-from extender.answers.pod_claims import templates_among
 from extender.cache.cluster import Cluster
+from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.claims import is_fully_bound
 from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import convert, replaced
@@ -50,7 +50,7 @@ def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
 
 def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
     """The pods that come of the objects, and have no node."""
-    return list(take_in(about, objects).pods)
+    return list(take_in(about, objects, TrialRegistry()).pods)
 
 
 def names(pods: list[Pod]) -> list[str]:
@@ -226,10 +226,10 @@ def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(writt
     asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
 
     with pytest.raises(ManifestError, match=f'{written["kind"]} nowhere/web: namespaces "nowhere" not found'):
-        take_in(known, [lost])
-    take_in(known, [lost, asked_for])
-    take_in(cluster("n"), [lost])
-    take_in(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), [lost])
+        take_in(known, [lost], TrialRegistry())
+    take_in(known, [lost, asked_for], TrialRegistry())
+    take_in(cluster("n"), [lost], TrialRegistry())
+    take_in(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), [lost], TrialRegistry())
 
 
 def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
@@ -365,12 +365,12 @@ def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() 
     wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
     about = cluster()
 
-    made = take_in(about, [wants], templates_among([template]))
+    made = take_in(about, [wants], TrialRegistry(templates_among([template])))
 
     assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
     assert made.missing_templates == ()
-    assert take_in(cluster(), [wants]).missing_templates == ("default/one-gpu",)
+    assert take_in(cluster(), [wants], TrialRegistry()).missing_templates == ("default/one-gpu",)
     assert template["spec"] == {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
 
 

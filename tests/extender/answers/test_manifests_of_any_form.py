@@ -12,6 +12,7 @@ from extender.answers.types import WhatIfRequest
 from extender.answers.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node
 
@@ -96,7 +97,7 @@ def spoilt(obj: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 def test_what_is_not_spoilt_is_taken_in(obj: dict[str, Any]) -> None:
     cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
 
-    assert what_if(cluster, Configuration.default(), WhatIfRequest(create=[CLASS, obj])).is_complete
+    assert what_if(cluster, Configuration.default(), WhatIfRequest(create=[CLASS, obj]), TrialRegistry).is_complete
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
@@ -107,7 +108,7 @@ def test_what_is_spoilt_is_taken_in_or_refused(obj: dict[str, Any]) -> None:
     for _ in range(40):
         request = WhatIfRequest(create=[CLASS, spoilt(obj, chance)])
         try:
-            what_if(cluster.fork(), Configuration.default(), request)
+            what_if(cluster.fork(), Configuration.default(), request, TrialRegistry)
         except WhatIfError as exc:
             refused += 1
             assert isinstance(exc.__cause__, ManifestError)

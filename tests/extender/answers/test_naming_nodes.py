@@ -6,6 +6,7 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node, make_pod
 
@@ -22,7 +23,7 @@ def written(name: str, cpu: int, node: str = "", **status: Any) -> dict[str, Any
 
 
 def ask(*create: dict[str, Any]) -> WhatIf:
-    return what_if(cluster(), Configuration.default(), WhatIfRequest(create=list(create)))
+    return what_if(cluster(), Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
 def test_it_is_taken_as_it_is_and_its_room_is_gone() -> None:

@@ -9,6 +9,7 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import convert, replaced
 from extender.objects.pod import Pod, PodSpec, PodStatus
@@ -42,7 +43,7 @@ def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
 
 
 def ask(about: Cluster, *create: dict[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), **request))
+    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), **request), TrialRegistry)
 
 
 def gone(answer: WhatIf) -> list[tuple[str, str]]:

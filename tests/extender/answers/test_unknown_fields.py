@@ -8,6 +8,7 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.testing import make_node
 
@@ -16,7 +17,7 @@ SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c",
 
 def ask(*create: dict[str, Any]) -> WhatIf:
     about = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, memory="8Gi", pods=10).obj()]))
-    return what_if(about, Configuration.default(), WhatIfRequest(create=list(create)))
+    return what_if(about, Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
 def written(api_version: str, kind: str, spec: dict[str, Any], **others: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
@@ -55,7 +56,7 @@ def written(name: str, cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
 
 
 def ask(about: Cluster, *create: Mapping[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=[dict(obj) for obj in create], **request))
+    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry)
 
 
 def places(answer: WhatIf) -> dict[str, str]:
@@ -445,7 +446,7 @@ def test_who_runs_out_of_steps_says_so() -> None:
     about = cluster(node("n", 8))
     request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
 
-    answer = what_if(about, Configuration.default(), request, steps=4)
+    answer = what_if(about, Configuration.default(), request, TrialRegistry, steps=4)
 
     assert (answer.is_complete, answer.unplaced) == (False, 2)
     assert [bool(placement.node) for placement in answer.placements] == [True] * 4 + [False] * 2
@@ -474,7 +475,7 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
     for round_ in range(20):
         before = everything(about)
         fork = about.fork()
-        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request)))  # type: ignore[misc]
+        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request, TrialRegistry)))  # type: ignore[misc]
         thread.start()
         assert everything(about) == before
         changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)
@@ -523,7 +524,7 @@ def test_a_simulation_that_nobody_waits_for_ends() -> None:
     about = cluster(node("n", 8))
     request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
     with pytest.raises(AbandonedError):
-        what_if(about, Configuration.default(), request, is_wanted=is_wanted)
+        what_if(about, Configuration.default(), request, TrialRegistry, is_wanted=is_wanted)
 
     assert looks == [True, True, True, False]
     assert len([pod for pod in about.cache.pods if pod.spec.node_name == "n"]) == 3

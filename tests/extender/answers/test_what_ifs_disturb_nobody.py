@@ -6,6 +6,7 @@ from typing import Any
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.decoding import replaced
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
@@ -46,7 +47,7 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
     All that is known in the end, and what was answered.
     """
     scheduling = Scheduling()
-    questions = Questions(Configuration.default(), scheduling.cluster, queue=scheduling.alone.world.queue)
+    questions = Questions(Configuration.default(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
     requests = [
         WhatIfRequest(create=[HIGH, URGENT], include_pending=True),
         WhatIfRequest(drain_nodes=["n0"], remove_nodes=["n1"]),

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from extender.embedded.controllers.scale_down import DELETION_COST, pods_to_delete
+from extender.embedded.controllers.scale_down import pods_to_delete
 from extender.embedded.controllers.seen import Reader, SeenPod
+from extender.workloads.scale_down import DELETION_COST
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AN_HOUR_AGO, A_MINUTE_AGO = "2026-03-01T11:00:00Z", "2026-03-01T11:59:00Z"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.embedded.controllers.rollout import Revision, fenceposts, rolled, scaled, share
+from extender.workloads.availability import fenceposts, scaled_value
+from extender.workloads.deployments import Revision, rolled, scaled
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_fenceposts(strategy: dict[str, object], replicas: int, posts: tuple[int
 
 def test_a_text_without_a_percent_sign_is_no_share() -> None:
     with pytest.raises(ValueError, match="invalid type: string is not a percentage"):
-        share("half", 4, round_up=True)
+        scaled_value("half", 4, round_up=True)
 
 
 @pytest.mark.parametrize(

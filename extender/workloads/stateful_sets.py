@@ -1,4 +1,4 @@
-"""The pods and claims of a StatefulSet, each with its ordinal.
+"""StatefulSets: the pods and claims of one, each with its ordinal.
 
 Upstream: pkg/controller/statefulset/stateful_set_utils.go (v1.36.2).
 """
@@ -6,11 +6,8 @@ Upstream: pkg/controller/statefulset/stateful_set_utils.go (v1.36.2).
 import re
 from typing import Final
 
-import orjson
-
-from extender.embedded.controllers.owning import pod_from_template
-from extender.embedded.controllers.seen import Seen
-from extender.embedded.resources import Object
+from extender.objects.meta import Object
+from extender.workloads.templates import fnv1a, pod_from_template
 
 REVISION_LABEL: Final = "controller-revision-hash"
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -19,24 +16,21 @@ _ORDINAL: Final = re.compile(r"(.*)-([0-9]+)")
 
 
 def ordinal_of(name: str, parent: str) -> int | None:
-    """The ordinal in a pod's name; None if it is not the name of a pod of this set."""
+    """Returns the ordinal in a pod's name; None if it is not the name of a pod of this set."""
     parts = _ORDINAL.fullmatch(name)
     return int(parts[2]) if parts is not None and parts[1] == parent else None
 
 
-def revision_name(content: Object) -> str:
-    """A short name for the set's template, after the set's name."""
-    code = 0x811C9DC5
-    for byte in orjson.dumps(content["spec"].get("template"), option=orjson.OPT_SORT_KEYS):
-        code = ((code ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return f"{content['metadata']['name']}-{code:x}"
+def revision_name(stateful_set: Object) -> str:
+    """Returns a short name for the set's template, after the set's name."""
+    return f"{stateful_set['metadata']['name']}-{fnv1a(stateful_set['spec'].get('template')):x}"
 
 
-def claims_of(content: Object, ordinal: int) -> list[Object]:
-    """The claims that the pod of this ordinal has for itself."""
-    name, labels = content["metadata"]["name"], (content["spec"].get("selector") or {}).get("matchLabels") or {}
+def claims_of(stateful_set: Object, ordinal: int) -> list[Object]:
+    """Returns the claims that the pod of this ordinal has for itself."""
+    name, labels = stateful_set["metadata"]["name"], (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     claims = []
-    for template in content["spec"].get("volumeClaimTemplates") or ():
+    for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         metadata = template.get("metadata") or {}
         claims.append(
             {
@@ -53,14 +47,14 @@ def claims_of(content: Object, ordinal: int) -> list[Object]:
     return claims
 
 
-def pod_of(content: Object, owner: Seen, ordinal: int, revision: str) -> Object:
-    """The pod of this ordinal. Upstream: newVersionedStatefulSetPod."""
-    set_name, spec = content["metadata"]["name"], content["spec"]
+def pod_of(stateful_set: Object, ordinal: int) -> Object:
+    """Returns the pod of this ordinal. Upstream: newVersionedStatefulSetPod."""
+    set_name, spec = stateful_set["metadata"]["name"], stateful_set["spec"]
     name = f"{set_name}-{ordinal}"
-    pod = pod_from_template(spec.get("template") or {}, owner)
+    pod = pod_from_template(spec.get("template") or {}, stateful_set)
     metadata = pod["metadata"]
     metadata["name"] = name
-    mine = {POD_NAME_LABEL: name, INDEX_LABEL: str(ordinal), REVISION_LABEL: revision}
+    mine = {POD_NAME_LABEL: name, INDEX_LABEL: str(ordinal), REVISION_LABEL: revision_name(stateful_set)}
     metadata["labels"] = {**(metadata.get("labels") or {}), **mine}
     claimed = {
         template["metadata"]["name"]: f"{template['metadata']['name']}-{name}" for template in spec.get("volumeClaimTemplates") or ()

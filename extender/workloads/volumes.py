@@ -1,4 +1,4 @@
-"""Which volume fits which claim, and how both look once they are bound, provisioned or released.
+"""PersistentVolumes: which one fits which claim, and how both look once they are bound or provisioned.
 
 Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; component-helpers/storage/volume (v1.36.2).
 """
@@ -6,10 +6,10 @@ Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; co
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from extender.embedded.controllers.selecting import label_selector
-from extender.embedded.resources import Object
 from extender.objects.csi_translation import PLUGIN_BY_NAME
+from extender.objects.meta import Object
 from extender.objects.quantity import QuantityError, nanos_of
+from extender.workloads.selectors import label_selector
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
@@ -22,23 +22,23 @@ _YES: Final = "yes"
 
 
 def annotations_of(obj: Object) -> Mapping[str, str]:
-    """The object's annotations."""
+    """Returns the object's annotations; empty if it has none."""
     return obj["metadata"].get("annotations") or {}
 
 
 def class_of(obj: Object) -> str:
-    """Name of the StorageClass of a claim or a volume; empty if it has none."""
+    """Returns the name of the StorageClass of a claim or a volume; empty if it has none."""
     legacy = annotations_of(obj).get(LEGACY_CLASS)
     return legacy if legacy is not None else (obj.get("spec") or {}).get("storageClassName") or ""
 
 
 def waits_for_consumer(storage_class: Object | None) -> bool:
-    """Whether claims of the class are bound only when a pod that uses them is scheduled."""
+    """Returns whether claims of the class are bound only when a pod that uses them is scheduled."""
     return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 def is_for(volume: Object, claim: Object) -> bool:
-    """Whether the volume is reserved for this very claim. Upstream: IsVolumeBoundToClaim."""
+    """Returns whether the volume is reserved for this very claim. Upstream: IsVolumeBoundToClaim."""
     reference = (volume.get("spec") or {}).get("claimRef") or {}
     metadata = claim["metadata"]
     return (
@@ -49,24 +49,24 @@ def is_for(volume: Object, claim: Object) -> bool:
 
 
 def wanted_bytes(claim: Object) -> int:
-    """The storage that a claim asks for, in billionths of a byte."""
+    """Returns the storage that a claim requests, in billionths of a byte."""
     return _storage((claim["spec"].get("resources") or {}).get("requests"))
 
 
 def offered_bytes(volume: Object) -> int:
-    """The storage that a volume has, in billionths of a byte."""
+    """Returns the storage that a volume has, in billionths of a byte."""
     return _storage((volume.get("spec") or {}).get("capacity"))
 
 
 def may_hold(volume: Object, claim: Object) -> bool:
-    """Whether a volume that is reserved for the claim can be bound to it. Upstream: pv_helpers.go, FindMatchingVolume."""
+    """Returns whether a volume that is reserved for the claim can be bound to it. Upstream: pv_helpers.go, FindMatchingVolume."""
     return (
         _mode(volume) == _mode(claim) and offered_bytes(volume) >= wanted_bytes(claim) and not volume["metadata"].get("deletionTimestamp")
     )
 
 
 def fits(volume: Object, claim: Object) -> bool:
-    """Whether a free volume of the claim's class can be bound to it."""
+    """Returns whether a free volume of the claim's class can be bound to it."""
     spec = claim["spec"]
     if not may_hold(volume, claim):
         return False
@@ -76,7 +76,7 @@ def fits(volume: Object, claim: Object) -> bool:
 
 
 def bound_volume(volume: Object, claim: Object) -> Object:
-    """The volume with its claimRef complete."""
+    """Returns the volume with its claimRef complete."""
     spec, metadata = dict(volume["spec"]), claim["metadata"]
     ours = not spec.get("claimRef")
     spec["claimRef"] = {
@@ -91,14 +91,14 @@ def bound_volume(volume: Object, claim: Object) -> Object:
 
 
 def bound_claim(claim: Object, volume: Object) -> Object:
-    """The claim with its volume's name."""
+    """Returns the claim with its volume's name."""
     spec = claim["spec"]
     ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER: _YES}
     return _annotated(claim, {BIND_COMPLETED: _YES, **ours}) | {"spec": {**spec, "volumeName": volume["metadata"]["name"]}}
 
 
 def bound_claim_status(claim: Object, volume: Object) -> Object:
-    """What a bound claim says of its volume."""
+    """Returns the status of a bound claim."""
     spec = volume["spec"]
     return {
         **(claim.get("status") or {}),
@@ -109,10 +109,10 @@ def bound_claim_status(claim: Object, volume: Object) -> Object:
 
 
 def provisioned(claim: Object, storage_class: Object, node: Object | None, topology_keys: Iterable[str]) -> Object:
-    """The volume that the class's provisioner would have made.
+    """Returns the volume that the provisioner of the class would make.
 
     Arguments:
-        node: the one that the scheduler selected.
+        node: the node that the scheduler selected.
         topology_keys: the labels by which the provisioner's volumes are reachable, as the node's CSINode says.
     """
     spec, provisioner = claim["spec"], storage_class["provisioner"]

@@ -1,0 +1,34 @@
+"""Admission: what answers need an API server for. Which one it is, is decided where the parts are put together."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from extender.objects.meta import Object
+
+
+class Admission(Protocol):
+    """An API server that the objects of one question pass through: it fills in what they lack, and refuses what is wrong in its words."""
+
+    def api_version_of(self, kind: str) -> str | None:
+        """Returns the apiVersion under which objects of this kind are kept; None if they are not."""
+        ...
+
+    def is_namespaced(self, api_version: str, kind: str) -> bool | None:
+        """Returns whether objects of this kind are in namespaces; None if they are not kept."""
+        ...
+
+    def why_undecodable(self, obj: Object) -> str:
+        """Returns why the object has fields that no API server knows; empty if it has none."""
+        ...
+
+    def create(self, objects: Iterable[Object]) -> Sequence[str]:
+        """Keeps the objects, which belong to the server afterwards. Returns its refusals: `Pod default/web: why`."""
+        ...
+
+    def get(self, kind: str, namespace: str, name: str) -> Object | None:
+        """Returns an object as it is kept; None if there is none. The namespace is empty where objects of the kind have none."""
+        ...
+
+
+Admits = Callable[[], Admission]
+"""Makes an empty API server for one question; may be called from any thread."""
