@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from api.fatal_errors import StartUpError
 from api.feature_gates import check_feature_gates
 from api.memory import bytes_for_bodies
-from extender.config.duration import Duration
+from extender.golang.durations import Duration
 
 PREFIX: Final = "REPRIEVE_"
 

@@ -19,11 +19,11 @@ from api.starting import read_configuration
 from extender.answers.rules import Rule, listed, read_rule
 from extender.answers.verifying import Failure, RuleError, verify
 from extender.config import ConfigErrors, Configuration
-from extender.config.json_text import plain
 from extender.config.loading import load as load_configuration
-from extender.config.yaml_text import YamlError, read_yaml
 from extender.embedded.state_file import StateFileError, load
 from extender.embedded.trial_registry import TrialRegistry
+from extender.golang.json import plain
+from extender.golang.yaml import YamlError, read_yaml
 from extender.objects.decoding import DecodeError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")

@@ -15,8 +15,8 @@ from api.cli.showing import Output, OutputOption, budgets, first_of, heading, na
 from api.fatal_errors import StartUpError
 from extender.answers.phrases import why_no_room
 from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
-from extender.config.json_text import plain
-from extender.config.yaml_text import YamlError, read_yaml
+from extender.golang.json import plain
+from extender.golang.yaml import YamlError, read_yaml
 
 Manifests = Annotated[
     list[str] | None, typer.Option("--filename", "-f", help="Objects to create: pods, workloads, nodes, ...; - reads standard input.")

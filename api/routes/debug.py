@@ -18,7 +18,7 @@ from api.face import face_of
 from api.refusals import Refusal
 from api.settings import Settings
 from extender import __version__
-from extender.config.duration import Duration
+from extender.golang.durations import Duration
 from extender.klog.setup import escaped, set_verbosity
 
 router: Final = APIRouter(include_in_schema=False)

@@ -3,8 +3,8 @@
 import re
 from typing import Any, Final
 
-from extender.config.json_text import plain
-from extender.config.yaml_text import YamlError, read_yaml
+from extender.golang.json import plain
+from extender.golang.yaml import YamlError, read_yaml
 
 MAX_TEXT: Final = 2**20
 """Characters."""

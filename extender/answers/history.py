@@ -23,6 +23,7 @@ from extender.answers.types import (
 )
 from extender.answers.why_not import why_not
 from extender.framework import Code
+from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
 from extender.records.arrays import KeptVerdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, Leaving, PodId, PreemptionMade, Room
@@ -203,4 +204,4 @@ def _pod(pod: PodId) -> PodName:
 
 def _time(seconds: float) -> str:
     """RFC 3339 with milliseconds: attempts come by the thousand a second."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")

@@ -1,7 +1,9 @@
 """What a moment of the event loop is on the clock on the wall."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import final
+
+from extender.golang.times import rfc3339
 
 
 @final
@@ -15,8 +17,3 @@ class WallClock:
     def text(self, loop_time: float) -> str:
         """RFC 3339, in UTC, to the second."""
         return rfc3339(self._wall + timedelta(seconds=loop_time - self._loop_time))
-
-
-def rfc3339(moment: datetime) -> str:
-    """RFC 3339, in UTC, to the second."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,7 +6,7 @@ It takes numbers, so that a comparison can be put into words long after the vict
 from datetime import UTC, datetime
 from typing import Final
 
-from extender.answers.wall_clock import rfc3339
+from extender.golang.times import rfc3339
 from extender.objects.pod import STARTED_NOW
 from extender.preemption.costs import Costs
 

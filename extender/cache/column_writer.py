@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from extender.cache.pod_encoding import PodEncoding, encode_pod, first_resources
+from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
-from extender.objects.int64 import wrap
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError

@@ -2,6 +2,7 @@
 
 from typing import final
 
+from extender.golang.quoting import quoted
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL, Node
 
 
@@ -52,7 +53,7 @@ class NodeTree:
         zone = zone_key(node)
         names = self._zones.get(zone, {})
         if node.name not in names:
-            return f"node {_quoted(node.name)} in group {_quoted(zone)} was not found"
+            return f"node {quoted(node.name)} in group {quoted(zone)} was not found"
         del names[node.name]
         self.num_nodes -= 1
         if not names:
@@ -73,8 +74,3 @@ class NodeTree:
         zones = [list(names) for names in self._zones.values()]
         longest = max(map(len, zones), default=0)
         return [names[turn] for turn in range(longest) for names in zones if turn < len(names)]
-
-
-def _quoted(text: str) -> str:
-    # Go's %q, as far as a zone key needs it.
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\x00", "\\x00") + '"'

@@ -7,8 +7,7 @@ is worked out by `extender.runtime.profiles`.
 from extender.config.completion import calling_order, complete
 from extender.config.configuration import ClientConnection, Configuration, LeaderElection, PluginConfig, Profile
 from extender.config.default_plugins import DEFAULT_PLUGINS, IN_TREE_POINTS
-from extender.config.duration import Duration
-from extender.config.errors import ConfigErrors, FieldError
+from extender.config.errors import ConfigErrors
 from extender.config.extenders import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from extender.config.loading import default_configuration, load, load_file
 from extender.config.plugin_args import (
@@ -28,6 +27,8 @@ from extender.config.plugin_args import (
 from extender.config.plugin_sets import EXTENSION_POINTS, MULTI_POINT, Plugin, Plugins, PluginSet
 from extender.config.validation import validate
 from extender.config.writing import written
+from extender.golang.durations import Duration
+from extender.golang.field_errors import FieldError
 
 __all__ = [
     "DEFAULT_PLUGINS",

@@ -8,9 +8,7 @@ Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from extender.config.duration import Duration
-from extender.config.errors import ConfigErrors, FieldError, duplicate, forbidden, invalid, not_supported, required, shown_as_json
-from extender.config.node_affinity_validation import validate_node_affinity
+from extender.config.errors import ConfigErrors
 from extender.config.plugin_args import (
     LEAST_ALLOCATED,
     LIST_DEFAULTING,
@@ -30,8 +28,11 @@ from extender.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from extender.objects.field_errors import child
-from extender.objects.pod import TopologySpreadConstraint
+from extender.golang.durations import Duration
+from extender.golang.field_errors import FieldError, child, duplicate, forbidden, invalid, marshalled, not_supported, required
+from extender.objects.meta import NodeSelectorTerm
+from extender.objects.node_selectors import term_errors
+from extender.objects.pod import NodeAffinity, TopologySpreadConstraint
 from extender.objects.validation import label_key_errors
 
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
@@ -129,9 +130,9 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
     """
     type_path = child(path, "defaultingType")
     if args.defaulting_type not in (SYSTEM_DEFAULTING, LIST_DEFAULTING):
-        yield not_supported(type_path, shown_as_json(args.defaulting_type), (SYSTEM_DEFAULTING, LIST_DEFAULTING))
+        yield not_supported(type_path, marshalled(args.defaulting_type), (SYSTEM_DEFAULTING, LIST_DEFAULTING))
     elif args.defaulting_type == SYSTEM_DEFAULTING and args.default_constraints:
-        yield invalid(type_path, shown_as_json(args.defaulting_type), "when .defaultConstraints are not empty")
+        yield invalid(type_path, marshalled(args.defaulting_type), "when .defaultConstraints are not empty")
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(args.default_constraints):
         constraint_path = f"{child(path, 'defaultConstraints')}[{index}]"
@@ -151,8 +152,17 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator
             "invalid BindTimeoutSeconds, should not be a negative value",
         )
     if args.shape is not None:
-        shown = shown_as_json([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
+        shown = marshalled([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
         yield invalid(child(path, "shape"), shown, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")
+
+
+def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldError]:
+    """Every term that no selector can be made of. Preferred terms of weight 0 are not looked at."""
+    if affinity.required is not None:
+        required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution")
+        yield from term_errors(child(required_path, "nodeSelectorTerms"), affinity.required.node_selector_terms)
+    preferred = [term.preference if term.weight != 0 else NodeSelectorTerm() for term in affinity.preferred or ()]
+    yield from term_errors(child(path, "preferredDuringSchedulingIgnoredDuringExecution"), preferred)
 
 
 def _label_name(path: str, name: str) -> Iterator[FieldError]:
@@ -163,7 +173,7 @@ def _label_name(path: str, name: str) -> Iterator[FieldError]:
 def _scoring_strategy(path: str, strategy: ScoringStrategy) -> Iterator[FieldError]:
     ratio, ratio_path = strategy.requested_to_capacity_ratio, child(path, "requestedToCapacityRatio")
     if strategy.type not in _STRATEGIES:
-        yield not_supported(child(path, "type"), shown_as_json(strategy.type), _STRATEGIES)
+        yield not_supported(child(path, "type"), marshalled(strategy.type), _STRATEGIES)
     yield from _resource_weights(child(path, "resources"), strategy.resources)
     if strategy.type != REQUESTED_TO_CAPACITY_RATIO:
         if ratio is not None:
@@ -206,7 +216,7 @@ def _constraint(path: str, constraint: TopologySpreadConstraint) -> Iterator[Fie
     if not action:
         yield required(child(path, "whenUnsatisfiable"), "can not be empty")
     elif action not in _ACTIONS:
-        yield not_supported(child(path, "whenUnsatisfiable"), shown_as_json(action), _ACTIONS)
+        yield not_supported(child(path, "whenUnsatisfiable"), marshalled(action), _ACTIONS)
     if constraint.label_selector is not None:
         yield forbidden(child(path, "labelSelector"), "constraint must not define a selector, as they deduced for each pod")
 

@@ -59,4 +59,4 @@ def _check_tls(extender: Extender) -> None:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ConfigErrors([("", f"couldn't build extenders: {text}")], "create")
+    raise ConfigErrors([f"couldn't build extenders: {text}"], "create")

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.config.default_plugins import DEFAULT_PLUGINS
-from extender.config.duration import Duration
 from extender.config.extenders import EXTENDER, Extender
-from extender.config.kinds import BOOL, DURATION, FLOAT32, INT32, INT64, STRING
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import Plugins
-from extender.config.wire import ListOf, struct_of, wire
+from extender.golang.durations import Duration
+from extender.golang.schema import BOOL, DURATION, FLOAT32, INT32, INT64, STRING, ListOf, struct_of, wire
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 GROUP: Final = "kubescheduler.config.k8s.io"

@@ -6,9 +6,8 @@ Upstream: kube-scheduler/config/v1, types.go, Extender.
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.config.duration import Duration
-from extender.config.kinds import BOOL, BYTES, DURATION, INT64, STRING
-from extender.config.wire import ListOf, struct_of, wire
+from extender.golang.durations import Duration
+from extender.golang.schema import BOOL, BYTES, DURATION, INT64, STRING, ListOf, struct_of, wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,19 +11,19 @@ from typing import Any, Final, NamedTuple, NoReturn
 from extender.config.configuration import API_VERSION, KIND, Configuration, PluginConfig, Profile, with_default_args
 from extender.config.default_plugins import DEFAULT_PLUGINS
 from extender.config.errors import ConfigErrors
-from extender.config.json_text import Json, JsonError, Object, as_json, parse_json, plain
-from extender.config.kinds import INT32, RAW, STRING, WireError
 from extender.config.plugin_args import ARGS_KINDS, ARGS_OF
 from extender.config.plugin_sets import PLUGINS, Plugins, merge
 from extender.config.validation import validate
-from extender.config.wire import ListOf, Member, Struct, members_of, read, struct_of, wire
-from extender.config.yaml_text import YamlDocument, YamlError, read_yaml
-from extender.objects.field_errors import quoted
+from extender.golang.json import Json, JsonError, as_json, cannot_unmarshal, members, parse_json, plain, type_word
+from extender.golang.quoting import quoted
+from extender.golang.schema import INT32, RAW, STRING, Field, ListOf, Struct, fields_of, read, struct_of, wire
+from extender.golang.yaml import YamlDocument, YamlError, read_yaml
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _INTERNAL: Final = "__internal"
 _TYPE_META_GO: Final = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+_NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 _SEVERAL_DOCUMENTS: Final = "yaml: several documents in one configuration file, where only the first would be used"
 
 
@@ -80,10 +80,10 @@ class _ProfileAsWritten:
 _CONFIGURATION: Final = Struct(
     f"v1.{KIND}",
     (
-        Member("kind", "kind", STRING),
-        Member("apiVersion", "api_version", STRING),
-        Member("profiles", "profiles", ListOf(struct_of(_ProfileAsWritten, "v1.KubeSchedulerProfile"))),
-        *members_of(Configuration),
+        Field("kind", "kind", STRING),
+        Field("apiVersion", "api_version", STRING),
+        Field("profiles", "profiles", ListOf(struct_of(_ProfileAsWritten, "v1.KubeSchedulerProfile"))),
+        *fields_of(Configuration),
     ),
     dict,
 )
@@ -132,7 +132,7 @@ def _decode(text: str | bytes, ignore_further_documents: bool) -> Configuration:
 
 
 def _refuse(text: str, cause: BaseException | None = None) -> NoReturn:
-    raise ConfigErrors([("", text)], "load") from cause
+    raise ConfigErrors([text], "load") from cause
 
 
 def _strict_error(forbidden: list[str]) -> str:
@@ -146,7 +146,7 @@ def _document(text: str) -> YamlDocument:
     try:
         return YamlDocument(parse_json(text))
     except JsonError as exc:
-        raise _UnreadableError(f"couldn't get version/kind; json parse error: {exc}") from exc
+        raise _UnreadableError(f"{_NO_TYPE_META}{exc}") from exc
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
@@ -162,37 +162,30 @@ def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_G
             version = f"the internal version of group {quoted(kind.group)}"
         raise _UnreadableError(f"no kind {quoted(kind.kind)} is registered for {version} in scheme {quoted(_SCHEME)}")
     try:
-        return kind, *read(_KINDS[kind.kind], Object() if value is None else value)
-    except WireError as exc:
+        return kind, *read(_KINDS[kind.kind], {} if value is None else value)
+    except JsonError as exc:
         raise _UnreadableError(str(exc)) from exc
 
 
 def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
     """What the object says it is. Upstream: SimpleMetaFactory.Interpret, gvkWithDefaults."""
-    if value is not None and not isinstance(value, Object):
-        raise _UnreadableError(_no_type_meta(value, f"Go value of type {_TYPE_META_GO}"))
+    if value is not None and not isinstance(value, dict):
+        raise _UnreadableError(_NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META_GO))
     said = {"apiVersion": "", "kind": ""}
     # This one look at the members does not care for upper and lower case; the strict reading that follows does.
     names = {name.casefold(): name for name in said}
-    for key, item in value.members if value is not None else ():
+    for key, item in members(value) if value is not None else ():
         name = names.get(key.casefold())
         if name is None or item is None:
             continue
         if not isinstance(item, str):
-            raise _UnreadableError(_no_type_meta(item, f"Go struct field .{name} of type string"))
+            # The Go struct has no name here: the dot stands alone.
+            raise _UnreadableError(_NO_TYPE_META + cannot_unmarshal(type_word(item), "string", f".{name}"))
         said[name] = item
     group, version = _group_version(said["apiVersion"])
     if not version and group in ("", default.group):
         group, version = default.group, default.version
     return _GroupVersionKind(group, version, said["kind"] or default.kind)
-
-
-def _no_type_meta(value: Json, where: str) -> str:
-    sort = (
-        "object" if isinstance(value, Object) else "array" if isinstance(value, list) else "string" if isinstance(value, str)
-        else "bool" if isinstance(value, bool) else "number"
-    )  # fmt: skip
-    return f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into {where}"
 
 
 def _group_version(text: str) -> tuple[str, str]:

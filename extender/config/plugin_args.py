@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.config.core_types import NODE_AFFINITY, TOPOLOGY_SPREAD_CONSTRAINT
-from extender.config.duration import Duration
-from extender.config.kinds import BOOL, DURATION_OR_NULL, INT32, INT64, STRING, Scalar
-from extender.config.wire import ListOf, Member, Struct, members_of, struct_of, wire
+from extender.golang.durations import Duration
+from extender.golang.schema import BOOL, DURATION_POINTER, INT32, INT64, STRING, Field, ListOf, Scalar, Struct, fields_of, struct_of, wire
 from extender.objects.pod import NodeAffinity, TopologySpreadConstraint
 
 
@@ -69,8 +68,8 @@ class DefaultPreemptionArgs:
 class DynamicResourcesArgs:
     """How long a Filter may search on one node (zero: without end), and how long PreBind waits for devices."""
 
-    filter_timeout: Duration = field(default=Duration.of(10), metadata=wire(DURATION_OR_NULL))
-    binding_timeout: Duration = field(default=Duration.of(600), metadata=wire(DURATION_OR_NULL))
+    filter_timeout: Duration = field(default=Duration.of(10), metadata=wire(DURATION_POINTER))
+    binding_timeout: Duration = field(default=Duration.of(600), metadata=wire(DURATION_POINTER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ PluginArgs = (
     | VolumeBindingArgs
 )
 
-_TYPE_META: Final = (Member("kind", "kind", STRING), Member("apiVersion", "api_version", STRING))
+_TYPE_META: Final = (Field("kind", "kind", STRING), Field("apiVersion", "api_version", STRING))
 
 
 def _args_kind(cls: type[PluginArgs]) -> Struct:
@@ -151,7 +150,7 @@ def _args_kind(cls: type[PluginArgs]) -> Struct:
     def make(kind: str = "", api_version: str = "", **members: object) -> PluginArgs:
         return cls(**members)  # type: ignore[arg-type]
 
-    return Struct(f"v1.{cls.__name__}", (*_TYPE_META, *members_of(cls)), make)
+    return Struct(f"v1.{cls.__name__}", (*_TYPE_META, *fields_of(cls)), make)
 
 
 ARGS_OF: Final[dict[str, type[PluginArgs]]] = {

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from extender.config.kinds import INT32, STRING
-from extender.config.wire import ListOf, Member, Struct, struct_of, wire
+from extender.golang.schema import INT32, STRING, Field, ListOf, Struct, struct_of, wire
 
 MULTI_POINT: Final = "multiPoint"
 
@@ -69,7 +68,7 @@ def _set_of(value: Plugins, point: str) -> PluginSet:
     return value[point]
 
 
-PLUGINS: Final = Struct("v1.Plugins", [Member(name, name, PLUGIN_SET) for name in (*EXTENSION_POINTS, MULTI_POINT)], plugins, _set_of)
+PLUGINS: Final = Struct("v1.Plugins", [Field(name, name, PLUGIN_SET) for name in (*EXTENSION_POINTS, MULTI_POINT)], plugins, _set_of)
 
 
 def merge(defaults: Plugins, custom: Plugins) -> Plugins:

@@ -8,11 +8,10 @@ from typing import Final
 
 from extender.config.args_validation import CHECKED_WHEN_LOADED, validate_args
 from extender.config.configuration import API_VERSION, ClientConnection, Configuration, LeaderElection, Profile
-from extender.config.errors import FieldError, Shown, duplicate, invalid, required, shown_as_json
 from extender.config.extenders import Extender
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EXTENSION_POINTS, PluginSet
-from extender.objects.field_errors import child
+from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
 from extender.objects.resource_names import is_extended_resource_name
 from extender.objects.validation import label_key_errors
 
@@ -82,7 +81,7 @@ def _profiles(profiles: Sequence[Profile]) -> Iterator[FieldError]:
         yield from _profile(path, profile)
         if profile.scheduler_name in names:
             # Upstream shows the path of the other profile, of which JSON has nothing to show.
-            yield duplicate(child(path, "schedulerName"), Shown("{}"))
+            yield duplicate(child(path, "schedulerName"), Marshalled("{}"))
         names.add(profile.scheduler_name)
     yield from _common_queue_sort(profiles)
 
@@ -106,7 +105,7 @@ def _profile(path: str, profile: Profile) -> Iterator[FieldError]:
         elif config.name in CHECKED_WHEN_LOADED:
             args_path = child(config_path, "args")
             if not isinstance(config.args, ARGS_OF[config.name]):
-                yield invalid(args_path, shown_as_json(str(config.args)), "has to match plugin args")
+                yield invalid(args_path, marshalled(str(config.args)), "has to match plugin args")
             else:
                 yield from validate_args(args_path, config.args)
 
@@ -130,15 +129,15 @@ def _common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldError]:
         for config in profile.plugin_configs:
             if config.name == name and config.args != args:
                 yield invalid(
-                    f"profiles[{index}].pluginConfig.args", shown_as_json(config.args), "queueSort must be the same for all profiles"
+                    f"profiles[{index}].pluginConfig.args", marshalled(config.args), "queueSort must be the same for all profiles"
                 )
 
 
-def _shown_set(plugin_set: PluginSet) -> Shown:
+def _shown_set(plugin_set: PluginSet) -> Marshalled:
     def shown(plugins: tuple[object, ...]) -> object:
         return plugins or None
 
-    return shown_as_json(
+    return marshalled(
         {
             "Enabled": shown(tuple({"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.enabled)),
             "Disabled": shown(tuple({"Name": plugin.name, "Weight": plugin.weight} for plugin in plugin_set.disabled)),
@@ -174,6 +173,6 @@ def _extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
 def _extended_resource_name(path: str, name: str) -> Iterator[FieldError]:
     errors = label_key_errors(name)
     for error in errors:
-        yield invalid(path, shown_as_json(name), error)
+        yield invalid(path, marshalled(name), error)
     if not errors and not is_extended_resource_name(name):
         yield invalid(path, name, "is an invalid extended resource name")

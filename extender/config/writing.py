@@ -10,7 +10,7 @@ from extender.config.completion import complete
 from extender.config.configuration import API_VERSION, KIND, Configuration, Profile, enabled_names
 from extender.config.plugin_args import ARGS_OF, write_args
 from extender.config.plugin_sets import PLUGINS
-from extender.config.wire import struct_of
+from extender.golang.schema import struct_of
 
 _CONFIGURATION: Final = struct_of(Configuration, f"v1.{KIND}")
 

@@ -19,7 +19,7 @@ from extender.embedded.owners import Owned, Owner, Owners
 from extender.embedded.resources import Object, Resource
 from extender.embedded.schema.types import Struct
 from extender.embedded.statuses import ApiStatus, bad_request
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"

@@ -7,12 +7,12 @@ import json
 import re
 from typing import Any, Final
 
-from extender.config.json_text import BRACKETS, go_words, plain
-from extender.config.yaml_text import YamlError, read_yaml
 from extender.embedded import protobuf, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import RESOURCES, Object
 from extender.embedded.schema.types import Struct
+from extender.golang.json import BRACKETS, go_words, plain
+from extender.golang.yaml import YamlError, read_yaml
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"

@@ -18,7 +18,7 @@ from extender.embedded.query import EXACT, ListOptions
 from extender.embedded.resources import Object, Resource
 from extender.embedded.selectors import Selection
 from extender.embedded.store import CompactedError, Store, Stored
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 
 EXPIRED: Final = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED: Final = (

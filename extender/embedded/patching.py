@@ -12,11 +12,12 @@ from typing import Any, Final, final
 import jsonpatch
 import orjson
 
-from extender.embedded import apply, field_errors, schema, statuses
+from extender.embedded import apply, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import Object, Resource
 from extender.embedded.schema.types import Struct
 from extender.embedded.strategic_merge import PatchError, PatchFormatError, merge
+from extender.golang import field_errors
 
 JSON: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"

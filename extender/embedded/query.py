@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, cast, final
 
 from extender.embedded import statuses
-from extender.embedded.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
 from extender.embedded.resources import Object
-from extender.objects.field_errors import quoted
-from extender.objects.int64 import parse_int64
+from extender.golang.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
+from extender.golang.int64 import parse_int64
+from extender.golang.quoting import quoted
 
 Query = Mapping[str, Sequence[str]]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]

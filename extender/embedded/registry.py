@@ -26,7 +26,6 @@ from extender.embedded import (
     validation,
 )
 from extender.embedded.defaulting import set_defaults
-from extender.embedded.field_errors import FieldError
 from extender.embedded.patching import APPLY, Patch
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import (
@@ -45,6 +44,7 @@ from extender.embedded.resources import (
 )
 from extender.embedded.schema.apps import SCALE
 from extender.embedded.store import Store, Stored
+from extender.golang.field_errors import FieldError
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels, so that no word comes out. Upstream: apimachinery/pkg/util/rand."""

@@ -11,7 +11,7 @@ from typing import Final, final
 from extender.embedded import statuses
 from extender.embedded.resources import Resource
 from extender.embedded.store import Stored, field_paths
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 from extender.objects.label_selectors import Selector, SelectorError
 from extender.objects.label_syntax import parse_selector
 

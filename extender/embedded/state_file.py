@@ -16,9 +16,9 @@ import msgspec
 import orjson
 import yaml
 
-from extender.config.yaml_scalars import STRING, ScalarError, resolve
 from extender.embedded.many_objects import collector_paused
 from extender.embedded.resources import Object
+from extender.golang.yaml_scalars import STRING, ScalarError, resolve
 
 MAX_VALUES: Final = 50_000_000
 """Values in a document, counted as often as YAML aliases repeat them."""

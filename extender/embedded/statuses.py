@@ -6,9 +6,9 @@ Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
-from extender.embedded import field_errors
-from extender.embedded.field_errors import FieldError
 from extender.embedded.resources import Object, Resource
+from extender.golang import field_errors
+from extender.golang.field_errors import FieldError
 
 
 @final

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Raw
 
 from extender.framework import ExtenderError
+from extender.golang.int64 import MAX_INT64, MIN_INT64
 from extender.http_extender.go_json import entries, first_value, int64, items, members, quickly, text
 from extender.objects import decoding
-from extender.objects.int64 import MAX_INT64, MIN_INT64
 from extender.objects.node import Node
 from extender.objects.quantity import QuantityError, quantity_of
 

@@ -11,8 +11,9 @@ import httpx
 
 from extender.apiserver.credentials.tls import TlsError
 from extender.config.configuration import Configuration
-from extender.config.errors import ConfigErrors, FieldError, forbidden, invalid, required
+from extender.config.errors import ConfigErrors
 from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
 from extender.http_extender.trust import trust_of
 
 MAX_TIMEOUT_SECONDS: Final = 30
@@ -46,7 +47,7 @@ def _url_errors(path: str, extender: Extender) -> Iterator[FieldError]:
     try:
         url = httpx.URL(extender.url_prefix)
     except httpx.InvalidURL as exc:
-        yield FieldError(path, f"Invalid value: {exc}")
+        yield FieldError(path, INVALID, str(exc))
         return
     if url.userinfo:
         # The value is not repeated: it holds a password.
@@ -75,4 +76,4 @@ def _tls_errors(path: str, extender: Extender) -> Iterator[FieldError]:
     try:
         trust_of(extender)
     except TlsError as exc:
-        yield FieldError(path, f"Invalid value: {exc}")
+        yield FieldError(path, INVALID, str(exc))

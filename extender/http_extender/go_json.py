@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Raw
 
 from extender.framework import ExtenderError
-from extender.objects.int64 import MAX_INT64, MIN_INT64
+from extender.golang.int64 import MAX_INT64, MIN_INT64
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from extender.config.completion import calling_order
 from extender.config.configuration import Configuration
 from extender.config.extenders import Extender
 from extender.framework import ExtenderError, NodeVictims
+from extender.golang.quoting import quoted
 from extender.http_extender.answers import (
     HostScore,
     MetaVictims,
@@ -27,7 +28,6 @@ from extender.http_extender.arguments import NodeBodies, binding_args, extender_
 from extender.http_extender.calling import Caller
 from extender.http_extender.checks import check_extenders
 from extender.http_extender.trust import trust_of
-from extender.objects.field_errors import quoted
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
 from extender.snapshot import Snapshot

@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 from extender.objects.meta import ApiObject, ObjectMeta
 
 MAX_VERBOSITY: Final = logging.INFO - 1

@@ -5,8 +5,8 @@ Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component
 
 from typing import Final
 
+from extender.golang.quoting import quoted
 from extender.objects.decoding import replaced
-from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod, Volume
 from extender.objects.quantity import Quantity, QuantityError, quantity_of
 from extender.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim

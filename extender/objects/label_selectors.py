@@ -9,8 +9,10 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Final, final
 
-from extender.objects.field_errors import aggregate, child, index, invalid, quoted
-from extender.objects.int64 import parse_int64
+from extender.golang.field_errors import FieldError, aggregate, child, index, invalid
+from extender.golang.int64 import parse_int64
+from extender.golang.quoting import quoted
+from extender.golang.schema import written_or_null
 from extender.objects.meta import LabelSelector
 from extender.objects.validation import label_key_errors, label_value_errors
 
@@ -190,22 +192,23 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
     return Requirement(key, operator, tuple(values))
 
 
-def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[str]:
+def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[FieldError]:
     """What is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
-    errors = []
+    errors: list[FieldError] = []
+    shown = written_or_null(values)
     wrong = label_key_errors(key)
     if wrong:
         errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
     values_path = child(path, "values")
     if operator in _IS_SET and not values:
-        errors.append(invalid(values_path, values, "for 'in', 'notin' operators, values set can't be empty"))
+        errors.append(invalid(values_path, shown, "for 'in', 'notin' operators, values set can't be empty"))
     elif operator in _IS_EXACT and len(values) != 1:
-        errors.append(invalid(values_path, values, "exact-match compatibility requires one single value"))
+        errors.append(invalid(values_path, shown, "exact-match compatibility requires one single value"))
     elif operator in _IS_UNARY and values:
-        errors.append(invalid(values_path, values, "values set must be empty for exists and does not exist"))
+        errors.append(invalid(values_path, shown, "values set must be empty for exists and does not exist"))
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
-            errors.append(invalid(values_path, values, "for 'Gt', 'Lt' operators, exactly one value is required"))
+            errors.append(invalid(values_path, shown, "for 'Gt', 'Lt' operators, exactly one value is required"))
         for place, value in enumerate(values):
             if parse_int64(value) is None:
                 errors.append(invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer"))

@@ -8,7 +8,7 @@ import re
 from enum import Enum, auto
 from typing import Final, NamedTuple, final
 
-from extender.objects.field_errors import invalid
+from extender.golang.field_errors import invalid
 from extender.objects.label_selectors import BINARY_OPERATORS, Operator, Requirement, Selector, SelectorError, requirement_of, selector_with
 from extender.objects.validation import label_key_errors
 
@@ -122,7 +122,7 @@ class _Parser:
         wrong = label_key_errors(key)
         if wrong:
             # Upstream has no path here and prints it all the same.
-            raise SelectorError(invalid("<nil>", key, "; ".join(wrong)))
+            raise SelectorError(str(invalid("<nil>", key, "; ".join(wrong))))
         if negated:
             return requirement_of(key, Operator.DOES_NOT_EXIST, ())
         if self._look().kind in (_Kind.END, _Kind.COMMA):

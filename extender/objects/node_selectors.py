@@ -3,11 +3,12 @@
 Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.objects.field_errors import aggregate, child, index, invalid, not_supported
+from extender.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
+from extender.golang.schema import written_or_null
 from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, requirement_errors, selector_from_labels
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
@@ -48,7 +49,7 @@ class ParsedTerm:
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
-    errors: tuple[str, ...] = ()
+    errors: tuple[FieldError, ...] = ()
 
     def matches(self, node: Node) -> bool:
         """Whether the node fulfils the term. A node without a name fulfils every field requirement."""
@@ -179,12 +180,18 @@ def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") ->
     return PreferredTerms(parsed)
 
 
+def term_errors(path: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[FieldError]:
+    """Yields what is wrong with terms that stand in a list at `path`."""
+    for place, term in enumerate(terms):
+        yield from _term(term, index(path, place)).errors
+
+
 def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
 def _term(term: NodeSelectorTerm, path: str) -> ParsedTerm:
-    errors: list[str] = []
+    errors: list[FieldError] = []
     expressions = [
         _expression(expression, index(child(path, "matchExpressions"), place), errors)
         for place, expression in enumerate(term.match_expressions)
@@ -195,22 +202,22 @@ def _term(term: NodeSelectorTerm, path: str) -> ParsedTerm:
     return ParsedTerm(tuple(filter(None, expressions)), tuple(filter(None, fields)))
 
 
-def _expression(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> Requirement | None:
+def _expression(expression: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> Requirement | None:
     """The requirement; its faults are added to `errors`."""
     operator = _OPERATORS.get(expression.operator)
     if operator is None:
-        errors.append(not_supported(child(path, "operator"), expression.operator, _OPERATORS))
+        errors.append(not_supported(child(path, "operator"), marshalled(expression.operator), _OPERATORS))
         return None
     errors += requirement_errors(expression.key, operator, expression.values, path)
     return Requirement(expression.key, operator, tuple(expression.values))
 
 
-def _field(field: NodeSelectorRequirement, path: str, errors: list[str]) -> FieldRequirement | None:
+def _field(field: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> FieldRequirement | None:
     """The requirement; its faults are added to `errors`."""
     if field.operator not in _FIELD_OPERATORS:
-        errors.append(not_supported(child(path, "operator"), field.operator, _FIELD_OPERATORS))
+        errors.append(not_supported(child(path, "operator"), marshalled(field.operator), _FIELD_OPERATORS))
         return None
     if len(field.values) != 1:
-        errors.append(invalid(child(path, "values"), field.values, "must have one element"))
+        errors.append(invalid(child(path, "values"), written_or_null(field.values), "must have one element"))
         return None
     return FieldRequirement(field.key, field.values[0], negated=field.operator == "NotIn")

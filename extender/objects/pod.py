@@ -1,9 +1,8 @@
 """Pod: its spec and status as far as the scheduler reads them."""
 
-from datetime import datetime
-
 import msgspec
 
+from extender.golang.times import moment_of
 from extender.objects.decoding import DecodeError
 from extender.objects.meta import ApiObject, Condition, Int32, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta
 from extender.objects.node import ResourceList
@@ -388,7 +387,7 @@ def start_time(pod: Pod) -> int:
     text = pod.status.start_time
     if text is None:
         return STARTED_NOW
-    try:
-        return int(datetime.fromisoformat(text).timestamp())
-    except (ValueError, OverflowError) as exc:
-        raise DecodeError("status.startTime: not a time as RFC 3339 writes it") from exc
+    moment = moment_of(text)
+    if moment is None:
+        raise DecodeError("status.startTime: not a time as RFC 3339 writes it")
+    return int(moment.timestamp())

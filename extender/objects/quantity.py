@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, final
 
-from extender.objects.int64 import MAX_INT64, MIN_INT64, add_scaled, divide_away, scale_big, scale_up, ten_to, wrap
+from extender.golang.int64 import MAX_INT64, MIN_INT64, add_scaled, divide_away, scale_big, scale_up, ten_to, wrap
 
 RawQuantity = str | int | float
 """A quantity as JSON held it: a string or a number."""

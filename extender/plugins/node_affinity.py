@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from extender import framework as fwk
-from extender.config.node_affinity_validation import validate_node_affinity
+from extender.config.args_validation import validate_node_affinity
 from extender.config.plugin_args import NodeAffinityArgs
-from extender.objects.field_errors import aggregate
+from extender.golang.field_errors import aggregate
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector
 from extender.objects.node_selectors import (
@@ -56,7 +56,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         """
         super().__init__(arguments, handle)
         added = (arguments.added_affinity if arguments else None) or NodeAffinityStanza()
-        faults = [fault.text for fault in validate_node_affinity("addedAffinity", added)]
+        faults = list(validate_node_affinity("addedAffinity", added))
         if faults:
             raise SelectorError(aggregate(faults))
         self._added_selector = node_selector_of(added.required) if added.required is not None else None

@@ -7,6 +7,7 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
+from extender.golang.quoting import quoted
 from extender.objects.claims import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
@@ -16,7 +17,6 @@ from extender.objects.claims import (
     volume_not_found,
 )
 from extender.objects.csi_translation import MULTI_ZONE_DELIMITER
-from extender.objects.field_errors import quoted
 from extender.objects.label_selectors import Operator, Requirement
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass

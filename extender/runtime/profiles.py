@@ -16,8 +16,9 @@ from extender.config.configuration import Configuration, Profile, enabled_names
 from extender.config.errors import ConfigErrors
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EVERYTHING, EXTENSION_POINTS, MULTI_POINT, Plugin, PluginSet
-from extender.objects.field_errors import aggregate, quoted
-from extender.objects.int64 import MAX_INT64, wrap
+from extender.golang.field_errors import aggregate
+from extender.golang.int64 import MAX_INT64, wrap
+from extender.golang.quoting import quoted
 
 MAX_NODE_SCORE: Final = 100
 
@@ -90,7 +91,7 @@ def check_arguments(profile: Profile, points_of: PointsOf) -> None:
             _refuse(f"initializing plugin {quoted(name)}: want args to be of type {wanted}, got {type(args).__name__}")
         errors = validate_args("", args)
         if errors:
-            _refuse(f"initializing plugin {quoted(name)}: {aggregate(error.text for error in errors)}")
+            _refuse(f"initializing plugin {quoted(name)}: {aggregate(errors)}")
 
 
 def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
@@ -191,4 +192,4 @@ def _interface(point: str) -> str:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ConfigErrors([("", text)], "create")
+    raise ConfigErrors([text], "create")

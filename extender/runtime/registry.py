@@ -15,7 +15,8 @@ from extender import framework as fwk
 from extender.config.completion import complete
 from extender.config.configuration import Configuration, Profile
 from extender.config.default_plugins import IN_TREE_POINTS
-from extender.config.errors import ConfigErrors, FieldError
+from extender.config.errors import ConfigErrors
+from extender.golang.field_errors import FieldError
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
 from extender.runtime.profiles import ResolvedProfile, resolve_all
@@ -64,22 +65,22 @@ class Registry:
         """
         self._in_tree = frozenset(in_tree)
         self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(further or {})}
-        errors: list[tuple[str, str]] = []
+        errors: list[FieldError] = []
         for entry in entry_points(group=ENTRY_POINTS) if strangers is None else strangers:
             path = f'plugin "{entry.name}"'
             if entry.name in self._classes or entry.name in IN_TREE_POINTS:
-                errors.append((path, f"the name is taken; {entry.value} must be registered under another one"))
+                errors.append(FieldError(path, detail=f"the name is taken; {entry.value} must be registered under another one"))
                 continue
             try:
                 loaded = entry.load()
             except Exception as exc:
-                errors.append((path, f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
+                errors.append(FieldError(path, detail=f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
                 continue
             wrong = why_no_plugin(loaded)
             if wrong is None and loaded in self._classes.values():
                 wrong = "is registered under another name already; derive a class of its own from it"
             if wrong is not None:
-                errors.append((path, f"{entry.value} {wrong}"))
+                errors.append(FieldError(path, detail=f"{entry.value} {wrong}"))
                 continue
             loaded.name = entry.name
             self._classes[entry.name] = loaded
@@ -145,7 +146,7 @@ class Registry:
         Raises:
             ConfigErrors: what they say to their arguments.
         """
-        errors: list[tuple[str, str]] = []
+        errors: list[str] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
@@ -154,7 +155,7 @@ class Registry:
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)
             except Exception as exc:
-                errors.append(("", f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}'))
+                errors.append(f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}')
 
         if errors:
             raise ConfigErrors(errors, "create")

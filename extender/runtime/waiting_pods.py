@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.config.duration import Duration
+from extender.golang.durations import Duration
 from extender.objects.pod import Pod
 
 MAX_TIMEOUT: Final = 15 * 60.0

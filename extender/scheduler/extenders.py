@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from extender import framework as fwk
+from extender.golang.int64 import wrap
 from extender.http_extender import HTTPExtender
 from extender.http_extender.answers import MAX_SCORE
 from extender.klog.logger import Logger
-from extender.objects.int64 import wrap
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.runtime.queueing_hints import EXTENDER

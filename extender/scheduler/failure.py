@@ -7,8 +7,8 @@ from typing import Final
 
 from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
+from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
-from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import AlreadyQueuedError

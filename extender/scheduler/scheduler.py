@@ -9,9 +9,9 @@ from time import perf_counter
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
-from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod
 from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from extender.objects.int64 import parse_int64
+from extender.golang.int64 import parse_int64
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask

@@ -22,7 +22,7 @@ def answer(text):
     except ConfigErrors as exc:
         found = {"stage": exc.stage, "error": str(exc)}
         if exc.stage == "validation":
-            found["errors"] = [error.text for error in exc.errors]
+            found["errors"] = [str(error) for error in exc.errors]
         return found
     return {
         "stage": "ok",

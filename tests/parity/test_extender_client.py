@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from extender.config.duration import Duration
 from extender.config.extenders import Extender, ExtenderManagedResource
 from extender.framework import ExtenderError, NodeVictims
+from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender
 from extender.http_extender.answers import MAX_SCORE
 from extender.objects.decoding import convert

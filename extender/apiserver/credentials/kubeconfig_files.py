@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from extender.apiserver.credentials.target import CredentialsError
-from extender.config.json_text import plain
-from extender.config.yaml_text import YamlError, read_yaml
+from extender.golang.json import plain
+from extender.golang.yaml import YamlError, read_yaml
 
 MAX_FILE_BYTES: Final = 4 << 20
 

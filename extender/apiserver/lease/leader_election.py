@@ -20,7 +20,8 @@ from extender.apiserver.client import Client
 from extender.apiserver.errors import ApiError, Conflict, NotFound
 from extender.apiserver.lease.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
 from extender.config import LeaderElection
-from extender.config.duration import Duration
+from extender.golang.durations import Duration
+from extender.golang.times import rfc3339
 from extender.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2
@@ -153,7 +154,7 @@ class LeaderElector:
         if self.fence() is not None:
             return False
         left, self._renewed_at = self._left(self._renewed_at), None
-        now = _micro_time(self._now())
+        now = rfc3339(self._now(), "microseconds")
         released = LeaderElectionRecord("", 1, now, now, self._observed.leader_transitions)
         try:
             async with asyncio.timeout(left):
@@ -226,7 +227,7 @@ class LeaderElector:
         return True
 
     def _renewal(self, of: LeaderElectionRecord) -> LeaderElectionRecord:
-        now = _micro_time(self._now())
+        now = rfc3339(self._now(), "microseconds")
         ours = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
         if of.holder_identity == self.identity:
             return replace(ours, acquire_time=of.acquire_time or now)
@@ -253,7 +254,3 @@ class LeaderElector:
 
 def _seconds(duration: Duration) -> float:
     return duration.nanoseconds / 1e9
-
-
-def _micro_time(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,6 +1,6 @@
 """What each call is as a request, and how to see afterwards whether it was done."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from extender.framework import (
     ReserveResourceClaim,
     UnreserveResourceClaim,
 )
+from extender.golang.times import rfc3339
 from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.objects.decoding import decode
 from extender.objects.devices import AllocationResult, ResourceClaim
@@ -154,7 +155,7 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
         if condition.observed_generation:
             body["observedGeneration"] = condition.observed_generation
         if is_transition:
-            body["lastTransitionTime"] = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            body["lastTransitionTime"] = rfc3339(now)
         conditions.append(body)
     if conditions:
         status["conditions"] = conditions

@@ -8,13 +8,14 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, final
 
 from extender.apiserver.client import STRATEGIC_MERGE_PATCH, Client
 from extender.apiserver.errors import AlreadyExists, ApiError, NotFound
 from extender.apiserver.paths import path
 from extender.framework import CallError, RecordEvent
+from extender.golang.times import rfc3339
 from extender.objects.storage import ObjectReference
 
 FINISH_INTERVAL: Final = 360.0
@@ -63,7 +64,7 @@ class EventRecorder:
             CallError: the API server does not take it, or was away for too long.
         """
         now = self._now()
-        at, loop_time = _micro_time(now), asyncio.get_running_loop().time()
+        at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
         key = replace(event, note="")
         known = self._recorded.get(key)
         if known is None:
@@ -168,7 +169,3 @@ def _reference(reference: ObjectReference) -> dict[str, str]:
         "resourceVersion": reference.resource_version,
     }
     return {name: value for name, value in members.items() if value}
-
-
-def _micro_time(now: datetime) -> str:
-    return now.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

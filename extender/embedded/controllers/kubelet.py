@@ -11,13 +11,13 @@ from datetime import datetime
 from random import Random
 from typing import Final, final
 
-from extender.config.duration import Duration, DurationError
 from extender.embedded.controllers.cluster import Cluster
 from extender.embedded.controllers.controller import Controller, Steps
 from extender.embedded.controllers.node_status import READY, registered
 from extender.embedded.controllers.pod_status import node_address, running, succeeded
 from extender.embedded.controllers.seen import RUNS_FOR, Key, Seen, SeenNode, SeenPod
 from extender.embedded.controllers.writes import Delete, LookAgain, Report
+from extender.golang.durations import Duration, DurationError
 
 logger = logging.getLogger(__name__)
 

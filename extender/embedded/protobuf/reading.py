@@ -16,7 +16,7 @@ from extender.embedded.protobuf.numbers import NUMBERS
 from extender.embedded.resources import Object
 from extender.embedded.schema import KINDS
 from extender.embedded.schema.types import BOUNDS, Field, Kind, ListOf, MapOf, Preserve, Scalar, Struct, Type
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 

@@ -13,9 +13,9 @@ from typing import Any, Final, final
 
 from extender.embedded.resources import Resource
 from extender.embedded.schema.kinds import type_of
-from extender.embedded.schema.times import TimeError, read_micro_time, read_time
 from extender.embedded.schema.types import BOUNDS, Kind, ListOf, MapOf, Presence, Scalar, Struct, Type
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
+from extender.golang.times import TimeError, read_micro_time, read_time
 from extender.objects.quantity import QuantityError, quantity_of
 
 MAX_PROBLEMS: Final = 100

@@ -6,11 +6,11 @@ No admission here: whether a namespace or a priority class exists is another que
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.embedded.field_errors import FieldError
 from extender.embedded.resources import Object, Resource
 from extender.embedded.validation import devices, events, nodes, persistent_volumes, pods, policy, services, storage, workloads
 from extender.embedded.validation.metadata import object_meta_update
 from extender.embedded.validation.workloads import scale as validate_scale
+from extender.golang.field_errors import FieldError
 
 __all__ = ["FieldError", "validate_create", "validate_scale", "validate_update"]
 

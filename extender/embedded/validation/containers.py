@@ -7,7 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation.environment import env, env_from
+from extender.embedded.validation.names import dns_label, id_errors, port_errors, port_name_errors
+from extender.embedded.validation.probes import lifecycle, probe
+from extender.embedded.validation.resources import container_resources
+from extender.golang.field_errors import (
     FieldError,
     all_invalid,
     duplicate,
@@ -18,11 +23,6 @@ from extender.embedded.field_errors import (
     one_of,
     required,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation.environment import env, env_from
-from extender.embedded.validation.names import dns_label, id_errors, port_errors, port_name_errors
-from extender.embedded.validation.probes import lifecycle, probe
-from extender.embedded.validation.resources import container_resources
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _TERMINATION_MESSAGES: Final = ("File", "FallbackToLogsOnError")

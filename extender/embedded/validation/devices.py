@@ -6,7 +6,11 @@ Upstream: pkg/apis/resource/validation/validation.go (v1.36.2).
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
+from extender.embedded.validation.names import c_identifier_errors, dns_label, subdomain
+from extender.embedded.validation.scheduling import node_selector
+from extender.golang.field_errors import (
     IMMUTABLE,
     NOT_POSITIVE,
     FieldError,
@@ -19,10 +23,6 @@ from extender.embedded.field_errors import (
     too_long,
     too_many,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
-from extender.embedded.validation.names import c_identifier_errors, dns_label, subdomain
-from extender.embedded.validation.scheduling import node_selector
 from extender.objects.validation import LABEL_MAX_LENGTH, label_value_errors, subdomain_errors
 
 _MAX_LIST: Final = 32

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, all_invalid, invalid, not_supported, required
 from extender.embedded.resources import Object
 from extender.embedded.validation.names import config_key_errors, env_name_errors, name_errors
+from extender.golang.field_errors import FieldError, all_invalid, invalid, not_supported, required
 from extender.objects.validation import label_key_errors, subdomain_errors
 
 _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")

@@ -6,9 +6,9 @@ Upstream: pkg/apis/core/validation/events.go (v1.36.2).
 from typing import Any, Final
 
 from extender.embedded.faces import NEW_NAME_OF
-from extender.embedded.field_errors import FieldError, all_invalid, immutable, invalid, required
 from extender.embedded.resources import Object
 from extender.embedded.validation.metadata import object_meta, object_meta_update
+from extender.golang.field_errors import FieldError, all_invalid, immutable, invalid, required
 from extender.objects.validation import label_key_errors, subdomain_errors
 
 _LENGTH: Final = 128

@@ -6,10 +6,10 @@ Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
 from extender.embedded.resources import Object
 from extender.embedded.validation.names import NameRule, name_errors
-from extender.objects.field_errors import quoted
+from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
+from extender.golang.quoting import quoted
 from extender.objects.validation import dns_label_errors, label_key_errors, label_value_errors, subdomain_errors
 
 MAX_ANNOTATIONS: Final = 256 * 1024

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, invalid
+from extender.golang.field_errors import FieldError, invalid
 from extender.objects.validation import (
     LABEL_MAX_LENGTH,
     SUBDOMAIN_MAX_LENGTH,

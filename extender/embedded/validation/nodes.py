@@ -3,12 +3,12 @@
 Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace (v1.36.2).
 """
 
-from extender.embedded.field_errors import FieldError, duplicate, forbidden, in_go, invalid
 from extender.embedded.resources import Object
 from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
 from extender.embedded.validation.names import cidr
 from extender.embedded.validation.resources import quantity_value
 from extender.embedded.validation.scheduling import taints
+from extender.golang.field_errors import FieldError, duplicate, forbidden, in_go, invalid
 from extender.objects.validation import dns_label_errors
 
 

@@ -7,11 +7,11 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
-from extender.embedded.field_errors import NOT_POSITIVE, FieldError, all_invalid, forbidden, immutable, invalid, not_supported, required
 from extender.embedded.resources import Object
 from extender.embedded.schema.persistent_volumes import PERSISTENT_VOLUME_SPEC
 from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.scheduling import node_selector
+from extender.golang.field_errors import NOT_POSITIVE, FieldError, all_invalid, forbidden, immutable, invalid, not_supported, required
 from extender.objects.quantity import quantity_of
 from extender.objects.validation import subdomain_errors
 

@@ -6,7 +6,14 @@ Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTe
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation import scheduling
+from extender.embedded.validation.containers import Surroundings, containers, init_containers
+from extender.embedded.validation.metadata import annotations, label_name, labels
+from extender.embedded.validation.names import MAX_ID, dns_label, id_errors, ip, range_error
+from extender.embedded.validation.resources import container_resources, pod_resources, pod_within_containers
+from extender.embedded.validation.volumes import volumes
+from extender.golang.field_errors import (
     FieldError,
     all_invalid,
     duplicate,
@@ -17,13 +24,6 @@ from extender.embedded.field_errors import (
     one_of,
     required,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation import scheduling
-from extender.embedded.validation.containers import Surroundings, containers, init_containers
-from extender.embedded.validation.metadata import annotations, label_name, labels
-from extender.embedded.validation.names import MAX_ID, dns_label, id_errors, ip, range_error
-from extender.embedded.validation.resources import container_resources, pod_resources, pod_within_containers
-from extender.embedded.validation.volumes import volumes
 from extender.objects.validation import subdomain_errors
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")

@@ -7,14 +7,14 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
 from extender.embedded.resources import Object
 from extender.embedded.validation import scheduling
 from extender.embedded.validation.containers import images
 from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
 from extender.embedded.validation.names import MAX_ID, ip, range_error
 from extender.embedded.validation.pod_spec import pod_spec
-from extender.objects.int64 import parse_int64
+from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
+from extender.golang.int64 import parse_int64
 from extender.objects.validation import subdomain_errors
 
 MIRROR: Final = "kubernetes.io/config.mirror"

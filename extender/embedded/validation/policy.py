@@ -5,10 +5,10 @@ Upstream: pkg/apis/policy/validation, scheduling/validation, coordination/valida
 
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of
 from extender.embedded.resources import Object
 from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.workloads import positive_int_or_percent
+from extender.golang.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of
 from extender.objects.priorities import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 from extender.objects.validation import label_key_errors
 

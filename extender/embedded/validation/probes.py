@@ -6,9 +6,9 @@ Upstream: pkg/apis/core/validation/validation.go, validateProbe, validateHandler
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, all_invalid, forbidden, invalid, non_negative, not_supported, required
 from extender.embedded.resources import Object
 from extender.embedded.validation.names import header_name_errors, port_or_name
+from extender.golang.field_errors import FieldError, all_invalid, forbidden, invalid, non_negative, not_supported, required
 
 _SCHEMES: Final = ("HTTP", "HTTPS")
 _NUMBERS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")

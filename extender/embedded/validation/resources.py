@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from extender.embedded.container_totals import container_totals
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation.names import dns_label
+from extender.golang.field_errors import (
     NEGATIVE,
     FieldError,
     all_invalid,
@@ -18,8 +20,6 @@ from extender.embedded.field_errors import (
     not_supported,
     required,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation.names import dns_label
 from extender.objects.quantity import quantity_of
 from extender.objects.resource_names import HUGEPAGES_PREFIX, is_extended_resource_name, is_native_resource, is_pod_level_resource
 from extender.objects.validation import label_key_errors

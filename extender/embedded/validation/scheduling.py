@@ -6,7 +6,9 @@ Upstream: pkg/apis/core/validation/validation.go (v1.36.2).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation.metadata import label_name, label_selector
+from extender.golang.field_errors import (
     NOT_POSITIVE,
     FieldError,
     all_invalid,
@@ -17,8 +19,6 @@ from extender.embedded.field_errors import (
     not_supported,
     required,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_name, label_selector
 from extender.objects.validation import dns_label_errors, label_value_errors, subdomain_errors
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

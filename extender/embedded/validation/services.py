@@ -6,11 +6,11 @@ Upstream: pkg/apis/core/validation/validation.go, ValidateService, ValidateServi
 from collections.abc import Sequence
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, all_invalid, duplicate, forbidden, in_go, invalid, not_supported, one_of, required
 from extender.embedded.resources import Object
 from extender.embedded.validation.containers import PROTOCOLS
 from extender.embedded.validation.metadata import label_name, labels, object_meta, object_meta_update
 from extender.embedded.validation.names import dns_1035_errors, dns_label, ip, port_errors, port_or_name, subdomain
+from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, in_go, invalid, not_supported, one_of, required
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES: Final = ("ClientIP", "None")

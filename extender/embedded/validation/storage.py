@@ -5,7 +5,10 @@ Upstream: pkg/apis/storage/validation/validation.go (v1.36.2).
 
 from typing import Any, Final
 
-from extender.embedded.field_errors import (
+from extender.embedded.resources import Object
+from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
+from extender.embedded.validation.resources import quantity_value
+from extender.golang.field_errors import (
     FieldError,
     all_invalid,
     duplicate,
@@ -17,9 +20,6 @@ from extender.embedded.field_errors import (
     required,
     too_long,
 )
-from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
-from extender.embedded.validation.resources import quantity_value
 from extender.objects.validation import LABEL_MAX_LENGTH, label_key_errors, subdomain_errors
 
 _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")

@@ -6,11 +6,11 @@ Upstream: pkg/apis/core/validation/validation.go, ValidateVolumes, validateVolum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from extender.embedded.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from extender.embedded.resources import Object
 from extender.embedded.schema.volumes import VOLUME
 from extender.embedded.validation.names import config_key_errors, dns_label
 from extender.embedded.validation.persistent_volumes import claim_spec
+from extender.golang.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from extender.objects.quantity import quantity_of
 
 _SOURCES: Final = tuple(name for name in VOLUME.fields if name != "name")

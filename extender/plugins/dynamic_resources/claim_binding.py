@@ -5,14 +5,15 @@ Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isP
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from extender import framework as fwk
+from extender.golang.quoting import quoted
+from extender.golang.times import rfc3339
 from extender.objects.cluster import Key
 from extender.objects.decoding import replaced
 from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
-from extender.objects.field_errors import quoted
 from extender.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
 
 ATTEMPTS: Final = 5
@@ -79,7 +80,7 @@ async def _write(
         if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
             with _said_of(f"add finalizer to claim {claim.key}"):
                 claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
-        allocation = replaced(allocation, allocation_timestamp=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
     reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
     with _said_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):

@@ -5,11 +5,12 @@ foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout (v1.36.2).
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from extender.golang.quoting import quoted
+from extender.golang.times import moment_of
 from extender.objects.cluster import Key
 from extender.objects.devices import AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim
-from extender.objects.field_errors import quoted
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod, PodResourceClaim
 
@@ -112,12 +113,9 @@ def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
         return False
-    try:
-        since = datetime.fromisoformat(allocation.allocation_timestamp)
-    except ValueError:
-        # Only hand-made input has such a time; a driver with a moment more does no harm.
-        return False
-    return now - since.astimezone(UTC) > timeout
+    since = moment_of(allocation.allocation_timestamp)
+    # Only hand-made input has a time that cannot be read; more time for the driver does no harm.
+    return since is not None and now - since > timeout
 
 
 def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:

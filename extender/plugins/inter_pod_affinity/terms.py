@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeVar, final
 
-from extender.objects.field_errors import aggregate
+from extender.golang.field_errors import aggregate
 from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
 from extender.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
 from extender.objects.workloads import Namespace

@@ -9,7 +9,7 @@ Upstream: pkg/scheduler/util/assumecache/assume_cache.go; framework/plugins/volu
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, Generic, TypeVar, final
 
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 from extender.objects.meta import version
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 

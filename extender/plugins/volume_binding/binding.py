@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
 from extender import framework as fwk
+from extender.golang.quoting import quoted
 from extender.objects.claims import SELECTED_NODE_ANNOTATION, claim_namespace, is_fully_bound
 from extender.objects.csi_translation import TranslationError
-from extender.objects.field_errors import quoted
 from extender.objects.meta import version
 from extender.objects.node import Node
 from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim

@@ -9,8 +9,8 @@ import numpy as np
 from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import VolumeBindingArgs
+from extender.golang.quoting import quoted
 from extender.objects.cluster import Key
-from extender.objects.field_errors import quoted
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins.volume_binding import hints
 from extender.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
+from extender.golang.quoting import quoted
 from extender.objects.claims import (
     CLAIM_LOST,
     WAIT_FOR_FIRST_CONSUMER,
@@ -18,7 +19,6 @@ from extender.objects.claims import (
     why_not_owned,
 )
 from extender.objects.cluster import ClusterObjects, Key
-from extender.objects.field_errors import quoted
 from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.plugins.volume_binding.assume_cache import AssumeCache

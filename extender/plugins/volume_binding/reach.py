@@ -10,10 +10,10 @@ from typing import final
 
 import numpy as np
 
+from extender.golang.quoting import quoted
 from extender.objects.claims import requested_storage
 from extender.objects.csi_nodes import attach_profile
 from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
-from extender.objects.field_errors import quoted
 from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
 from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from extender.answers.wall_clock import WallClock, rfc3339
+from extender.answers.wall_clock import WallClock
+from extender.golang.times import rfc3339
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

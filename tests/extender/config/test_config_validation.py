@@ -2,8 +2,9 @@
 
 import pytest
 
-from extender.config import ConfigErrors, Configuration, Extender, FieldError, LeaderElection, NodeResourcesFitArgs, load, validate
+from extender.config import ConfigErrors, Configuration, Extender, LeaderElection, NodeResourcesFitArgs, load, validate
 from extender.config.args_validation import check_args
+from extender.golang.field_errors import required
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NAME = (
@@ -20,7 +21,7 @@ def errors_in(text):
         load(HEAD + text)
     except ConfigErrors as exc:
         assert exc.stage == "validation"
-        return [error.text for error in exc.errors]
+        return [str(error) for error in exc.errors]
     return []
 
 
@@ -219,11 +220,11 @@ def test_a_plugin_that_is_made_refuses_arguments_with_paths_that_begin_at_them()
 
 
 def test_errors_are_told_as_pairs_and_as_one_text_without_repetition():
-    error = FieldError("a", "Required value")
+    error = required("a")
 
-    errors = ConfigErrors([error, error, ("b", "Required value")])
+    errors = ConfigErrors([error, error, required("b")])
 
-    assert list(errors.errors) == [error, error, FieldError("b", "Required value")]
+    assert list(errors.errors) == [error, error, required("b")]
     assert str(errors) == "[a: Required value, b: Required value]"
     assert str(ConfigErrors([error, error])) == "a: Required value"
 
@@ -231,7 +232,7 @@ def test_errors_are_told_as_pairs_and_as_one_text_without_repetition():
 def test_values_that_were_made_in_python_are_validated_alike():
     configuration = Configuration(profiles=(), leader_election=LeaderElection(resource_name=""), extenders=(Extender(prioritize_verb="p"),))
 
-    assert [error.text for error in validate(configuration)] == [
+    assert [str(error) for error in validate(configuration)] == [
         "leaderElection.resourceName: Required value",
         "profiles: Required value",
         "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",

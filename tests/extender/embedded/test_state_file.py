@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.settings import EXAMPLE_CLUSTER
-from extender.config.json_text import plain
-from extender.config.yaml_text import read_yaml
 from extender.embedded.resources import Object
 from extender.embedded.state_file import StateFileError, load, save
+from extender.golang.json import plain
+from extender.golang.yaml import read_yaml
 from tests.api.serving import TWELVE_NODES
 
 TIME = "2026-03-01T08:00:00Z"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from extender.config.duration import Duration
 from extender.config.extenders import Extender, ExtenderTLSConfig
 from extender.framework import ExtenderError
+from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender
 from extender.http_extender.calling import MAX_ANSWER_BYTES
 from extender.testing import make_node, make_pod

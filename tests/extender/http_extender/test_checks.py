@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from extender.config import ConfigErrors, Configuration
-from extender.config.duration import Duration
 from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.golang.durations import Duration
 from extender.http_extender import check_extenders, make_extenders
 
 TLS: dict[str, Any] = {"url_prefix": "https://e", "enable_https": True}
@@ -20,7 +20,7 @@ def errors_of(*extenders: Extender) -> list[str]:
     try:
         check_extenders(Configuration(extenders=extenders))
     except ConfigErrors as exc:
-        return [error.text for error in exc.errors]
+        return [str(error) for error in exc.errors]
     return []
 
 

@@ -95,7 +95,7 @@ def test_terms_can_be_taken_apart() -> None:
 
     assert good == ParsedTerm((Requirement("zone", Operator.NOT_IN, ("a", "b")),), (FieldRequirement("metadata.name", "n", negated=True),))
     assert (faulty.expressions, faulty.fields) == ((), ())
-    assert faulty.errors == (f"nodeSelectorTerms[1].matchExpressions[0].{FAULT}",)
+    assert [str(error) for error in faulty.errors] == [f"nodeSelectorTerms[1].matchExpressions[0].{FAULT}"]
     assert [good.expressions[0].matches_value(value) for value in (None, "a", "c")] == [True, False, True]
     assert [good.fields[0].matches_name(name) for name in ("n", "m")] == [False, True]
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from extender.objects.field_errors import aggregate, child, index, invalid, not_supported, quoted
+from extender.golang.field_errors import aggregate, child, index, invalid, not_supported
+from extender.golang.quoting import quoted
 from extender.objects.resource_names import is_extended_resource_name, is_pod_level_resource, is_scalar_resource_name
 from extender.objects.validation import dns_label_errors, label_key_errors, label_value_errors, regex_error, subdomain_errors
 
@@ -68,10 +69,10 @@ def test_errors_about_fields() -> None:
     """
     path = index(child(child("", "spec"), "items"), 2)
 
-    assert invalid(path, 'a"b', "no") == 'spec.items[2]: Invalid value: "a\\"b": no'
-    assert invalid(path, ["<a>", "\u2028"], "no") == 'spec.items[2]: Invalid value: ["\\u003ca\\u003e","\\u2028"]: no'
-    assert invalid(path, [], "no") == "spec.items[2]: Invalid value: null: no"
-    assert not_supported(path, "x", ["a", "b"]) == 'spec.items[2]: Unsupported value: "x": supported values: "a", "b"'
+    assert str(invalid(path, 'a"b', "no")) == 'spec.items[2]: Invalid value: "a\\"b": no'
+    assert str(invalid(path, ["<a>", "\u2028"], "no")) == 'spec.items[2]: Invalid value: ["\\u003ca\\u003e","\\u2028"]: no'
+    assert str(invalid(path, None, "no")) == "spec.items[2]: Invalid value: null: no"
+    assert str(not_supported(path, "x", ["a", "b"])) == 'spec.items[2]: Unsupported value: "x": supported values: "a", "b"'
 
 
 def test_several_errors_are_one_text() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 from extender.cache import Cache
-from extender.config.duration import Duration
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.framework import (
     ApiCall,
@@ -13,6 +12,7 @@ from extender.framework import (
     Handle,
     Status,
 )
+from extender.golang.durations import Duration
 from extender.objects.decoding import convert, replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.objects.meta import ApiObject

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from extender.config.duration import Duration
 from extender.config.errors import ConfigErrors
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.framework import (
@@ -26,6 +25,7 @@ from extender.framework import (
     unresolvable,
     unschedulable,
 )
+from extender.golang.durations import Duration
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceSlice
 from extender.objects.meta import ApiObject

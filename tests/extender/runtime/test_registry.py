@@ -32,7 +32,7 @@ def refusals(*entries: EntryPoint) -> dict[str, str]:
     """Path -> what is said at start about these entry points."""
     with pytest.raises(ConfigErrors) as caught:
         registry(*entries)
-    return {error.path: error.message for error in caught.value.errors}
+    return {error.field: error.message for error in caught.value.errors}
 
 
 def frameworks(with_plugins: Registry, *profiles: str) -> dict[str, Framework]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.embedded.schema.times import TimeError, read_micro_time, read_time
+from extender.golang.times import TimeError, read_micro_time, read_time
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.config.duration import Duration, DurationError
+from extender.golang.durations import Duration, DurationError
 
 
 @pytest.mark.parametrize(

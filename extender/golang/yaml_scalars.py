@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
-from extender.config.json_text import Number
+from extender.golang.json import Number
 
 Scalar = None | bool | int | Number | str
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 
 _SECOND: Final = 1_000_000_000
 _UNITS: Final = {

@@ -6,9 +6,9 @@ Upstream: Go, time/format.go, Parse; apimachinery/pkg/apis/meta/v1, time.go, mic
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
-from extender.objects.field_errors import quoted
+from extender.golang.quoting import quoted
 
 RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
@@ -43,21 +43,43 @@ class TimeError(ValueError):
     """The text is no time. The message is Go's."""
 
 
+def rfc3339(moment: datetime, precision: Literal["seconds", "milliseconds", "microseconds"] = "seconds") -> str:
+    """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as metav1.MicroTime is."""
+    return moment.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """Returns the moment that a timestamp names, in UTC if it names no zone; None if there is none, or it cannot be read."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
 def read_time(text: str) -> str | None:
-    """The time in UTC with whole seconds, or None for the zero time. Raises TimeError."""
+    """Returns the time that metav1.Time makes of a text, as it is written; None for the zero time.
+
+    Raises:
+        TimeError: the text is no time.
+    """
     return _read_time(text) if len(text) <= _LONGEST_CACHED else _read_time.__wrapped__(text)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _read_time(text: str) -> str | None:
     moment = _parse(text, RFC3339)
-    return None if moment == _ZERO else moment.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    return None if moment == _ZERO else rfc3339(moment)
 
 
 def read_micro_time(text: str) -> str | None:
-    """The time in UTC with six digits of a second, or None for the zero time. Raises TimeError."""
+    """Returns the time that metav1.MicroTime makes of a text, as it is written; None for the zero time.
+
+    Raises:
+        TimeError: the text is no time.
+    """
     moment = _parse(text, RFC3339_MICRO)
-    return None if moment == _ZERO else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return None if moment == _ZERO else rfc3339(moment, "microseconds")
 
 
 def _parse(text: str, layout: str) -> datetime:

@@ -1,14 +1,16 @@
-"""What is wrong with a field of an object: where, of what sort, and how upstream words it.
+"""What is wrong with a field of an object or of a configuration: where, of what sort, and in which words.
 
-Upstream: apimachinery/pkg/util/validation/field/errors.go (v1.36.2).
+A path is plain text: `child("", "spec")`, `index(path, 0)`; the empty path is the root.
+
+Upstream: apimachinery/pkg/util/validation/field, errors.go, path.go; util/errors (v1.36.2).
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.objects.field_errors import quoted
+from extender.golang.json import as_json
+from extender.golang.quoting import quoted
 
 NOT_FOUND: Final = "FieldValueNotFound"
 REQUIRED: Final = "FieldValueRequired"
@@ -24,6 +26,7 @@ NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
 
 _WORDS: Final = {
+    "": "",
     NOT_FOUND: "Not found",
     REQUIRED: "Required value",
     DUPLICATE: "Duplicate value",
@@ -33,97 +36,111 @@ _WORDS: Final = {
     TOO_LONG: "Too long",
     TOO_MANY: "Too many",
 }
-# encoding/json keeps texts safe to put into HTML and JavaScript.
-_JSON_ESCAPES: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+
+
+def child(path: str, name: str) -> str:
+    """Returns the path of a member."""
+    return f"{path}.{name}" if path else name
+
+
+def index(path: str, key: int | str) -> str:
+    """Returns the path of an item of a list or of a value in a map."""
+    return f"{path}[{key}]"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong.
+    """One thing that is wrong. Upstream: field.Error.
 
     Attributes:
-        field: its path, such as `spec.containers[0].name`.
-        type: the machine-readable sort, such as FieldValueRequired.
-        detail: what a person should know; may be empty.
+        field: the path, such as `spec.containers[0].name`; empty if the error is about the whole document.
+        type: the machine-readable sort, such as FieldValueRequired; empty if the detail says everything.
+        detail: the explanation; may be empty.
         shown: the value as it is printed; empty where the sort shows none.
     """
 
     field: str
-    type: str
+    type: str = ""
     detail: str = ""
     shown: str = ""
 
     @property
     def message(self) -> str:
-        """Everything but the path."""
+        """Everything but the path. Upstream: Error.ErrorBody."""
         return ": ".join(part for part in (_WORDS[self.type], self.shown, self.detail) if part)
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
+        return f"{self.field}: {self.message}" if self.field else self.message
 
     def as_cause(self) -> dict[str, str]:
-        """A metav1.StatusCause."""
+        """Returns a metav1.StatusCause."""
         return {"reason": self.type, "message": self.message, "field": self.field}
 
 
+def aggregate(errors: Iterable[object]) -> str:
+    """Returns all the errors as one text, each of them once. Upstream: errors.NewAggregate, Flatten."""
+    different = list(dict.fromkeys(map(str, errors)))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
+
+
 def required(path: str, detail: str = "") -> FieldError:
-    """There must be a value."""
+    """Returns the error for a field without the value that it needs. Upstream: field.Required."""
     return FieldError(path, REQUIRED, detail)
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    """This value cannot stand here."""
+    """Returns the error for a value that is malformed or out of range. Upstream: field.Invalid."""
     return FieldError(path, INVALID, detail, shown(value))
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those that are known."""
+    """Returns the error for a value that is none of those supported. Upstream: field.NotSupported."""
     return FieldError(path, NOT_SUPPORTED, f"supported values: {', '.join(map(quoted, supported))}", shown(value))
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """The value could be right, but not here and now."""
+    """Returns the error for a field that may not be given here and now. Upstream: field.Forbidden."""
     return FieldError(path, FORBIDDEN, detail)
 
 
 def duplicate(path: str, value: Any, detail: str = "") -> FieldError:
-    """The value is there already."""
+    """Returns the error for a value that was there before. Upstream: field.Duplicate."""
     return FieldError(path, DUPLICATE, detail, shown(value))
 
 
 def not_found(path: str, value: Any, detail: str = "") -> FieldError:
-    """Nothing of this name is known."""
+    """Returns the error for a value that refers to nothing. Upstream: field.NotFound."""
     return FieldError(path, NOT_FOUND, detail, shown(value))
 
 
 def too_long(path: str, length: int) -> FieldError:
-    """The text has more than `length` bytes."""
+    """Returns the error for a text of more than `length` bytes. Upstream: field.TooLong."""
     return FieldError(path, TOO_LONG, f"may not be more than {length} byte{'' if length == 1 else 's'}")
 
 
 def too_many(path: str, actual: int, largest: int) -> FieldError:
-    """The list has more than `largest` items."""
+    """Returns the error for a list of more than `largest` items. Upstream: field.TooMany."""
     return FieldError(path, TOO_MANY, f"must have at most {largest} item{'' if largest == 1 else 's'}", shown(actual))
 
 
 def all_invalid(path: str, value: Any, details: Iterable[str]) -> list[FieldError]:
-    """An error for each of the sentences."""
+    """Returns an error for each of the details."""
     return [invalid(path, value, detail) for detail in details]
 
 
 def non_negative(path: str, value: int | None) -> list[FieldError]:
-    """Nothing below 0. Upstream: ValidateNonnegativeField."""
+    """Returns what is wrong with a number that may not be negative. Upstream: ValidateNonnegativeField."""
     return [invalid(path, value, NEGATIVE)] if value is not None and value < 0 else []
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
-    """The value is what it was; absent and empty are the same. Upstream: ValidateImmutableField."""
+    """Returns what is wrong with a change of a field; absent and empty are the same. Upstream: ValidateImmutableField."""
     return [invalid(path, new, IMMUTABLE)] if (new or None) != (old or None) else []
 
 
 def one_of(path: str, value: str | None, supported: Iterable[str]) -> list[FieldError]:
-    """There is a value, and it is a known one."""
+    """Returns what is wrong with a value that has to be one of those supported."""
     if not value:
         return [required(path)]
     supported = tuple(supported)
@@ -131,14 +148,24 @@ def one_of(path: str, value: str | None, supported: Iterable[str]) -> list[Field
 
 
 def in_go(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """A value of an internal type, which prints with the names of its Go fields: all of `names`, null where there is nothing."""
+    """Returns a value of an internal type, which prints under the names of its Go fields: all of `names`, null where there is nothing."""
     return {name: value.get(name[0].lower() + name[1:]) for name in names}
 
 
+@final
+class Marshalled(str):
+    """A value that is already in the form in which an error shows it."""
+
+    __slots__ = ()
+
+
+def marshalled(value: object) -> Marshalled:
+    """Returns the form in which an error shows a value that is of none of Go's simple types, such as a struct or a named string type."""
+    return Marshalled(as_json(value))
+
+
 def shown(value: Any) -> str:
-    """A value as Go prints it in an error."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_JSON_ESCAPES)
+    """Returns a value as an error shows it. Upstream: Error.ErrorBody."""
+    if isinstance(value, Marshalled):
+        return value
+    return quoted(value) if isinstance(value, str) else as_json(value)

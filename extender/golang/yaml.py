@@ -13,9 +13,9 @@ from typing import Final
 
 import yaml
 
-from extender.config.json_text import MAX_DEPTH, Json, Object
-from extender.config.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
-from extender.objects.field_errors import quoted
+from extender.golang.json import MAX_DEPTH, Json
+from extender.golang.quoting import quoted
+from extender.golang.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
 
 MAX_NODES: Final = 100_000
 """No more nodes than this, counted as often as aliases repeat them. A configuration has a few thousand."""
@@ -198,7 +198,7 @@ def _close(node: _Node) -> _Node:
         node.value = [item.value for item in node.items]
     elif node.members is not None:
         named = {member_name(key): member.value for (_, key), member in node.members.items()}
-        node.value = Object(tuple(sorted(named.items())))
+        node.value = dict(sorted(named.items()))
     node.finished = True
     return node
 

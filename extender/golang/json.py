@@ -1,0 +1,211 @@
+"""JSON as Go reads and prints it: names that repeat, numbers as they were written, Go's words for what is wrong, texts safe for HTML.
+
+Upstream: Go, encoding/json, scanner.go, decode.go, encode.go.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, final
+
+from extender.golang.quoting import quoted_character
+
+
+@final
+class Number(float):
+    """A number that is no int64 in plain digits, with the text it was written as."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "Number":
+        """The number that `text` spells; infinite where a double cannot hold it."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A JSON value. Objects with names that repeat are `Repeating`, numbers that are no int64 are `Number`."""
+
+
+@final
+class Repeating(dict[str, Json]):
+    """A JSON object that has a name more than once. As a dict it holds the last member of each name.
+
+    Attributes:
+        all_members: every member, in the order in which they were written.
+    """
+
+    def __init__(self, all_members: Iterable[tuple[str, Json]]) -> None:
+        self.all_members = tuple(all_members)
+        super().__init__(self.all_members)
+
+
+class JsonError(ValueError):
+    """The text is no JSON, or a value in it is not of the type that is asked for. The message is Go's."""
+
+
+MAX_DEPTH: Final = 100
+"""Lists and objects may not be nested more deeply. A configuration needs a dozen levels."""
+
+_MAX_INT_DIGITS: Final = 20
+_LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+"""Brackets, and strings as a whole, so that brackets in them do not count."""
+
+_UNSAFE_IN_HTML: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+_LITERALS: Final = {"n": "null", "t": "true", "f": "false"}
+_GO_WORDS: Final = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+    "Invalid control character at": "in string literal",
+    "Invalid \\escape": "in string escape code",
+    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
+}
+"""What Go says for the messages of Python's decoder, which begin so."""
+
+
+def parse_json(text: str) -> Json:
+    """The value that `text` holds.
+
+    Raises:
+        JsonError: no JSON, or nested too deeply.
+    """
+    try:
+        value: Json = _DECODER.decode(text)
+    except json.JSONDecodeError as exc:
+        raise JsonError(go_words(exc)) from exc
+    except RecursionError as exc:
+        raise JsonError("exceeded max depth") from exc
+    _check_depth(value)
+    return _without_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
+
+
+def members(value: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
+    """The members of an object in the order in which they were written, those of a name that repeats included."""
+    return value.all_members if isinstance(value, Repeating) else value.items()
+
+
+def plain(value: Json) -> Any:
+    """The same value in dicts, lists and Python's own scalars; of members of one name the last one counts."""
+    if isinstance(value, dict):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return float(value) if isinstance(value, Number) else value
+
+
+def as_json(value: object) -> str:
+    """Compact JSON as Go's json.Marshal writes it, of `Json` or of plain values; members keep their order."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).translate(_UNSAFE_IN_HTML)
+    if isinstance(value, Number):
+        return value.text
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{as_json(name)}:{as_json(member)}" for name, member in members(value)) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(as_json, value)) + "]"
+    return json.dumps(value)
+
+
+def type_word(value: object) -> str:
+    """What Go calls the JSON type of a value that is not of the type it should have. Upstream: decode.go, UnmarshalTypeError.Value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, dict) else "array"
+
+
+def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
+    """What Go says of a value of the wrong type.
+
+    Arguments:
+        word: for the value, see `type_word`.
+        go_type: the type it should have.
+        place: the struct and the names of the fields down to the value, such as `Pod.spec.nodeName`; empty outside of structs.
+
+    Upstream: decode.go, UnmarshalTypeError.Error.
+    """
+    return f"json: cannot unmarshal {word} into Go {f'struct field {place}' if place else 'value'} of type {go_type}"
+
+
+def go_words(error: json.JSONDecodeError) -> str:
+    """What Go says where Python says `error`. Upstream: scanner.go."""
+    text, place = error.doc, error.pos
+    if place >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return "unexpected end of JSON input"
+    words = next((words for prefix, words in _GO_WORDS.items() if error.msg.startswith(prefix)), "")
+    if error.msg.startswith("Expecting ',' delimiter"):
+        words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
+    elif error.msg == "Expecting value" and text[place] in _LITERALS:
+        literal = _LITERALS[text[place]]
+        wrong = next(step for step in range(1, len(literal) + 1) if text[place + step : place + step + 1] != literal[step : step + 1])
+        if place + wrong >= len(text):
+            return "unexpected end of JSON input"
+        place, words = place + wrong, f"in literal {literal} (expecting '{literal[wrong]}')"
+    return f"invalid character {quoted_character(text[place])} {words}".rstrip()
+
+
+def _is_in_object(text: str) -> bool:
+    """Whether the innermost bracket that is still open is a brace."""
+    opened = []
+    for found in BRACKETS.finditer(text):
+        bracket = found[0]
+        if bracket in ("[", "{"):
+            opened.append(bracket)
+        elif bracket in ("]", "}") and opened:
+            opened.pop()
+    return opened[-1:] == ["{"]
+
+
+def _check_depth(value: Json) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return
+    raise JsonError("exceeded max depth")
+
+
+def _children(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return [member for _, member in members(value)]
+    return value if isinstance(value, list) else ()
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else Repeating(pairs)
+
+
+def _integer(text: str) -> int | Number:
+    return int(text) if len(text) <= _MAX_INT_DIGITS else Number(text)
+
+
+def _refuse_constant(name: str) -> Json:
+    # Python reads NaN and the infinities, which JSON does not know.
+    raise JsonError(f"invalid character {quoted_character(name.lstrip('-')[0])} looking for beginning of value")
+
+
+def _without_surrogates(value: Json) -> Json:
+    """The value with the replacement character where half of a surrogate pair was escaped, as Go reads it."""
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return _object([(_LONE_SURROGATE.sub("\ufffd", name), _without_surrogates(member)) for name, member in members(value)])
+    return value
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant)
