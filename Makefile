@@ -60,9 +60,10 @@ parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_C
 bench: $(VENV)/.ready ## Print figures; nothing fails for being slow.
 	$(BIN)/python -m tests.benchmarks
 
-.PHONY: openapi
-openapi: $(VENV)/.ready ## Write openapi.json.
+.PHONY: docs
+docs: $(VENV)/.ready ## Write openapi.json and docs/flags.md, which are generated.
 	$(BIN)/python -m api.openapi
+	$(BIN)/python -m api.cli.flags_page
 
 .PHONY: lock
 lock: ## Pin the dependencies anew (needs uv).

@@ -12,12 +12,12 @@ from api.settings import Settings
 
 
 def document_text() -> str:
-    """The OpenAPI document with default settings, as it is kept in the file."""
+    """Returns the OpenAPI document of a service with default settings."""
     return json.dumps(create_app(Settings()).openapi(), indent=2, sort_keys=True) + "\n"
 
 
 def main() -> None:
-    """Write the file, by default openapi.json in the current folder."""
+    """Writes the file, by default openapi.json in the current folder."""
     Path(sys.argv[1] if len(sys.argv) > 1 else "openapi.json").write_text(document_text(), encoding="utf-8")
 
 

@@ -1,46 +1,29 @@
-"""What settings say over the configuration: kube-scheduler's flags that a KubeSchedulerConfiguration has fields for.
+"""Settings that are written over the configuration: flags of kube-scheduler for which a KubeSchedulerConfiguration has fields.
 
 Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, ApplyLeaderElectionTo (v1.36.2).
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from api.fatal_errors import StartUpError
-from api.settings import Settings
+from api.settings import DECLARATIONS, Settings
 from extender.config import ConfigErrors, Configuration, validate
-
-_ELECTION: Final[Mapping[str, str]] = {
-    "leader_elect": "leader_elect",
-    "leader_elect_lease_duration": "lease_duration",
-    "leader_elect_renew_deadline": "renew_deadline",
-    "leader_elect_retry_period": "retry_period",
-    "leader_elect_resource_lock": "resource_lock",
-    "leader_elect_resource_name": "resource_name",
-    "leader_elect_resource_namespace": "resource_namespace",
-}
-_CONNECTION: Final[Mapping[str, str]] = {"kube_api_qps": "qps", "kube_api_burst": "burst"}
-
-OLDER_SETTINGS: Final = (*_CONNECTION, "profiling")
-"""A configuration file is over them."""
 
 
 def overridden(configuration: Configuration, settings: Settings) -> Configuration:
-    """The configuration with what the settings say of it.
+    """Returns the configuration with the settings over it that configure the same.
 
-    The election's settings are over a configuration file; the older ones are not, as upstream.
+    Settings of the election win over a configuration file; the deprecated ones do not, as upstream.
 
     Raises:
-        StartUpError: what comes of it is wrong.
+        StartUpError: the resulting configuration is invalid.
     """
-    election = dataclasses.replace(configuration.leader_election, **_said(settings, _ELECTION))
-    changed = dataclasses.replace(configuration, leader_election=election)
-    if settings.config is None:
-        connection = dataclasses.replace(configuration.client_connection, **_said(settings, _CONNECTION))
-        changed = dataclasses.replace(changed, client_connection=connection)
-        if settings.profiling is not None:
-            changed = dataclasses.replace(changed, enable_profiling=settings.profiling)
+    changed = configuration
+    for name, setting in DECLARATIONS.items():
+        value, path = getattr(settings, name), setting.option.configures
+        if path and value is not None and not (setting.option.yields_to_file and settings.config):
+            changed = _replaced(changed, path, value)
     if changed == configuration:
         return configuration
     errors = validate(changed)
@@ -49,6 +32,6 @@ def overridden(configuration: Configuration, settings: Settings) -> Configuratio
     return changed
 
 
-def _said(settings: Settings, fields: Mapping[str, str]) -> dict[str, Any]:
-    said = {field: getattr(settings, setting) for setting, field in fields.items()}
-    return {field: value for field, value in said.items() if value is not None}
+def _replaced(configuration: Any, path: tuple[str, ...], value: object) -> Any:
+    field, *rest = path
+    return dataclasses.replace(configuration, **{field: _replaced(getattr(configuration, field), tuple(rest), value) if rest else value})

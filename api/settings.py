@@ -1,9 +1,15 @@
-"""How the service is set up: from the environment (REPRIEVE_PORT and so on), then from flags."""
+"""The settings of the service. Each is declared once, as a field of `Settings`.
 
+The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md (`api.cli.flags_page`) derive from the fields.
+"""
+
+import enum
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, final, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
@@ -12,74 +18,150 @@ from api.feature_gates import check_feature_gates
 from api.memory import bytes_for_bodies
 from extender.golang.durations import Duration
 
-PREFIX: Final = "REPRIEVE_"
-
 MIB: Final = 2**20
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parent / "examples" / "cluster.yaml"
 
+Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Span = Annotated[Duration, BeforeValidator(lambda value: Duration.parse(value) if isinstance(value, str) else value)]
 Bytes = Annotated[int, Field(ge=1024, le=2**40)]
 
 
+@final
+class Group(enum.Enum):
+    """Settings that belong together in the help and in docs/flags.md. The value is the heading."""
+
+    OURS = "Reprieve's own flags"
+    KUBE_SCHEDULER = "Flags of kube-scheduler"
+    ENVIRONMENT = "Environment only"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How an operator gives a setting. The flag is the field's name with dashes, the environment variable the name in capitals."""
+
+    group: Group = Group.OURS
+    unset: str = ""
+    """What holds while the setting is not given, if the default is None."""
+    also: tuple[str, ...] = ()
+    """Further flags of the same meaning."""
+    configures: tuple[str, ...] = ()
+    """Path of the field of the configuration that the setting is written over."""
+    yields_to_file: bool = False
+    """Whether a configuration file wins over the setting, as it does for kube-scheduler's deprecated flags."""
+
+
+_UPSTREAM: Final = Option(Group.KUBE_SCHEDULER)
+_ENVIRONMENT: Final = Option(Group.ENVIRONMENT)
+
+
+def _election(field: str, unset: str) -> Option:
+    return Option(Group.KUBE_SCHEDULER, unset, configures=("leader_election", field))
+
+
+def _deprecated(*path: str, unset: str) -> Option:
+    return Option(Group.KUBE_SCHEDULER, unset, configures=path, yields_to_file=True)
+
+
+@final
 class Settings(BaseModel):
-    """The settings. The environment variable of each is its name in capitals after `REPRIEVE_`."""
+    """Everything that can be set without a KubeSchedulerConfiguration. A field's docstring is its help text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
-    host: str = Field(default="127.0.0.1", description="address to listen on")
-    port: int = Field(default=8888, ge=0, le=65535, description="port to listen on; 0 takes a free one")
-    prefix: str = Field(default="/extender", description="path before the verbs, as in kube-scheduler's urlPrefix")
-    kubeconfig: Path | None = Field(default=None, description="the cluster to follow; without one, the cluster we run in, else our own")
-    context: str | None = Field(default=None, description="context of the kubeconfig; without one its current context")
-    state: Path | None = Field(default=None, description="what our own cluster begins with: a List as kubectl prints it, .gz welcome")
-    save: Path | None = Field(default=None, description="file that our own cluster is saved to, and begins with if it is there")
-    kubernetes_port: int = Field(default=8080, ge=0, le=65535, description="further port, for kubectl to reach our own cluster")
-    schedule: bool | None = Field(default=None, description="schedule the pods; without a word, those of our own cluster only")
-    leader_elect: bool | None = Field(
-        default=None, description="of several replicas that schedule a cluster, one does; without a word, as the configuration says"
-    )
-    kubelet: bool = Field(default=True, description="in our own cluster, bound pods run and deleted pods end")
-    config: Path | None = Field(default=None, description="KubeSchedulerConfiguration file; without one its defaults hold")
-    master: str | None = Field(default=None, description="URL of the API server to follow, instead of the kubeconfig's")
-    secure_port: int | None = Field(default=None, ge=0, le=65535, description="port to listen on with HTTPS only, instead of port")
-    tls_cert_file: Path | None = Field(default=None, description="certificate in PEM, its chain behind it; with it HTTPS is spoken")
-    tls_private_key_file: Path | None = Field(default=None, description="the certificate's key in PEM")
-    tls_min_version: Literal["VersionTLS12", "VersionTLS13"] = Field(default="VersionTLS12", description="the oldest TLS that is spoken")
-    leader_elect_lease_duration: Span | None = Field(default=None, description="see leaderElection.leaseDuration of the configuration")
-    leader_elect_renew_deadline: Span | None = Field(default=None, description="see leaderElection.renewDeadline")
-    leader_elect_retry_period: Span | None = Field(default=None, description="see leaderElection.retryPeriod")
-    leader_elect_resource_lock: str | None = Field(default=None, description="see leaderElection.resourceLock")
-    leader_elect_resource_name: str | None = Field(default=None, description="see leaderElection.resourceName")
-    leader_elect_resource_namespace: str | None = Field(default=None, description="see leaderElection.resourceNamespace")
-    kube_api_qps: float | None = Field(default=None, description="see clientConnection.qps; a configuration file has the last word")
-    kube_api_burst: int | None = Field(default=None, description="see clientConnection.burst; a configuration file has the last word")
-    profiling: bool | None = Field(default=None, description="see enableProfiling; a configuration file has the last word")
-    pod_max_in_unschedulable_pods_duration: Span = Field(
-        default=Duration.of(300), description="pods that were refused are tried after it anyhow"
-    )
-    feature_gates: str = Field(default="", description="kube-scheduler's, A=true,B=false; only what holds may be asked for")
-    v: int = Field(default=0, ge=0, le=100, description="how much is logged, as klog counts it")
-    vmodule: str = Field(default="", description="how much single files log: scheduler=5,queue*=3")
-    logging_format: Literal["text", "json"] = Field(default="text", description="form of the log's lines")
-    disabled_metrics: str = Field(default="", description="names of metrics that are not shown, with commas between")
-    records: Path | None = Field(default=None, description="file that keeps what was decided; without one it is known until the end")
-    access: Literal["open", "reviewed"] | None = Field(
-        default=None, description="who may see names of pods under /v1: everybody, or as the cluster that is followed says"
-    )
-    full_nodes: bool = Field(default=True, description="accept bodies as large as thousands of nodes in full (nodeCacheCapable: false)")
+    host: Annotated[str, Option(also=("--bind-address",))] = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[Port, Option()] = 8888
+    """Port to listen on; 0 takes a free one."""
+    prefix: Annotated[str, Option()] = "/extender"
+    """Path before the verbs, as in kube-scheduler's urlPrefix."""
+    kubeconfig: Annotated[Path | None, Option(unset="the cluster that the process runs in, else the embedded one")] = None
+    """Kubeconfig of the cluster to follow."""
+    context: Annotated[str | None, Option(unset="the current one")] = None
+    """Context of the kubeconfig."""
+    schedule: Annotated[bool | None, Option(unset="only those of the embedded cluster")] = None
+    """Schedule the pods of the cluster."""
+    state: Annotated[Path | None, Option(unset="an example")] = None
+    """What the embedded cluster begins with: a List as kubectl prints it, also .gz."""
+    save: Annotated[Path | None, Option(unset="not saved")] = None
+    """File to save the embedded cluster to; the cluster begins with it if it exists."""
+    kubelet: Annotated[bool, Option()] = True
+    """In the embedded cluster, run bound pods and end deleted ones."""
+    kubernetes_port: Annotated[Port, Option()] = 8080
+    """Port for kubectl to reach the embedded cluster; 0 takes a free one."""
+    records: Annotated[Path | None, Option(unset="in memory")] = None
+    """File that keeps what was decided, so that `who-preempted` knows it after a restart."""
+    access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed for a real cluster, open for the embedded one")] = None
+    """Who sees the names of pods under /v1 and on the page: everyone (open), or whom the API server lets list pods (reviewed)."""
 
-    max_body: Bytes = Field(default=8 * MIB, description="bytes of a body while full nodes are not accepted")
-    max_full_nodes_body: Bytes = Field(default=128 * MIB, description="bytes of a body while they are")
-    max_bodies: Bytes = Field(default=256 * MIB, description="bytes of all bodies that are being answered at one time")
-    max_head: Bytes = Field(default=64 * 1024, description="bytes of a request's line and headers")
-    max_headers: int = Field(default=100, ge=10, le=10_000, description="headers of a request")
-    max_in_flight: int = Field(default=66, ge=1, le=100_000, description="requests answered at one time; probes of health come on top")
-    head_seconds: Seconds = Field(default=10, description="for a request's line and headers to arrive")
-    body_seconds: Seconds = Field(default=10, description="for a body to arrive")
+    config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
+    """KubeSchedulerConfiguration file, v1; read as strictly as upstream."""
+    secure_port: Annotated[Port | None, Option(Group.KUBE_SCHEDULER, unset="HTTP on --port")] = None
+    """Port for HTTPS, instead of --port; needs a certificate, since none is generated; 0 for none."""
+    tls_cert_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
+    """Serve HTTPS on all ports with this certificate (PEM, with its chain); the file is looked at every ten seconds."""
+    tls_private_key_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="HTTP")] = None
+    """Private key of the certificate (PEM)."""
+    tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
+    """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
+    master: Annotated[str | None, Option(Group.KUBE_SCHEDULER, unset="the kubeconfig's server")] = None
+    """URL of the API server, with or without a kubeconfig."""
+    leader_elect: Annotated[bool | None, _election("leader_elect", "as the configuration says: true")] = None
+    """Of several replicas that schedule the same cluster, let one do it at a time."""
+    leader_elect_lease_duration: Annotated[Span | None, _election("lease_duration", "15s")] = None
+    """How long other replicas wait for a leader that does not renew its lease."""
+    leader_elect_renew_deadline: Annotated[Span | None, _election("renew_deadline", "10s")] = None
+    """How long a leader tries to renew before it gives up."""
+    leader_elect_retry_period: Annotated[Span | None, _election("retry_period", "2s")] = None
+    """Pause between two tries."""
+    leader_elect_resource_lock: Annotated[str | None, _election("resource_lock", "leases")] = None
+    """Kind of the lock; only leases are supported."""
+    leader_elect_resource_name: Annotated[str | None, _election("resource_name", "kube-scheduler")] = None
+    """Name of the lease."""
+    leader_elect_resource_namespace: Annotated[str | None, _election("resource_namespace", "kube-system")] = None
+    """Namespace of the lease."""
+    kube_api_qps: Annotated[float | None, _deprecated("client_connection", "qps", unset="50")] = None
+    """Requests a second to the API server."""
+    kube_api_burst: Annotated[int | None, _deprecated("client_connection", "burst", unset="100")] = None
+    """Requests to the API server at once."""
+    profiling: Annotated[bool | None, _deprecated("enable_profiling", unset="true")] = None
+    """Serve PUT /debug/flags/v, which changes how much is logged; there is no pprof."""
+    pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
+    """Try an unschedulable pod again after this time, even if nothing has changed."""
+    feature_gates: Annotated[str, _UPSTREAM] = ""
+    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused."""
+    v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
+    """How much is logged."""
+    vmodule: Annotated[str, _UPSTREAM] = ""
+    """How much single files log, by the names of our files: scheduler=5,queue*=3."""
+    logging_format: Annotated[Literal["text", "json"], _UPSTREAM] = "text"
+    """Form of the log's lines: text or json."""
+    disabled_metrics: Annotated[str, _UPSTREAM] = ""
+    """Names of metrics that are not shown, separated by commas."""
+
+    full_nodes: Annotated[bool, _ENVIRONMENT] = True
+    """Accept bodies with thousands of nodes in full (nodeCacheCapable: false)."""
+    max_full_nodes_body: Annotated[Bytes, _ENVIRONMENT] = 128 * MIB
+    """Bytes of a request's body while full nodes are accepted."""
+    max_body: Annotated[Bytes, _ENVIRONMENT] = 8 * MIB
+    """Bytes of a request's body while they are not."""
+    max_bodies: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
+    """Bytes of all bodies that are held at one time; less where memory is limited, unless set."""
+    max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
+    """Bytes of a request's line and headers."""
+    max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100
+    """Headers of a request."""
+    max_in_flight: Annotated[int, Field(ge=1, le=100_000), _ENVIRONMENT] = 66
+    """Requests answered at one time, health probes not counted."""
+    head_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
+    """Seconds for a request's line and headers to arrive."""
+    body_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
+    """Seconds for a body to arrive."""
     # Go keeps idle connections for 90 s; a server that closes earlier makes it send into a closed connection now and then.
-    keep_alive_seconds: int = Field(default=150, ge=1, le=3600, description="idle connections are kept for this long")
+    keep_alive_seconds: Annotated[int, Field(ge=1, le=3600), _ENVIRONMENT] = 150
+    """Seconds for which an idle connection is kept; longer than the 90 for which Go's clients keep one."""
 
     @field_validator("prefix")
     @classmethod
@@ -91,7 +173,7 @@ class Settings(BaseModel):
 
     @field_validator("feature_gates")
     @classmethod
-    def _that_hold(cls, value: str) -> str:
+    def _that_can_be_had(cls, value: str) -> str:
         check_feature_gates(value)
         return value
 
@@ -103,18 +185,72 @@ class Settings(BaseModel):
 
     @property
     def verbosity_by_file(self) -> list[tuple[str, int]]:
-        """(pattern, verbosity)."""
+        """Pairs of a pattern for names of files and their verbosity."""
         return _patterns(self.vmodule)
 
     @property
     def listening_port(self) -> int:
-        """The one for calls."""
+        """The port for calls, HTTP or HTTPS."""
         return self.secure_port or self.port
 
     @property
     def body_limit(self) -> int:
         """Bytes of the largest body that is read."""
         return max(self.max_body, self.max_full_nodes_body) if self.full_nodes else self.max_body
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A field of the settings as the environment, the flags and the documentation need it."""
+
+    name: str
+    type: type
+    """bool, int, float, Path, or str for whatever is parsed from text."""
+    default: Any
+    help: str
+    """One sentence, without its full stop."""
+    option: Option
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return f"REPRIEVE_{self.name.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """The flag, whether or not there is one: messages name settings so."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def default_in_words(self) -> str:
+        """What holds while the setting is not given; empty if that goes without saying."""
+        if self.default is None:
+            return self.option.unset
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        is_large = isinstance(self.default, int) and self.default >= MIB
+        return f"{self.default}, {self.default // MIB} MiB" if is_large else str(self.default)
+
+
+def _plain_type(annotation: Any) -> type:
+    """Returns the type without None and constraints."""
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(each for each in get_args(annotation) if each is not NoneType)
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation if annotation in (bool, int, float, Path) else str
+
+
+def _declaration(name: str) -> Declaration:
+    field = Settings.model_fields[name]
+    [option] = [each for each in field.metadata if isinstance(each, Option)]
+    text = (field.description or "").removesuffix(".") + ("; ignored with --config" if option.yields_to_file else "")
+    return Declaration(name, _plain_type(field.annotation), field.default, text, option)
+
+
+DECLARATIONS: Final = {name: _declaration(name) for name in Settings.model_fields}
+"""All settings by name, in the order in which the documentation has them."""
 
 
 def _patterns(text: str) -> list[tuple[str, int]]:
@@ -128,33 +264,33 @@ def _patterns(text: str) -> list[tuple[str, int]]:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) -> Settings:
-    """The settings that the environment says, with the flags that are not None over them.
+    """Returns the settings that the environment gives, with the flags that are not None over them.
 
     Raises:
         StartUpError: a variable or flag has no value that it can have.
     """
-    said = {name: environment[PREFIX + name.upper()] for name in Settings.model_fields if environment.get(PREFIX + name.upper())}
+    variables = {name: text for name, each in DECLARATIONS.items() if (text := environment.get(each.variable))}
     given = {name: value for name, value in flags.items() if value is not None}
     try:
-        settings = Settings.model_validate({**said, **given})
+        settings = Settings.model_validate({**variables, **given})
     except ValidationError as exc:
         error = exc.errors(include_input=False, include_url=False, include_context=False)[0]
-        name = str(error["loc"][0])
-        where = f"--{name.replace('_', '-')}" if name in given else PREFIX + name.upper()
+        declaration = DECLARATIONS[str(error["loc"][0])]
+        where = declaration.flag if declaration.name in given else declaration.variable
         raise StartUpError(f"{where}: {_in_words(error['msg'])}") from exc
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
     if settings.secure_port and settings.tls_cert_file is None:
-        raise StartUpError("--secure-port: no certificate is made up here; give one with --tls-cert-file and --tls-private-key-file")
-    if settings.secure_port and {"port"} & {*said, *given}:
+        raise StartUpError("--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file")
+    if settings.secure_port and {"port"} & {*variables, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")
     room = bytes_for_bodies()
-    if room is not None and room < settings.max_bodies and "max_bodies" not in {*said, *given}:
+    if room is not None and room < settings.max_bodies and "max_bodies" not in {*variables, *given}:
         return settings.model_copy(update={"max_bodies": room})
     return settings
 
 
 def _in_words(message: str) -> str:
-    """Our own errors in full; pydantic's begin with a capital."""
+    """Returns an error of our own as it is, and one of pydantic's, which begins with a capital, in lower case."""
     own = message.removeprefix("Value error, ")
     return own if own != message else message.lower()

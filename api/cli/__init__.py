@@ -13,8 +13,7 @@ from typing import Annotated, Any, Final, final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from api.cli.go_flags import as_options
-from api.cli.options import spelled_out
+from api.cli.signatures import spelled_out
 from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
 from extender.klog.outlet import fill_standard_descriptors
@@ -22,7 +21,7 @@ from extender.klog.outlet import fill_standard_descriptors
 _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 SUBCOMMANDS: Final = {
-    "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for one in memory."),
+    "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
     "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one answer a line."),
     "why": ("why", "why", "Show what keeps a pod from every node, what it waits for, what was tried, and what would help."),
     "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or settings changed."),
@@ -38,7 +37,7 @@ SUBCOMMANDS: Final = {
 
 @final
 class _Subcommand(TyperCommand):
-    """A subcommand that is imported when it is run, or when its own help is shown."""
+    """A subcommand that is imported when it is run, or when its own help is shown. Its module may name a COMMAND_CLASS to parse it."""
 
     def __init__(self, name: str) -> None:
         self._module, self._function, summary = SUBCOMMANDS[name]
@@ -46,12 +45,13 @@ class _Subcommand(TyperCommand):
 
     def load(self) -> Any:
         """Returns the command itself."""
+        module = vars(import_module(f"api.cli.{self._module}"))
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(self.name)(spelled_out(getattr(import_module(f"api.cli.{self._module}"), self._function)))
+        alone.command(self.name, cls=module.get("COMMAND_CLASS"))(spelled_out(module[self._function]))
         return typer.main.get_command(alone)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        return self.load().make_context(info_name, list(as_options(args)) if self.name == "serve" else args, parent, **extra)
+        return self.load().make_context(info_name, args, parent, **extra)
 
 
 @final

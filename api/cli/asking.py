@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Protocol, final
 
 import typer
 
+from api.cli.signatures import Options
 from api.fatal_errors import StartUpError
 from extender.answers.types import Capacity, Explanation, WhatIf, WhatIfRequest
 
@@ -91,3 +92,7 @@ class Source:
         from api.cli.service_answers import from_service  # noqa: PLC0415
 
         return from_service(self.server, DEFAULT_SERVER, self.token)
+
+
+SourceOptions = Annotated[Source, Options.of(Source)]
+"""A parameter that stands for all options of `Source`."""

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source
+from api.cli.asking import Source, SourceOptions
 from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, plural, show, table
 from api.fatal_errors import StartUpError
@@ -24,7 +24,7 @@ def fits(
     *,
     filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Stop counting here.")] = 10_000,
-    source: Source,
+    source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Count how many pods like this one fit, on which nodes, and what stops the next one.

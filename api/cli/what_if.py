@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source
+from api.cli.asking import Source, SourceOptions
 from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.fatal_errors import StartUpError
@@ -30,7 +30,7 @@ def what_if(
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
     pending: Annotated[bool, typer.Option(help="Place the pods that are pending now, too.")] = False,
-    source: Source,
+    source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what would happen if objects were created, nodes drained or removed, or settings changed.
@@ -53,7 +53,7 @@ def what_if(
 def victims(
     *,
     filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
-    source: Source,
+    source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show which pods would be evicted if this pod were created, and why not others.

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.asking import DEFAULT_SERVER, Source
-from api.cli.options import Only
 from api.cli.pods import PodArgument, pod_named
 from api.cli.service_answers import from_service
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
+from api.cli.signatures import Options
 from api.fatal_errors import StartUpError
 from extender.answers.types import PreemptionRecord, Preemptions
 
@@ -20,7 +20,7 @@ MAX_SHOWN = 20
 def who_preempted(
     pod: PodArgument,
     *,
-    source: Annotated[Source, Only(("namespace", "server", "token"))],
+    source: Annotated[Source, Options.of(Source, only=("namespace", "server", "token"))],
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show for which pod a pod was evicted, when, and why not another one.

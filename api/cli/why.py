@@ -5,7 +5,7 @@ import asyncio
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source
+from api.cli.asking import Source, SourceOptions
 from api.cli.pods import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
 from api.fatal_errors import StartUpError
@@ -16,7 +16,7 @@ from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer,
 def why(
     pod: PodArgument,
     *,
-    source: Source,
+    source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what keeps a pod from every node, what it waits for, what was tried, and what would help.

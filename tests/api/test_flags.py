@@ -1,6 +1,5 @@
 """kube-scheduler's flags: those that mean the same do the same; the others are passed over with a word, or refused with a reason."""
 
-import inspect
 import json
 import re
 import signal
@@ -15,14 +14,14 @@ import httpx
 import pytest
 import yaml
 
+from api.cli.flags import FLAG_OPTIONS, FLAGS, as_options, without_effect
+from api.cli.flags_page import page
 from api.cli.foreign_flags import FOREIGN, Effect
-from api.cli.go_flags import SWITCHES, as_options, passed_over
-from api.cli.serve import serve
 from api.fatal_errors import StartUpError
 from api.feature_gates import EITHER, OFF, ON, check_feature_gates
 from api.overrides import overridden
 from api.server import Server
-from api.settings import Settings, read_settings
+from api.settings import DECLARATIONS, Group, Settings, read_settings
 from extender.config import Configuration, load, written
 from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.serving import serving
@@ -53,35 +52,61 @@ def test_a_switch_is_true_or_false() -> None:
         list(as_options(["--leader-elect=maybe"]))
 
 
-def test_every_option_without_a_value_is_known_as_a_switch() -> None:
-    options = inspect.signature(serve).parameters.values()
+@pytest.mark.parametrize("name", [name for name, setting in FLAGS.items() if setting.type is bool])
+def test_every_flag_that_is_true_or_false_may_say_so(name: str) -> None:
+    flag = DECLARATIONS[name].flag
 
-    assert {option.name.replace("_", "-") for option in options if "bool" in str(option.annotation)} == SWITCHES
-    assert not FOREIGN.keys() & {option.name.replace("_", "-") for option in options}
+    assert list(as_options([f"{flag}=true", f"{flag}=false"])) == [flag, f"--no-{flag[2:]}"]
+
+
+def test_a_flag_of_kube_scheduler_has_an_effect_or_none() -> None:
+    assert not FOREIGN.keys() & {setting.flag[2:] for setting in DECLARATIONS.values()}
+
+
+def test_every_setting_but_the_limits_on_callers_has_a_flag() -> None:
+    """
+    Under its own name, which the environment and `read_settings` know it by.
+    """
+    limits = {name for name, setting in DECLARATIONS.items() if setting.option.group is Group.ENVIRONMENT}
+
+    assert {parameter.name for parameter in FLAG_OPTIONS.parameters} == Settings.model_fields.keys() - limits
+
+
+def test_every_setting_is_read_from_the_environment() -> None:
+    """
+    As docs/flags.md says, a value that is not understood is refused under the variable's name.
+    """
+    for setting in DECLARATIONS.values():
+        if setting.type not in (str, Path):
+            with pytest.raises(StartUpError, match=f"^{setting.variable}: "):
+                read_settings({setting.variable: "what?"})
+        assert setting.variable == f"REPRIEVE_{setting.name.upper()}"
+        assert setting.help, setting.name
 
 
 def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
-    assert passed_over(["cert-dir"], "0.0.0.0") == {"cert-dir": "no certificate is made up here"}
+    assert without_effect(["cert-dir"], "0.0.0.0") == {"cert-dir": "no certificate is generated here"}
 
 
 @pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.GUARDS])
 def test_flags_that_guard_are_passed_over_only_while_nobody_else_can_call(name: str) -> None:
-    assert list(passed_over([name], "127.0.0.1")) == list(passed_over([name], "localhost")) == [name]
+    assert list(without_effect([name], "127.0.0.1")) == list(without_effect([name], "localhost")) == [name]
     with pytest.raises(StartUpError, match=f"^--{name}: callers are not authenticated here"):
-        passed_over([name], "0.0.0.0")
+        without_effect([name], "0.0.0.0")
 
 
 @pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
 def test_flags_that_somebody_counts_on_are_refused(name: str) -> None:
     with pytest.raises(StartUpError, match=f"^--{name}: "):
-        passed_over([name], "127.0.0.1")
+        without_effect([name], "127.0.0.1")
 
 
-def test_the_page_on_flags_has_every_flag() -> None:
-    page = (ROOT / "docs" / "flags.md").read_text()
-    options = [name.replace("_", "-") for name in inspect.signature(serve).parameters if name != "foreign_flag"]
+def test_the_page_on_flags_is_current_and_has_every_flag() -> None:
+    text = (ROOT / "docs" / "flags.md").read_text()
 
-    assert [name for name in (*options, *FOREIGN) if f"`--{name}`" not in page] == []
+    assert text == page(), "run `make docs`"
+    assert [name for name in FOREIGN if f"`--{name}`" not in text] == []
+    assert [name for name, setting in DECLARATIONS.items() if f"`{setting.variable}`" not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +143,7 @@ def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
         ({"logging_format": "xml"}, "--logging-format: "),
         ({"leader_elect_retry_period": "2"}, '--leader-elect-retry-period: time: missing unit in duration "2"'),
         ({"tls_cert_file": "a"}, "--tls-cert-file and --tls-private-key-file go together"),
-        ({"secure_port": 10259}, "--secure-port: no certificate is made up here"),
+        ({"secure_port": 10259}, "--secure-port: no certificate is generated here"),
         ({"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"}, "--secure-port and --port say two things"),
     ],
 )

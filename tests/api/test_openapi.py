@@ -20,7 +20,7 @@ EXAMPLES = [
 
 
 def test_the_file_is_current() -> None:
-    assert document_text() == FILE.read_text(), "run `make openapi`"
+    assert document_text() == FILE.read_text(), "run `make docs`"
 
 
 def test_the_service_tells_the_same(example: Service) -> None:

@@ -1,0 +1,90 @@
+"""Writes docs/flags.md: every setting, and every flag of kube-scheduler that has no effect here.
+
+python -m api.cli.flags_page
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from api.cli.foreign_flags import FOREIGN, Effect
+from api.settings import DECLARATIONS, Declaration, Group
+
+_HEAD: Final = """\
+# Flags
+
+`make docs` writes this page from the declarations of the settings (`api/settings.py`).
+
+`reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2` and underscores in
+names are understood. Its other flags are ignored with a line in the log (`"A flag has no effect"`), or refused at the start if an operator
+would rely on something that does not happen. A flag that neither program knows is an error.
+
+A manifest of kube-scheduler needs `--schedule` besides, and probes that go to `--port` by HTTP, or a certificate for `--secure-port`.
+
+Every setting can be given in the environment, also to `uvicorn api.main:app`. Flags win.
+"""
+
+_SETTINGS: Final = {
+    Group.OURS: "",
+    Group.KUBE_SCHEDULER: "They mean the same as there. `--write-config-to FILE` writes the configuration in force to a file, and ends.\n",
+    Group.ENVIRONMENT: "Limits on callers.\n",
+}
+
+_EFFECTS: Final = {
+    Effect.IGNORED: ("Ignored", ""),
+    Effect.GUARDS: (
+        "Ignored on this machine only",
+        "They protect kube-scheduler from callers. They are ignored while only this machine can reach the service, else refused.\n",
+    ),
+    Effect.REFUSED: ("Refused", ""),
+}
+
+
+def page() -> str:
+    """Returns the whole text of docs/flags.md."""
+    return "\n".join([_HEAD, *_settings(), *_foreign_flags()])
+
+
+def _settings() -> Iterator[str]:
+    for group, words in _SETTINGS.items():
+        columns = (
+            ("environment", "default", "what it sets") if group is Group.ENVIRONMENT else ("flag", "environment", "default", "what it sets")
+        )
+        columns = columns if group is Group.ENVIRONMENT else ("flag", *columns)
+        yield _section(group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group])
+
+
+def _row(setting: Declaration) -> list[str]:
+    default = setting.default_in_words
+    cells = [f"`{setting.variable}`", default if setting.default is None or not default else f"`{default}`", f"{setting.help}."]
+    if setting.option.group is Group.ENVIRONMENT:
+        return cells
+    return [", ".join(f"`{flag}`" for flag in (setting.flag, *setting.option.also)), *cells]
+
+
+def _foreign_flags() -> Iterator[str]:
+    for effect, (heading, words) in _EFFECTS.items():
+        reasons: dict[str, list[str]] = {}
+        for name, flag in FOREIGN.items():
+            if flag.effect is effect:
+                reasons.setdefault(flag.why, []).append(f"`--{name}`")
+        yield _section(heading, words, ("flags", "why"), [[", ".join(names), why] for why, names in reasons.items()])
+
+
+def _section(heading: str, words: str, columns: tuple[str, ...], rows: list[list[str]]) -> str:
+    lines = [f"## {heading}", "", *([words] if words else []), _line(columns), "|" + "---|" * len(columns), *map(_line, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: tuple[str, ...] | list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Writes the file, by default docs/flags.md in the current folder."""
+    Path(sys.argv[1] if len(sys.argv) > 1 else "docs/flags.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
