@@ -65,6 +65,10 @@ docs: $(VENV)/.ready ## Write openapi.json and docs/flags.md, which are generate
 	$(BIN)/python -m api.openapi
 	$(BIN)/python -m api.cli.flags_page
 
+.PHONY: schema
+schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the published types).
+	$(BIN)/python -m tools.generate_schema $(TYPES)
+
 .PHONY: lock
 lock: ## Pin the dependencies anew (needs uv).
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock

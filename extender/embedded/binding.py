@@ -5,10 +5,9 @@ Upstream: pkg/registry/core/pod/storage/storage.go, BindingREST, setPodNodeAndMe
 
 from typing import Any
 
-from extender.embedded import admission, decoding, faces, registry, statuses, validation
+from extender.embedded import admission, decoding, faces, registry, schema, statuses, validation
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import BINDINGS, PODS, Object
-from extender.embedded.schema.pods import BINDING
 
 
 def bind(reg: registry.Registry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
@@ -44,7 +43,7 @@ def bind(reg: registry.Registry, namespace: str, name: str, raw: Any, write: Wri
 
 
 def _read(raw: Any, write: WriteOptions) -> Object:
-    binding = decoding.read(BINDING, raw, write, "Binding")
+    binding = decoding.read(schema.type_of(BINDINGS), raw, write, "Binding")
     errors = validation.validate_create(BINDINGS, binding)
     if errors:
         texts = list(dict.fromkeys(map(str, errors)))

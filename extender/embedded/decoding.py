@@ -104,7 +104,7 @@ def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
 
 def _is_known(api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
-    return (group, version, kind) in schema.KINDS or any((each.api_version, each.kind) == (api_version, kind) for each in RESOURCES)
+    return schema.find(group, version, kind) is not None or any((each.api_version, each.kind) == (api_version, kind) for each in RESOURCES)
 
 
 def _parse_yaml(text: str) -> Any:

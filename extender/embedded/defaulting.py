@@ -9,27 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
+from extender.embedded import schema
 from extender.embedded.container_totals import container_totals
 from extender.embedded.images import pull_policy
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema import (
-    apps,
-    claims,
-    containers,
-    devices,
-    kinds,
-    nodes,
-    persistent_volumes,
-    pods,
-    policy,
-    references,
-    resource_claims,
-    services,
-    storage,
-    volume_sources,
-    volumes,
-)
-from extender.embedded.schema.declaring import RESOURCE_LIST
 from extender.embedded.schema.types import Field, ListOf, MapOf, Presence, Struct, Type
 from extender.objects.quantity import MILLI, quantity_of
 from extender.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
@@ -45,7 +28,7 @@ def set_defaults(resource: Resource, obj: Object) -> None:
 
     Upstream: the SetObjectDefaults functions, and the conversions between v1 and internal types.
     """
-    _fill_struct(kinds.type_of(resource), obj)
+    _fill_struct(schema.type_of(resource), obj)
 
 
 def _fill(of: Type, value: Any) -> None:
@@ -56,7 +39,7 @@ def _fill(of: Type, value: Any) -> None:
     elif isinstance(of, ListOf):
         for item in value:
             _fill(of.item, item)
-    elif of is RESOURCE_LIST:
+    elif _is_resource_list(of):
         _round_up(value)
     elif isinstance(of, MapOf):
         for item in value.values():
@@ -83,13 +66,17 @@ def _concerned(struct: Struct) -> tuple[tuple[str, Field], ...]:
 
 
 def _is_concerned(of: Type) -> bool:
-    if of is RESOURCE_LIST:
+    if _is_resource_list(of):
         return True
     if isinstance(of, Struct):
         return of.name in _RULES or bool(_concerned(of))
     if isinstance(of, ListOf):
         return _is_concerned(of.item)
     return isinstance(of, MapOf) and _is_concerned(of.value)
+
+
+def _is_resource_list(of: Type) -> bool:
+    return isinstance(of, MapOf) and of.go_type == "v1.ResourceList"
 
 
 def _round_up(amounts: Object) -> None:
@@ -328,39 +315,36 @@ def _device(device: Object) -> None:
 
 
 _RULES: Final[Mapping[str, Callable[[Object], None]]] = {
-    struct.name: rule
-    for struct, rule in (
-        (pods.POD, _pod),
-        (pods.POD_SPEC, _pod_spec),
-        (pods.POD_STATUS, _pod_status),
-        (containers.CONTAINER, _container),
-        (containers.EPHEMERAL_CONTAINER, _container),
-        (containers.PROBE, _probe),
-        (containers.HTTP_GET_ACTION, _http_get),
-        (volumes.VOLUME, _volume),
-        (volumes.SECRET_VOLUME_SOURCE, _file_mode),
-        (volumes.CONFIG_MAP_VOLUME_SOURCE, _file_mode),
-        (volumes.DOWNWARD_API_VOLUME_SOURCE, _file_mode),
-        (volumes.PROJECTED_VOLUME_SOURCE, _file_mode),
-        (volumes.SERVICE_ACCOUNT_TOKEN_PROJECTION, _token),
-        (volume_sources.HOST_PATH_VOLUME_SOURCE, _host_path),
-        (references.OBJECT_FIELD_SELECTOR, _field_selector),
-        (nodes.NODE_SPEC, _node_spec),
-        (nodes.NODE_STATUS, _node_status),
-        (services.NAMESPACE, _namespace),
-        (services.SERVICE, _service),
-        (services.REPLICATION_CONTROLLER, _replication_controller),
-        (persistent_volumes.PERSISTENT_VOLUME, _persistent_volume),
-        (claims.PERSISTENT_VOLUME_CLAIM, _claim),
-        (claims.PERSISTENT_VOLUME_CLAIM_SPEC, _claim_spec),
-        (apps.DEPLOYMENT, _deployment),
-        (apps.REPLICA_SET, _replica_set),
-        (apps.STATEFUL_SET, _stateful_set),
-        (policy.PRIORITY_CLASS, _priority_class),
-        (storage.STORAGE_CLASS, _storage_class),
-        (storage.CSI_DRIVER_SPEC, _csi_driver_spec),
-        (resource_claims.EXACT_DEVICE_REQUEST, _device_request),
-        (resource_claims.DEVICE_SUB_REQUEST, _device_request),
-        (devices.DEVICE, _device),
-    )
+    "io.k8s.api.core.v1.Pod": _pod,
+    "io.k8s.api.core.v1.PodSpec": _pod_spec,
+    "io.k8s.api.core.v1.PodStatus": _pod_status,
+    "io.k8s.api.core.v1.Container": _container,
+    "io.k8s.api.core.v1.EphemeralContainer": _container,
+    "io.k8s.api.core.v1.Probe": _probe,
+    "io.k8s.api.core.v1.HTTPGetAction": _http_get,
+    "io.k8s.api.core.v1.Volume": _volume,
+    "io.k8s.api.core.v1.SecretVolumeSource": _file_mode,
+    "io.k8s.api.core.v1.ConfigMapVolumeSource": _file_mode,
+    "io.k8s.api.core.v1.DownwardApiVolumeSource": _file_mode,
+    "io.k8s.api.core.v1.ProjectedVolumeSource": _file_mode,
+    "io.k8s.api.core.v1.ServiceAccountTokenProjection": _token,
+    "io.k8s.api.core.v1.HostPathVolumeSource": _host_path,
+    "io.k8s.api.core.v1.ObjectFieldSelector": _field_selector,
+    "io.k8s.api.core.v1.NodeSpec": _node_spec,
+    "io.k8s.api.core.v1.NodeStatus": _node_status,
+    "io.k8s.api.core.v1.Namespace": _namespace,
+    "io.k8s.api.core.v1.Service": _service,
+    "io.k8s.api.core.v1.ReplicationController": _replication_controller,
+    "io.k8s.api.core.v1.PersistentVolume": _persistent_volume,
+    "io.k8s.api.core.v1.PersistentVolumeClaim": _claim,
+    "io.k8s.api.core.v1.PersistentVolumeClaimSpec": _claim_spec,
+    "io.k8s.api.apps.v1.Deployment": _deployment,
+    "io.k8s.api.apps.v1.ReplicaSet": _replica_set,
+    "io.k8s.api.apps.v1.StatefulSet": _stateful_set,
+    "io.k8s.api.scheduling.v1.PriorityClass": _priority_class,
+    "io.k8s.api.storage.v1.StorageClass": _storage_class,
+    "io.k8s.api.storage.v1.CSIDriverSpec": _csi_driver_spec,
+    "io.k8s.api.resource.v1.ExactDeviceRequest": _device_request,
+    "io.k8s.api.resource.v1.DeviceSubRequest": _device_request,
+    "io.k8s.api.resource.v1.Device": _device,
 }

@@ -7,11 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from extender.embedded import decoding, faces, registry, statuses
+from extender.embedded import decoding, faces, registry, schema, statuses
 from extender.embedded.binding import set_condition
 from extender.embedded.query import WriteOptions, dry_run_errors, options_invalid
 from extender.embedded.resources import POD_DISRUPTION_BUDGETS, PODS, Object, Resource
-from extender.embedded.schema.policy import EVICTION
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import Stored
 from extender.objects.label_selectors import SelectorError, selector_of
@@ -56,7 +55,7 @@ def evict(reg: registry.Registry, namespace: str, name: str, raw: Any, write: Wr
 
 def _read(name: str, raw: Any, write: WriteOptions) -> Object:
     """The DeleteOptions of an Eviction."""
-    eviction = decoding.read(EVICTION, raw, write, "Eviction")
+    eviction = decoding.read(schema.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
     if eviction["metadata"].get("name", "") != name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
     options: Object = dict(eviction.get("deleteOptions") or {})

@@ -34,7 +34,6 @@ from extender.embedded.presenting import Presenter
 from extender.embedded.query import WriteOptions
 from extender.embedded.registry import Registry
 from extender.embedded.resources import BINDINGS, Object, Resource
-from extender.embedded.schema.meta import DELETE_OPTIONS
 from extender.embedded.statuses import ApiStatus
 
 MIN_WATCH_SECONDS: Final = 1800
@@ -241,7 +240,7 @@ class KubeApi:
             _, kind = schema.kind_of(value)
             if kind not in ("", "DeleteOptions"):
                 raise ValueError(f'no kind "{kind}" is registered for the internal version of group "meta.k8s.io"')
-            options, _ = schema.read_as(DELETE_OPTIONS, value or {})
+            options, _ = schema.read_as(schema.lookup("", "v1", "DeleteOptions"), value or {})
         except ValueError as error:
             raise statuses.bad_request(str(error)) from error
         return query.checked_delete_options(options)

@@ -42,7 +42,6 @@ from extender.embedded.resources import (
     Object,
     Resource,
 )
-from extender.embedded.schema.apps import SCALE
 from extender.embedded.store import Store, Stored
 from extender.golang.field_errors import FieldError
 
@@ -157,7 +156,7 @@ class Registry:
         """
         write = options or WriteOptions()
         if subresource == "scale":
-            return self._rescale(resource, namespace, name, lambda scale: patch.of(SCALE, scale), write)
+            return self._rescale(resource, namespace, name, lambda scale: patch.of(scaling.scale_type(), scale), write)
         stored = self.store.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)

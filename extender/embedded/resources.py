@@ -72,6 +72,13 @@ class Resource:
         """The fields that selectors may ask for, and where their values are."""
         return _DEFAULT_FIELDS if self.selectable is None else self.selectable
 
+    @property
+    def kinds(self) -> tuple[tuple[str, str, str], ...]:
+        """The group, version and kind of the objects, and of what lies below them."""
+        here = self.group, self.version
+        below = [((each.group, each.version) if each.version else here, each.kind) for each in self.subresources]
+        return (*here, self.kind), *((*where, kind) for where, kind in below)
+
     def subresource(self, name: str) -> Subresource | None:
         """The subresource of this name, if there is one."""
         return next((each for each in self.subresources if each.name == name), None)

@@ -5,14 +5,19 @@ Upstream: pkg/registry/apps/deployment/storage/storage.go, ScaleREST, scaleFromD
 
 from typing import Any, Final
 
-from extender.embedded import decoding, statuses, validation
+from extender.embedded import decoding, schema, statuses, validation
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import REPLICATION_CONTROLLERS, Object, Resource
-from extender.embedded.schema.apps import SCALE
+from extender.embedded.schema.types import Struct
 
 API_VERSION: Final = "autoscaling/v1"
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
+
+
+def scale_type() -> Struct:
+    """Returns the type of a Scale."""
+    return schema.lookup("autoscaling", "v1", "Scale")
 
 
 def scale_of(resource: Resource, obj: Object) -> Object:
@@ -33,7 +38,7 @@ def checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions)
     Raises:
         ApiStatus: it cannot be read, or does not belong to the workload.
     """
-    scale = decoding.read(SCALE, raw, write, "Scale")
+    scale = decoding.read(scale_type(), raw, write, "Scale")
     metadata, former = scale["metadata"], workload["metadata"]
     if metadata.get("name", former["name"]) != former["name"]:
         raise statuses.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({former['name']})")

@@ -9,9 +9,6 @@ from typing import Any, Final, final
 from extender.embedded import schema, statuses
 from extender.embedded.registry import Registry
 from extender.embedded.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
-from extender.embedded.schema.declaring import omit
-from extender.embedded.schema.pods import POD_TEMPLATE_SPEC
-from extender.embedded.schema.types import Struct
 from extender.embedded.seed import seed
 from extender.embedded.store import Store
 
@@ -22,14 +19,12 @@ _CREATED_AT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The creation time of everything; nobody sees it."""
 _BY_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
 
-_WITH_PODS: Final = Struct("Workload", {"spec": omit(Struct("Spec", {"template": omit(POD_TEMPLATE_SPEC)}))})
-_WITH_JOBS: Final = Struct("Workload", {"spec": omit(Struct("Spec", {"jobTemplate": omit(_WITH_PODS)}))})
-_PARTLY_KNOWN: Final[Mapping[tuple[str, str], tuple[Struct, tuple[str, ...]]]] = {
-    ("apps/v1", "DaemonSet"): (_WITH_PODS, ("spec", "template")),
-    ("batch/v1", "Job"): (_WITH_PODS, ("spec", "template")),
-    ("batch/v1", "CronJob"): (_WITH_JOBS, ("spec", "jobTemplate", "spec", "template")),
+_POD_TEMPLATES: Final = {
+    ("apps/v1", "DaemonSet"): ("spec", "template"),
+    ("batch/v1", "Job"): ("spec", "template"),
+    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Kinds that are not served here -> which part of them is known nevertheless, and the path to it."""
+"""Of kinds that are not served here, only the pods matter: the path to their template."""
 
 
 def no_template(namespace: str, name: str) -> Object | None:
@@ -83,15 +78,13 @@ class TrialRegistry:
         metadata = obj["metadata"]
         if metadata.get("resourceVersion") or (metadata.get("uid") and metadata.get("creationTimestamp")):
             return ""
-        group, _, version = str(obj["apiVersion"]).rpartition("/")
-        known, raw = schema.KINDS.get((group, version, str(obj["kind"]))), obj
-        if known is None:
-            known, path = _PARTLY_KNOWN.get((str(obj["apiVersion"]), str(obj["kind"])), (None, ()))
-            raw = _only(obj, path)
+        api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
+        group, _, version = api_version.rpartition("/")
+        known = schema.find(group, version, kind)
         if known is None:
             return ""
         try:
-            _, problems = schema.read_as(known, raw)
+            _, problems = schema.read_as(known, _only(obj, _POD_TEMPLATES.get((api_version, kind), ())))
         except schema.WrongType:
             return ""  # refused where it is created
         why = f"strict decoding error: {', '.join(problems)}"

@@ -13,7 +13,7 @@ import orjson
 from extender.embedded import media_types
 from extender.embedded.openapi import operations, protobuf, schemas
 from extender.embedded.resources import RESOURCES, Resource
-from extender.embedded.schema import KINDS
+from extender.embedded.schema import lookup
 
 _INDEX: Final = "/openapi/v3"
 _OLD: Final = "/openapi/v2"
@@ -98,18 +98,15 @@ def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any
     """Every type that the paths of these resources mention, by name."""
     kinds = {(resource.group, resource.version, resource.kind) for resource in resources if resource.is_stored}
     others = {("", "v1", name) for name in _TYPE_NAMES}
-    others |= {(resource.group, resource.version, resource.kind) for resource in resources}
-    for resource in resources:
-        for below in resource.subresources:
-            others.add((below.group, below.version, below.kind) if below.version else (resource.group, resource.version, below.kind))
+    others |= {kind for resource in resources for kind in resource.kinds}
     found = schemas.basics(version)
     for kind in sorted(kinds | others):
-        for struct in schemas.mentioned(KINDS[kind]):
+        for struct in schemas.mentioned(lookup(*kind)):
             found.setdefault(struct.name, schemas.definition(struct, version))
         group, its_version, name = kind
-        found[KINDS[kind].name]["x-kubernetes-group-version-kind"] = [{"group": group, "kind": name, "version": its_version}]
+        found[lookup(*kind).name]["x-kubernetes-group-version-kind"] = [{"group": group, "kind": name, "version": its_version}]
         if kind in kinds:
-            found[f"{KINDS[kind].name}List"] = _list(kind, version)
+            found[f"{lookup(*kind).name}List"] = _list(kind, version)
     return dict(sorted(found.items()))
 
 
@@ -120,7 +117,7 @@ def _list(kind: tuple[str, str, str], version: int) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "apiVersion": {"type": "string", "description": "The group and version of the schema that this object follows."},
-            "items": {"type": "array", "items": schemas.reference(KINDS[kind].name, version), "description": "The objects."},
+            "items": {"type": "array", "items": schemas.reference(lookup(*kind).name, version), "description": "The objects."},
             "kind": {"type": "string", "description": "What kind of object this is."},
             "metadata": schemas.reference(schemas.LIST_META, version),
         },

@@ -8,7 +8,7 @@ Upstream: k8s.io/kube-openapi/pkg/generators (v1.36.2).
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.embedded.schema.references import OBJECT_REFERENCE
+from extender.embedded.schema import lookup
 from extender.embedded.schema.types import Field, Kind, ListOf, MapOf, Preserve, Scalar, Struct, Type
 
 Schema = dict[str, Any]
@@ -23,6 +23,7 @@ PATCH: Final = f"{_META}.Patch"
 LIST_META: Final = f"{_META}.ListMeta"
 STATUS: Final = f"{_META}.Status"
 QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+OBJECT_REFERENCE: Final = "io.k8s.api.core.v1.ObjectReference"
 INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 
 _PLAIN: Final[Mapping[Kind, Schema]] = {
@@ -70,7 +71,7 @@ def reference(name: str, version: int) -> Schema:
 def definition(struct: Struct, version: int) -> Schema:
     """The schema of a Struct."""
     properties = {name: _property(field, version) for name, field in sorted(struct.fields.items())}
-    schema: Schema = {"type": "object"} | ({"description": struct.description} if struct.description else {})
+    schema: Schema = {"type": "object"}
     if properties:
         schema["properties"] = properties
     required = sorted(name for name, field in struct.fields.items() if field.required)
@@ -95,7 +96,7 @@ def _collect(of: Type, found: dict[str, Struct]) -> None:
         _collect(of.value, found)
     elif isinstance(of, Struct) and of.name not in found:
         # A field may take a type less strictly than the type says of itself.
-        found[of.name] = OBJECT_REFERENCE if of.name == OBJECT_REFERENCE.name else of
+        found[of.name] = lookup("", "v1", "ObjectReference") if of.name == OBJECT_REFERENCE else of
         for field in of.fields.values():
             _collect(field.type, found)
 
@@ -105,15 +106,13 @@ def _property(field: Field, version: int) -> Schema:
     if "$ref" in schema and version == VERSION_3:
         # What stands beside a $ref does not count there.
         schema = {"allOf": [schema]}
-    if field.description:
-        schema["description"] = field.description
     if field.default is not None:
         schema["default"] = field.default
     if field.patch_key is not None:
         schema["x-kubernetes-patch-merge-key"] = field.patch_key
     if field.patch_strategy:
         schema["x-kubernetes-patch-strategy"] = field.patch_strategy
-    if isinstance(field.type, Struct) and field.type.name == OBJECT_REFERENCE.name and not field.type.atomic:
+    if isinstance(field.type, Struct) and field.type.name == OBJECT_REFERENCE and not field.type.atomic:
         schema["x-kubernetes-map-type"] = "granular"
     return schema
 
@@ -136,4 +135,4 @@ def _schema(of: Type, version: int) -> Schema:
 def _scalar(of: Scalar, version: int) -> Schema:
     if of.kind in _NAMED:
         return reference(_NAMED[of.kind], version)
-    return _PLAIN[of.kind] | ({"enum": sorted(of.values)} if of.values else {})
+    return _PLAIN[of.kind]

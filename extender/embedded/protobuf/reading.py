@@ -7,14 +7,13 @@ import base64
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, final
+from functools import cache
+from typing import Any, Final, cast, final
 
 import orjson
 
-from extender.embedded.protobuf.fields import Numbers
-from extender.embedded.protobuf.numbers import NUMBERS
+from extender.embedded import schema
 from extender.embedded.resources import Object
-from extender.embedded.schema import KINDS
 from extender.embedded.schema.types import BOUNDS, Field, Kind, ListOf, MapOf, Preserve, Scalar, Struct, Type
 from extender.golang.quoting import quoted
 
@@ -28,6 +27,8 @@ _MAX_DEPTH: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
+Numbers = dict[int, "str | Numbers"]
+"""By number the JSON name of a field, or the fields of a message that JSON does not show: they stand one level higher there."""
 _Raw = int | float | bytes
 """A value as it stands in a message: a number, one with a point, or what a length is told of."""
 
@@ -63,7 +64,7 @@ def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
     named = {"kind": kind, "apiVersion": api_version}
     group, _, version = api_version.rpartition("/")
     # Every group and version has options of the same form.
-    of = KINDS.get(("", "v1", kind) if kind == _DELETE_OPTIONS else (group, version, kind))
+    of = schema.find("", "v1", kind) if kind == _DELETE_OPTIONS else schema.find(group, version, kind)
     if of is None:
         return named
     try:
@@ -125,7 +126,20 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 def _message(of: Struct, data: bytes) -> Object:
     result: Object = {}
-    _read(NUMBERS.get(of.name, {}), of, data, result)
+    _read(_numbers(of), of, data, result)
+    return result
+
+
+@cache
+def _numbers(of: Struct) -> Numbers:
+    """The names of the fields of a message, by number."""
+    result: Numbers = {}
+    for name, field in of.fields.items():
+        if field.protobuf:
+            message = result
+            for number in field.protobuf[:-1]:
+                message = cast(Numbers, message.setdefault(number, {}))
+            message[field.protobuf[-1]] = name
     return result
 
 
@@ -145,7 +159,7 @@ def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
             result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(field.type.value, entry.get(2, b""))
         elif isinstance(field.type, Struct):
             # What comes in parts belongs together.
-            _read(NUMBERS.get(field.type.name, {}), field.type, _bytes(raw), result.setdefault(name, {}))
+            _read(_numbers(field.type), field.type, _bytes(raw), result.setdefault(name, {}))
         else:
             result[name] = _value(field.type, raw)
 

@@ -5,7 +5,7 @@ Reading, strategic merge, field ownership, server-side apply and OpenAPI all wal
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 from typing import Final, Literal, final
 
 
@@ -42,13 +42,13 @@ BOUNDS: Final[Mapping[Kind, tuple[int, int]]] = {
 class Presence(Enum):
     """What is written of a field that is empty."""
 
-    OMIT = auto()
+    OMIT = "omit"
     """Nothing: an empty text, list or map, zero and false are as good as absent."""
-    KEEP = auto()
+    KEEP = "keep"
     """What was given, even if it is empty; nothing if nothing was."""
-    ZERO = auto()
+    ZERO = "zero"
     """The empty value of its type: 0, "", {}, with the fields of a Struct filled in likewise."""
-    NULL = auto()
+    NULL = "null"
     """null."""
 
 
@@ -60,8 +60,6 @@ class Scalar:
     kind: Kind
     go_type: str = ""
     """What Go calls it in an error if it is a named type, such as `v1.RestartPolicy`."""
-    values: tuple[str, ...] = ()
-    """What the API documents as possible; validation decides."""
 
 
 @final
@@ -103,15 +101,16 @@ class Field:
         patch_strategy: `merge`, `replace`, `retainKeys`, `merge,retainKeys` or empty.
         required: OpenAPI calls it required.
         default: what OpenAPI says and server-side apply assumes for an absent key of a list item; None: no default.
+        protobuf: its number; numbers of messages that JSON does not show stand before it. Empty: it is in no message.
     """
 
     type: "Type"
-    description: str = ""
     patch_key: str | None = None
     patch_strategy: str = ""
     required: bool = False
     presence: Presence = Presence.OMIT
     default: str | int | bool | None = None
+    protobuf: tuple[int, ...] = ()
 
 
 @final
@@ -127,7 +126,6 @@ class Struct:
 
     name: str
     fields: Mapping[str, Field]
-    description: str = ""
     atomic: bool = False
 
     @property
@@ -137,19 +135,3 @@ class Struct:
 
 
 Type = Scalar | Preserve | ListOf | MapOf | Struct
-
-STRING: Final = Scalar(Kind.STRING)
-BOOL: Final = Scalar(Kind.BOOL)
-INT32: Final = Scalar(Kind.INT32)
-INT64: Final = Scalar(Kind.INT64)
-UINT32: Final = Scalar(Kind.UINT32)
-FLOAT64: Final = Scalar(Kind.FLOAT64)
-BYTES: Final = Scalar(Kind.BYTES)
-QUANTITY: Final = Scalar(Kind.QUANTITY)
-TIME: Final = Scalar(Kind.TIME)
-MICRO_TIME: Final = Scalar(Kind.MICRO_TIME)
-DURATION: Final = Scalar(Kind.DURATION)
-INT_OR_STRING: Final = Scalar(Kind.INT_OR_STRING)
-ANYTHING: Final = Preserve()
-STRINGS: Final = ListOf(STRING)
-STRING_MAP: Final = MapOf(STRING)

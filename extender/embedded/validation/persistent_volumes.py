@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.schema.persistent_volumes import PERSISTENT_VOLUME_SPEC
 from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.scheduling import node_selector
 from extender.golang.field_errors import NOT_POSITIVE, FieldError, all_invalid, forbidden, immutable, invalid, not_supported, required
@@ -31,7 +30,10 @@ _NO_SOURCES: Final = frozenset(
         "nodeAffinity", "volumeAttributesClassName",
     }
 )  # fmt: skip
-_SOURCES: Final = tuple(name for name in PERSISTENT_VOLUME_SPEC.fields if name not in _NO_SOURCES)
+
+
+def _sources(spec: Object) -> Object:
+    return {name: value for name, value in spec.items() if name not in _NO_SOURCES and value is not None}
 
 
 def volume(obj: Object) -> list[FieldError]:
@@ -42,7 +44,7 @@ def volume(obj: Object) -> list[FieldError]:
         errors.append(required("spec.accessModes"))
     errors += _access_modes("spec.accessModes", spec.get("accessModes") or ())
     errors += _capacity(spec.get("capacity") or {})
-    given = [name for name in _SOURCES if spec.get(name) is not None]
+    given = list(_sources(spec))
     if not given:
         errors.append(required("spec", "must specify a volume type"))
     errors += [forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in given[1:]]
@@ -63,7 +65,7 @@ def volume(obj: Object) -> list[FieldError]:
 def volume_update(new: Object, old: Object) -> list[FieldError]:
     """A PersistentVolume that replaces another one."""
     errors = volume(new) + object_meta_update(new["metadata"], old["metadata"])
-    sources = [{name: obj["spec"][name] for name in _SOURCES if name in obj["spec"]} for obj in (new, old)]
+    sources = [_sources(obj["spec"]) for obj in (new, old)]
     if sources[0] != sources[1]:
         errors.append(forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"))
     errors += immutable("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))

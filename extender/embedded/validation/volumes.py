@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from extender.embedded.resources import Object
-from extender.embedded.schema.volumes import VOLUME
 from extender.embedded.validation.names import config_key_errors, dns_label
 from extender.embedded.validation.persistent_volumes import claim_spec
 from extender.golang.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from extender.objects.quantity import quantity_of
 
-_SOURCES: Final = tuple(name for name in VOLUME.fields if name != "name")
 _MAX_MODE: Final = 0o777
 _MODE: Final = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_PATHS: Final = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
@@ -37,7 +35,7 @@ def volumes(path: str, values: Sequence[Object]) -> tuple[dict[str, Object], lis
 
 def _source(path: str, volume: Object) -> list[FieldError]:
     errors: list[FieldError] = []
-    given = [name for name in _SOURCES if volume.get(name) is not None]
+    given = [name for name, value in volume.items() if name != "name" and value is not None]
     if "emptyDir" in given:
         given = ["emptyDir", *(name for name in given if name != "emptyDir")]
     for place, name in enumerate(given):

@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.embedded import comparing, field_sets, merging
-from extender.embedded.schema.types import INT32, STRING, STRING_MAP, STRINGS, Field, ListOf, Struct
+from extender.embedded.schema.types import Field, Kind, ListOf, MapOf, Scalar, Struct
 
+INT32, STRING = Scalar(Kind.INT32), Scalar(Kind.STRING)
 POINT = Struct("Point", {"x": Field(INT32), "y": Field(INT32)}, atomic=True)
 PORT = Struct("Port", {"port": Field(INT32), "protocol": Field(STRING, default="TCP"), "name": Field(STRING)})
 THING = Struct(
     "Thing",
     {
         "text": Field(STRING),
-        "labels": Field(STRING_MAP),
+        "labels": Field(MapOf(STRING)),
         "point": Field(POINT),
-        "args": Field(STRINGS),
+        "args": Field(ListOf(STRING)),
         "tags": Field(ListOf(STRING, "set")),
         "ports": Field(ListOf(PORT, "map", ("port", "protocol"))),
         "inner": Field(Struct("Inner", {"text": Field(STRING)})),

@@ -1,30 +1,13 @@
-"""The numbers are written by hand; here they are held against the schema."""
+"""What the table of API types says of protobuf: every field has a number, which leads to it alone."""
 
 import pytest
 
 from extender.embedded import schema
-from extender.embedded.protobuf.fields import numbered
-from extender.embedded.protobuf.numbers import (
-    NUMBERS,
-    containers,
-    devices,
-    events,
-    metadata,
-    nodes,
-    others,
-    pods,
-    scheduling,
-    services,
-    storage,
-    volumes,
-    workloads,
-)
+from extender.embedded.resources import RESOURCES
 from extender.embedded.schema.types import ListOf, MapOf, Struct
 
-DISKS_OF_FORMER_TIMES = {
-    "azureFile", "cephfs", "fc", "flexVolume", "flocker", "gitRepo", "glusterfs", "photonPersistentDisk", "portworxVolume", "quobyte",
-    "scaleIO", "storageos", "vsphereVolume",
-}  # fmt: skip
+TYPE_META = {"kind", "apiVersion"}
+"""Said by the envelope of a message."""
 
 
 def inner(of):
@@ -36,7 +19,7 @@ def inner(of):
 
 def structs():
     """Those of every kind that is served, by name."""
-    found, waiting = {}, list(schema.KINDS.values())
+    found, waiting = {}, [schema.lookup(*kind) for resource in RESOURCES for kind in resource.kinds]
     while waiting:
         of = waiting.pop()
         if of.name not in found:
@@ -45,66 +28,20 @@ def structs():
     return found
 
 
-def names(numbers):
-    """The fields that have a number, and those of the messages that JSON does not show."""
-    for name in numbers.values():
-        yield from [name] if isinstance(name, str) else names(name)
-
-
 STRUCTS = structs()
 
 
-def test_a_number_stands_for_one_field():
-    with pytest.raises(ValueError, match="second: number 1 is there twice"):
-        numbered(first=1, second=1)
+@pytest.mark.parametrize("message", STRUCTS)
+def test_every_field_has_a_number_of_its_own(message):
+    numbers = {name: field.protobuf for name, field in STRUCTS[message].fields.items() if field.protobuf}
+    hidden = {way[:length] for way in numbers.values() for length in range(1, len(way))}
+
+    assert len(set(numbers.values())) == len(numbers)
+    assert not hidden & set(numbers.values())
+    assert set(STRUCTS[message].fields) - set(numbers) <= TYPE_META
 
 
-def test_a_hidden_message_takes_a_number_too():
-    with pytest.raises(ValueError, match="name: number 1 is there twice"):
-        numbered({1: numbered(inside=1)}, name=1)
+def test_fields_of_embedded_structs_are_found_through_their_number():
+    fields = STRUCTS["io.k8s.api.core.v1.Volume"].fields
 
-
-def test_a_message_stands_in_one_table():
-    tables = [
-        metadata.METADATA, nodes.NODES, pods.PODS, containers.CONTAINERS, scheduling.SCHEDULING, volumes.VOLUMES, storage.STORAGE,
-        services.SERVICES, workloads.WORKLOADS, events.EVENTS, devices.DEVICES, others.OTHERS,
-    ]  # fmt: skip
-
-    assert sum(map(len, tables)) == len(NUMBERS)
-
-
-@pytest.mark.parametrize("message", NUMBERS)
-def test_the_schema_knows_every_field(message):
-    found = list(names(NUMBERS[message]))
-
-    assert set(found) <= set(STRUCTS[message].fields)
-    assert len(found) == len(set(found))
-
-
-@pytest.mark.parametrize("message", NUMBERS)
-def test_a_field_leads_to_a_message_with_numbers(message):
-    fields = STRUCTS[message].fields
-    within = {name: inner(fields[name].type) for name in names(NUMBERS[message])}
-
-    assert [name for name, of in within.items() if of is not None and of.name not in NUMBERS] == []
-
-
-def test_what_go_clients_do_not_send_is_left_out():
-    """Volumes that nobody has any more, what became of the kubelet's configuration, and two alpha features."""
-    left_out = {
-        (STRUCTS[message].short_name, name)
-        for message, numbers in NUMBERS.items()
-        for name in set(STRUCTS[message].fields) - set(names(numbers)) - {"kind", "apiVersion"}
-    }
-
-    former = {(of, name) for of in ("Volume", "PersistentVolumeSpec") for name in DISKS_OF_FORMER_TIMES}
-    assert left_out == former - {("PersistentVolumeSpec", "gitRepo")} | {
-        ("NodeSpec", "configSource"),
-        ("NodeStatus", "config"),
-        ("PodStatus", "nodeAllocatableResourceClaimStatuses"),
-        ("Device", "nodeAllocatableResourceMappings"),
-    }
-
-
-def test_every_kind_can_be_read_but_the_one_that_only_we_send():
-    assert {of.short_name for of in schema.KINDS.values() if of.name not in NUMBERS} == {"Status"}
+    assert (fields["name"].protobuf, fields["hostPath"].protobuf, fields["ephemeral"].protobuf) == ((1,), (2, 1), (2, 29))

@@ -6,7 +6,6 @@ from datetime import datetime
 
 import orjson
 
-from extender.embedded.protobuf.numbers import NUMBERS
 from extender.embedded.schema.types import Kind, ListOf, MapOf, Preserve, Scalar, Struct
 
 SAMPLES = {
@@ -50,15 +49,15 @@ def body(api_version, kind, message):
 
 def message(of, obj):
     """An object in a message; what has no number is left out."""
-    return _message(NUMBERS[of.name], of, obj)
+    return _message({name: field.protobuf for name, field in of.fields.items() if field.protobuf}, of, obj)
 
 
 def sample(of):
     """A value with everything that has a number; lists and maps have two items."""
     if isinstance(of, Scalar):
-        return of.values[-1] if of.values else SAMPLES[of.kind]
+        return SAMPLES[of.kind]
     if isinstance(of, Struct):
-        return {name: sample(of.fields[name].type) for name in _names(NUMBERS[of.name])}
+        return {name: sample(field.type) for name, field in of.fields.items() if field.protobuf}
     if isinstance(of, ListOf):
         return [sample(of.item), sample(of.item)]
     if isinstance(of, MapOf):
@@ -66,19 +65,15 @@ def sample(of):
     return {"f:free": {"form": [1]}}
 
 
-def _names(numbers):
-    for name in numbers.values():
-        yield from [name] if isinstance(name, str) else _names(name)
-
-
-def _message(numbers, of, obj):
-    result = b""
-    for number, name in numbers.items():
-        if not isinstance(name, str):
-            result += field(number, _message(name, of, obj))
+def _message(ways, of, obj):
+    """The fields of an object. A way of several numbers leads through messages that JSON does not show."""
+    result, hidden = b"", {}
+    for name, (number, *rest) in ways.items():
+        if rest:
+            hidden.setdefault(number, {})[name] = rest
         elif name in obj:
             result += b"".join(field(number, each) for each in _items(of.fields[name].type, obj[name]))
-    return result
+    return result + b"".join(field(number, _message(below, of, obj)) for number, below in hidden.items())
 
 
 def _items(of, value):

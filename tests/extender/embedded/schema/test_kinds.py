@@ -1,4 +1,4 @@
-"""What the declarations say holds together, and says what clients rely on."""
+"""What the table of API types says holds together, and says what clients rely on."""
 
 import pytest
 
@@ -21,17 +21,27 @@ def structs(of, seen):
 @pytest.fixture(scope="module")
 def all_structs():
     seen = set()
-    for kind in schema.KINDS.values():
-        structs(kind, seen)
+    for resource in RESOURCES:
+        for kind in resource.kinds:
+            structs(schema.lookup(*kind), seen)
     return seen
 
 
 def test_every_resource_and_subresource_has_a_type():
     for resource in RESOURCES:
         assert schema.type_of(resource).short_name == resource.kind
-        for below in resource.subresources:
-            group = below.group if below.version else resource.group
-            assert schema.lookup(group, below.version or resource.version, below.kind).short_name == below.kind
+        assert [schema.lookup(*kind).short_name for kind in resource.kinds] == [kind for _, _, kind in resource.kinds]
+
+
+@pytest.mark.parametrize(
+    "kind", [("", "v1", "Container"), ("core", "v1", "Pod"), ("meta", "v1", "Status"), ("", "v2", "Pod")], ids="/".join
+)
+def test_what_is_no_kind_is_not_found(kind):
+    assert schema.find(*kind) is None
+
+
+def test_kinds_that_are_not_served_are_known():
+    assert [schema.find("batch", "v1", kind).short_name for kind in ("Job", "CronJob")] == ["Job", "CronJob"]
 
 
 def test_keys_of_lists_are_fields_of_their_items(all_structs):
