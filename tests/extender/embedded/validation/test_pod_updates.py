@@ -154,7 +154,6 @@ def test_no_finalizer_joins_an_object_that_is_going():
             {"resourceClaimStatuses": [{"name": "x"}]},
             'status.resourceClaimStatuses[0].name: Invalid value: "x": must match the name of an entry in `spec.resourceClaims`',
         ),
-        ({"podIPs": [{"ip": "x"}]}, 'status.podIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
     ],
 )
 def test_statuses(status, error):

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import is_empty, label_selector, object_meta, object_meta_update
-from extender.embedded.validation.names import percent_errors
-from extender.embedded.validation.persistent_volumes import claim_spec
-from extender.embedded.validation.pod_spec import pod_template
+from extender.embedded.validation.metadata_rules import is_empty, label_selector, object_meta, object_meta_update, percent_errors
+from extender.embedded.validation.pod_spec_rules import pod_template
+from extender.embedded.validation.storage_rules import claim_spec
 from extender.golang.field_errors import FieldError, forbidden, immutable, invalid, non_negative, not_supported, required
 from extender.objects.validation import dns_label_errors
 

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation import scheduling
-from extender.embedded.validation.containers import images
-from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
-from extender.embedded.validation.names import MAX_ID, ip, range_error
-from extender.embedded.validation.pod_spec import pod_spec
+from extender.embedded.validation import placement_rules
+from extender.embedded.validation.metadata_rules import MAX_INT32, label_name, object_meta, object_meta_update, range_error
+from extender.embedded.validation.pod_spec_rules import images, pod_spec
 from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
 from extender.golang.int64 import parse_int64
 from extender.objects.validation import subdomain_errors
@@ -86,11 +84,6 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     for name in ("containerStatuses", "initContainerStatuses"):
         errors += _transitions(f"status.{name}", status.get(name) or (), former.get(name) or (), spec)
     errors += _claim_statuses("status.resourceClaimStatuses", status.get("resourceClaimStatuses") or (), spec)
-    for name in ("podIPs", "hostIPs"):
-        for place, each in enumerate(status.get(name) or ()):
-            errors += ip(f"status.{name}[{place}]", each.get("ip", ""))
-    if status.get("hostIPs") and status["hostIPs"][0].get("ip", "") != status.get("hostIP", ""):
-        errors.append(invalid("status.hostIPs[0].ip", status["hostIPs"][0].get("ip", ""), "must be equal to `hostIP`"))
     return errors
 
 
@@ -152,8 +145,8 @@ def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError]
     path = "spec.activeDeadlineSeconds"
     if new is None:
         return [invalid(path, None, "must not update from a positive integer to nil value")] if old is not None else [], False
-    if not 0 <= new <= MAX_ID:
-        return [invalid(path, new, range_error(0, MAX_ID))], True
+    if not 0 <= new <= MAX_INT32:
+        return [invalid(path, new, range_error(0, MAX_INT32))], True
     if old is not None and old < new:
         return [invalid(path, new, "must be less than or equal to previous value")], True
     return [], False
@@ -164,7 +157,7 @@ def _added_tolerations(new: Sequence[Object], old: Sequence[Object]) -> list[Fie
     kept = [_but(toleration, "tolerationSeconds") for toleration in new]
     if any(_but(toleration, "tolerationSeconds") not in kept for toleration in old):
         return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
-    return scheduling.tolerations("spec.tolerations", new)
+    return placement_rules.tolerations("spec.tolerations", new)
 
 
 def _removed_gates(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:

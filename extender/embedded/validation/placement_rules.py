@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_name, label_selector
+from extender.embedded.validation.metadata_rules import label_name, label_selector
 from extender.golang.field_errors import (
     NOT_POSITIVE,
     FieldError,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from extender.embedded.container_totals import container_totals
 from extender.embedded.resources import Object
-from extender.embedded.validation.names import dns_label
+from extender.embedded.validation.metadata_rules import dns_label
 from extender.golang.field_errors import (
     NEGATIVE,
     FieldError,

@@ -6,11 +6,10 @@ Upstream: pkg/apis/policy/validation, scheduling/validation, coordination/valida
 from typing import Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_selector, object_meta, object_meta_update
-from extender.embedded.validation.workloads import positive_int_or_percent
+from extender.embedded.validation.metadata_rules import label_selector, object_meta, object_meta_update
+from extender.embedded.validation.workload_rules import positive_int_or_percent
 from extender.golang.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of
 from extender.objects.priorities import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
-from extender.objects.validation import label_key_errors
 
 SYSTEM_PREFIX: Final = "system-"
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
@@ -93,18 +92,9 @@ def _no_system_class(name: str, value: int, is_default: bool) -> str:
 
 def _lease_spec(spec: Object) -> list[FieldError]:
     errors = []
-    seconds, transitions, strategy = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions"), spec.get("strategy")
+    seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if seconds is not None and seconds <= 0:
         errors.append(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
     if transitions is not None and transitions < 0:
         errors.append(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"))
-    if strategy is not None:
-        # Upstream names the field twice.
-        path = "spec.strategy.strategy"
-        if "/" in strategy:
-            errors += [invalid(path, strategy, error) for error in label_key_errors(strategy)]
-        elif strategy != "OldestEmulationVersion":
-            errors.append(not_supported(path, strategy, ("OldestEmulationVersion",)))
-    if spec.get("preferredHolder") and not strategy:
-        errors.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
     return errors

@@ -1,15 +1,17 @@
-"""Events, in either face.
+"""Nodes, namespaces, services and events, these in either face.
 
-Upstream: pkg/apis/core/validation/events.go (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go (v1.36.2).
 """
 
 from typing import Any, Final
 
 from extender.embedded.faces import NEW_NAME_OF
 from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import object_meta, object_meta_update
-from extender.golang.field_errors import FieldError, all_invalid, immutable, invalid, required
-from extender.objects.validation import label_key_errors, subdomain_errors
+from extender.embedded.validation.amount_rules import quantity_value
+from extender.embedded.validation.metadata_rules import dns_1035_errors, label_name, labels, object_meta, object_meta_update
+from extender.embedded.validation.placement_rules import taints
+from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, required
+from extender.objects.validation import dns_label_errors, label_key_errors, subdomain_errors
 
 _LENGTH: Final = 128
 _NOTE_LENGTH: Final = 1024
@@ -18,6 +20,76 @@ _FROZEN: Final = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action",
     "related", "reportingController", "reportingInstance",
 )  # fmt: skip
+
+
+def node(obj: Object) -> list[FieldError]:
+    """A node."""
+    spec = obj["spec"]
+    errors = object_meta(obj["metadata"], namespaced=False)
+    # Upstream's path says metadata.
+    return errors + taints("metadata.taints", spec.get("taints") or ()) + _amounts(obj)
+
+
+def node_update(new: Object, old: Object) -> list[FieldError]:
+    """A node that replaces another one, by either door: where it comes from is said once."""
+    spec, former = new["spec"], old["spec"]
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _amounts(new)
+    if former.get("podCIDRs") and spec.get("podCIDRs") != former["podCIDRs"]:
+        errors.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+    if former.get("providerID") and spec.get("providerID") != former["providerID"]:
+        errors.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+    return errors + taints("metadata.taints", spec.get("taints") or ())
+
+
+def whole_node_update(new: Object, old: Object) -> list[FieldError]:
+    """As the strategy of nodes has it: the new node is judged by itself, too."""
+    return node(new) + node_update(new, old)
+
+
+def namespace(obj: Object) -> list[FieldError]:
+    """A namespace."""
+    errors = object_meta(obj["metadata"], namespaced=False, rule=dns_label_errors)
+    for finalizer in (obj.get("spec") or {}).get("finalizers") or ():
+        errors += label_name("spec.finalizers", finalizer)
+    return errors
+
+
+def namespace_update(new: Object, old: Object) -> list[FieldError]:
+    """A namespace that replaces another one."""
+    return object_meta_update(new["metadata"], old["metadata"])
+
+
+def namespace_status_update(new: Object, old: Object) -> list[FieldError]:
+    """Upstream: ValidateNamespaceStatusUpdate."""
+    errors = object_meta_update(new["metadata"], old["metadata"])
+    phase = (new.get("status") or {}).get("phase", "")
+    if not new["metadata"].get("deletionTimestamp") and phase != "Active":
+        errors.append(invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
+    elif new["metadata"].get("deletionTimestamp") and phase != "Terminating":
+        errors.append(invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"))
+    return errors
+
+
+def _amounts(obj: Object) -> list[FieldError]:
+    """Upstream: ValidateNodeResources."""
+    status = obj.get("status") or {}
+    return [
+        error
+        for part in ("capacity", "allocatable")
+        for name, amount in (status.get(part) or {}).items()
+        for error in quantity_value(f"status.{part}.{name}", name, amount)
+    ]
+
+
+def service(obj: Object) -> list[FieldError]:
+    """A service: its name and its selector, by which pods are spread."""
+    errors = object_meta(obj["metadata"], namespaced=True, rule=dns_1035_errors)
+    return errors + labels("spec.selector", obj["spec"].get("selector"))
+
+
+def service_update(new: Object, old: Object) -> list[FieldError]:
+    """A service that replaces another one."""
+    return object_meta_update(new["metadata"], old["metadata"]) + service(new)
 
 
 def event(obj: Object) -> list[FieldError]:

@@ -7,9 +7,15 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation.metadata import label_name, object_meta, object_meta_update
-from extender.embedded.validation.names import c_identifier_errors, dns_label, subdomain
-from extender.embedded.validation.scheduling import node_selector
+from extender.embedded.validation.metadata_rules import (
+    c_identifier_errors,
+    dns_label,
+    label_name,
+    object_meta,
+    object_meta_update,
+    subdomain,
+)
+from extender.embedded.validation.placement_rules import node_selector
 from extender.golang.field_errors import (
     IMMUTABLE,
     NOT_POSITIVE,
@@ -83,10 +89,7 @@ def claim_template_update(new: Object, old: Object) -> list[FieldError]:
 def device_class(obj: Object) -> list[FieldError]:
     """A DeviceClass."""
     spec = obj["spec"]
-    errors = object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
-    for place, config in enumerate(spec.get("config") or ()):
-        errors += _config(f"spec.config[{place}]", config)
-    return errors
+    return object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
 
 
 def device_class_update(new: Object, old: Object) -> list[FieldError]:
@@ -140,9 +143,6 @@ def _devices(path: str, devices: Object) -> list[FieldError]:
     errors += _at_most(f"{path}.constraints", constraints)
     for place, constraint in enumerate(constraints):
         errors += _constraint(f"{path}.constraints[{place}]", constraint, known)
-    for place, config in enumerate(devices.get("config") or ()):
-        here = f"{path}.config[{place}]"
-        errors += _known(f"{here}.requests", config.get("requests") or (), known) + _config(here, config)
     return errors
 
 
@@ -220,19 +220,6 @@ def _known(path: str, names: Sequence[str], known: Collection[str]) -> list[Fiel
             errors.append(invalid(f"{path}[{place}]", name, detail))
         if name in names[:place]:
             errors.append(duplicate(f"{path}[{place}]", name))
-    return errors
-
-
-def _config(path: str, config: Object) -> list[FieldError]:
-    opaque = config.get("opaque")
-    if opaque is None:
-        return [required(f"{path}.opaque")]
-    errors = _driver(f"{path}.opaque.driver", opaque.get("driver", ""))
-    parameters = opaque.get("parameters")
-    if parameters is None:
-        errors.append(required(f"{path}.opaque.parameters"))
-    elif not isinstance(parameters, dict):
-        errors.append(invalid(f"{path}.opaque.parameters", "<value omitted>", "parameters must be a valid JSON object"))
     return errors
 
 

@@ -1,22 +1,53 @@
-"""Metadata, labels and label selectors.
+"""What every object has: names, labels, annotations, owners, finalizers; and label selectors.
 
-Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go (v1.36.2).
+Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go; util/validation/validation.go (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.validation.names import NameRule, name_errors
 from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
 from extender.golang.quoting import quoted
-from extender.objects.validation import dns_label_errors, label_key_errors, label_value_errors, subdomain_errors
+from extender.objects.validation import (
+    LABEL_MAX_LENGTH,
+    dns_label_errors,
+    label_key_errors,
+    label_value_errors,
+    max_length_error,
+    regex_error,
+    subdomain_errors,
+)
+
+NameRule = Callable[[str], list[str]]
+"""A text -> what is wrong with it as a name."""
 
 MAX_ANNOTATIONS: Final = 256 * 1024
+MAX_INT32: Final = (1 << 31) - 1
+MAX_PORT: Final = 65535
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _SELECTOR_NEEDS_VALUES: Final = ("In", "NotIn")
 _SELECTOR_TAKES_NO_VALUES: Final = ("Exists", "DoesNotExist")
+_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_DNS_1035_ERROR: Final = regex_error(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS_1035,
+    "my-name",
+    "abc-123",
+)
+_PERCENT: Final = "[0-9]+%"
+_PERCENT_ERROR: Final = regex_error("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")
+_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_C_IDENTIFIER_ERROR: Final = regex_error(
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+    _C_IDENTIFIER,
+    "my_name",
+    "MY_NAME",
+    "MyName",
+)
 
 
 def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomain_errors) -> list[FieldError]:
@@ -150,3 +181,48 @@ def _finalizers(finalizers: Sequence[str]) -> list[FieldError]:
     if _ORPHAN in finalizers and _FOREGROUND in finalizers:
         errors.append(invalid(path, list(finalizers), f"finalizer {_ORPHAN} and {_FOREGROUND} cannot be both set"))
     return errors
+
+
+# Texts that may be names, ports and the like, beyond what label syntax says
+
+
+def dns_1035_errors(value: str) -> list[str]:
+    """What is wrong with a name that must be usable as a DNS label of old. Upstream: IsDNS1035Label."""
+    errors = [max_length_error(LABEL_MAX_LENGTH)] if len(value) > LABEL_MAX_LENGTH else []
+    return errors if re.fullmatch(_DNS_1035, value) else [*errors, _DNS_1035_ERROR]
+
+
+def name_errors(rule: NameRule, name: str, *, is_prefix: bool = False) -> list[str]:
+    """What `rule` says of a name; a prefix may end in a dash, as something follows. Upstream: maskTrailingDash."""
+    masked = f"{name[:-2]}a" if is_prefix and len(name) > 1 and name.endswith("-") else name
+    return rule(masked)
+
+
+def c_identifier_errors(value: str) -> list[str]:
+    """What is wrong with an identifier of the language C. Upstream: IsCIdentifier."""
+    return [] if re.fullmatch(_C_IDENTIFIER, value) else [_C_IDENTIFIER_ERROR]
+
+
+def percent_errors(value: str) -> list[str]:
+    """What is wrong with a percentage. Upstream: IsValidPercent."""
+    return [] if re.fullmatch(_PERCENT, value) else [_PERCENT_ERROR]
+
+
+def range_error(least: int, largest: int) -> str:
+    """What is said of a number that is not between the two. Upstream: InclusiveRangeError."""
+    return f"must be between {least} and {largest}, inclusive"
+
+
+def port_errors(port: int) -> list[str]:
+    """What is wrong with a port number. Upstream: IsValidPortNum."""
+    return [] if 1 <= port <= MAX_PORT else [range_error(1, MAX_PORT)]
+
+
+def dns_label(path: str, value: str) -> list[FieldError]:
+    """An RFC 1123 label."""
+    return [invalid(path, value, error) for error in dns_label_errors(value)]
+
+
+def subdomain(path: str, value: str) -> list[FieldError]:
+    """An RFC 1123 subdomain."""
+    return [invalid(path, value, error) for error in subdomain_errors(value)]
