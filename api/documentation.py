@@ -10,7 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from api import openapi_examples as examples
 from api import question_documents
 from api.refusals import Status
-from api.wire.types import (
+from extender.objects.node import Node
+from extender.protocol.wire_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
     ExtenderBindingResult,
@@ -19,7 +20,6 @@ from api.wire.types import (
     ExtenderPreemptionResult,
     HostPriority,
 )
-from extender.objects.node import Node
 
 _REFERENCE: Final = "#/components/schemas/{name}"
 

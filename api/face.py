@@ -10,12 +10,13 @@ from starlette.responses import Response
 
 from api.access import Access, OpenAccess
 from api.health_record import HealthRecord
-from api.wire.node_bodies import NodeBodies
+from api.refusals import unreadable_refused
 from extender.answers.questions import Questions
 from extender.apiserver.informers.health import Health
 from extender.config import Configuration
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.node_lists import DecodedNodes
 from extender.verbs.verbs import FilterResult, Victims
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class Face:
     access: Access = field(default_factory=OpenAccess)
     resource_metrics: Callable[[], bytes] = bytes
     checks: HealthRecord = field(default_factory=HealthRecord)
-    node_bodies: NodeBodies = field(default_factory=NodeBodies)
+    decoded_nodes: DecodedNodes = field(default_factory=DecodedNodes)
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
@@ -97,8 +98,9 @@ def face_of(request: HTTPConnection) -> Face | None:
 
 
 async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
-    """What `decode` makes of the body."""
-    return await asyncio.to_thread(decode, body) if len(body) > DECODED_IN_THREAD else decode(body)
+    """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
+    with unreadable_refused():
+        return await asyncio.to_thread(decode, body) if len(body) > DECODED_IN_THREAD else decode(body)
 
 
 def json_response(body: bytes) -> Response:

@@ -3,10 +3,13 @@
 Upstream: apimachinery, meta/v1, types.go, Status and StatusReason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, final
 
 import msgspec
+
+from extender.golang.json import JsonError, TooLargeError
 
 REASONS: Final = {
     400: "BadRequest",
@@ -42,6 +45,19 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
         self.code: Final = code
         self.headers: Final = dict(headers or {})
         self.details: Final = dict(details or {})
+
+
+@contextmanager
+def unreadable_refused() -> Iterator[None]:
+    """Refuses JSON that cannot be read within the block.
+
+    Raises:
+        Refusal: 400, or 413 for what is too large.
+    """
+    try:
+        yield
+    except JsonError as exc:
+        raise Refusal(413 if isinstance(exc, TooLargeError) else 400, str(exc)) from exc
 
 
 def not_there(kind: str, message: str) -> Refusal:

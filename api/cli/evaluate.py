@@ -12,11 +12,11 @@ import orjson
 import typer
 
 from api.fatal_errors import StartUpError
-from api.json_limits import check_json
-from api.refusals import Refusal
 from api.starting import read_configuration
-from api.wire.reading import read
 from extender.config import ConfigErrors
+from extender.golang.json import JsonError
+from extender.golang.json_bytes import read
+from extender.golang.json_limits import check_json
 from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.verbs.engine import Engine
@@ -48,7 +48,7 @@ async def _answer_all(engine: Engine, file: str) -> int:
             continue
         try:
             answer = await engine.evaluate(_scenario(line))
-        except (Refusal, DecodeError, ConfigErrors) as exc:
+        except (JsonError, DecodeError, ConfigErrors) as exc:
             failed += 1
             progress.report(number, str(exc))
             continue
@@ -68,7 +68,7 @@ def _scenario(line: bytes) -> dict[str, Any]:
     check_json(line)
     scenario = document.get("scenario", document)
     if not isinstance(scenario, dict):
-        raise Refusal(400, "scenario: expected an object")
+        raise JsonError("scenario: expected an object")
     return scenario
 
 

@@ -12,8 +12,7 @@ import httpx
 
 from extender.config.extenders import Extender
 from extender.framework import ExtenderError
-from extender.http_extender.calling import Caller, open_transport, post_request
-from extender.http_extender.trust import trust_of
+from extender.http_extender.calling import Caller, open_transport, post_request, trust_of
 
 MAX_SECONDS: Final = 30.0
 """Nobody is waited for longer, whatever the configuration says."""

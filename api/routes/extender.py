@@ -13,12 +13,11 @@ from fastapi import APIRouter, Request, Response
 from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.refusals import RETRY_SOON, Refusal
-from api.wire.answers import bind_answer, filter_answer, filter_error, preempt_answer, prioritize_answer
-from api.wire.binding_args import read_binding_args
-from api.wire.extender_args import AskedNodes, read_extender_args
-from api.wire.preemption_args import read_preemption_args
 from extender.klog.setup import escaped, report
-from extender.verbs.verbs import VerbError
+from extender.protocol.arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
+from extender.protocol.results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
+from extender.protocol.wire_types import MetaVictims
+from extender.verbs.verbs import VerbError, Victims
 
 router: Final = APIRouter(tags=["extender"])
 
@@ -35,7 +34,7 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     try:
         result = face.engine.filter(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
-        return json_response(filter_answer(asked, result))
+        return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
     except VerbError as exc:
         return json_response(filter_error(str(exc)))
     except Exception as exc:
@@ -50,13 +49,13 @@ async def prioritize_nodes(request: Request) -> Response:
     asked = await _asked_nodes(request, face)
     if asked.names is None:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
-        return json_response(prioritize_answer([], []))
+        return json_response(prioritize_result([], []))
     try:
         scores = face.engine.prioritize(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         scores = [0] * len(asked.names)
-    return json_response(prioritize_answer(asked.names, scores))
+    return json_response(prioritize_result(asked.names, scores))
 
 
 @router.post("/preempt", **PREEMPT)
@@ -65,11 +64,14 @@ async def preempt(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
-        chosen = face.engine.preempt(asked.pod, asked.candidates)
+        candidates = {node: Victims(victims.uids, victims.num_pdb_violations) for node, victims in asked.candidates.items()}
+        chosen = face.engine.preempt(asked.pod, candidates)
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
-    return json_response(preempt_answer(chosen))
+    return json_response(
+        preemption_result({node: MetaVictims.of(victims.uids, victims.num_pdb_violations) for node, victims in chosen.items()})
+    )
 
 
 @router.post("/bind", **BIND)
@@ -78,17 +80,17 @@ async def bind(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:
-        await face.engine.bind(asked.name, asked.namespace, asked.uid, asked.node)
+        await face.engine.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
     except VerbError as exc:
-        return json_response(bind_answer(str(exc)))
+        return json_response(binding_result(str(exc)))
     except Exception as exc:
-        number = report(_LOGGER, f"bind of pod {asked.namespace}/{asked.name}", exc)
-        return json_response(bind_answer(f"internal error, id {number}"))
-    return json_response(bind_answer())
+        number = report(_LOGGER, f"bind of pod {asked.pod_namespace}/{asked.pod_name}", exc)
+        return json_response(binding_result(f"internal error, id {number}"))
+    return json_response(binding_result())
 
 
 async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
-    return await decoded(partial(read_extender_args, known_bodies=face.node_bodies), await request.body())
+    return await decoded(partial(read_extender_args, decoded=face.decoded_nodes), await request.body())
 
 
 def _ready_face(request: Request) -> Face:

@@ -21,12 +21,12 @@ from api.ui.manifests import ManifestError, objects_in
 from api.ui.node_table import OrderError, order
 from api.ui.vessel import Resource
 from api.ui.what_if_view import MAX_NODES, changed_nodes
-from api.wire.reading import read
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import WhatIfRequest
 from extender.concurrency.abandoned import in_thread
 from extender.config.errors import ConfigErrors
+from extender.golang.json_bytes import read
 from extender.objects.decoding import DecodeError
 
 router: Final = APIRouter(include_in_schema=False)
@@ -192,7 +192,7 @@ async def try_what_if(request: Request) -> Response:
 @router.post("/ui/sign-in")
 async def sign_in(request: Request) -> Response:
     """Keep the token in a cookie that scripts cannot read and that no other site makes the browser send."""
-    form = read(SignInForm, await request.body())
+    form = await decoded(partial(read, SignInForm), await request.body())
     answer = Response(status_code=204)
     answer.set_cookie(TOKEN_COOKIE, form.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return answer

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from api import question_documents as documents
 from api.caller import caller_of
 from api.face import decoded, json_response
-from api.json_limits import check_json, check_number_of_values
 from api.refusals import Refusal, cannot_be_done, not_there
-from api.wire.reading import read
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.errors import ConfigErrors
+from extender.golang.json_bytes import read
+from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects.decoding import DecodeError
 
 MAX_QUESTION: Final = 16 * 2**20

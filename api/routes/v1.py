@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request, Response
 from api.documentation import EVALUATE
 from api.face import decoded, face_of, json_response
 from api.hang_up import until_hang_up
-from api.json_limits import check_json, check_number_of_values
 from api.refusals import RETRY_SOON, Refusal
-from api.wire.reading import read
 from extender.config.errors import ConfigErrors
+from extender.golang.json_bytes import read
+from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects.decoding import DecodeError
 
 MAX_SCENARIO: Final = 16 * 2**20

@@ -38,7 +38,7 @@ from extender.framework.events import (
     on,
     queue_if,
 )
-from extender.framework.extenders import ExtenderError, NodeVictims, PreemptionExtender
+from extender.framework.extenders import NodeVictims, PreemptionExtender
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
@@ -88,6 +88,7 @@ from extender.framework.waiting import PODS_TO_ACTIVATE, WaitingPod, WaitingPods
 from extender.metrics import PluginMetrics
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.results import ExtenderError
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
 
 __all__ = [

@@ -11,13 +11,6 @@ from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
 
 
-class ExtenderError(Exception):
-    """An extender failed, or answered something that cannot be used. The message is upstream's.
-
-    What that means depends on whether the extender is ignorable, which is for whoever asked it to know.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class NodeVictims:
     """The pods that would have to leave a node, most important first. Upstream: extenderv1.Victims."""

@@ -45,6 +45,10 @@ class JsonError(ValueError):
     """The text is no JSON, or a value in it is not of the type that is asked for. The message is Go's."""
 
 
+class TooLargeError(JsonError):
+    """The body is larger than it may be; what is in it does not matter."""
+
+
 MAX_DEPTH: Final = 100
 """Lists and objects may not be nested more deeply. A configuration needs a dozen levels."""
 

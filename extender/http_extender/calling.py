@@ -1,8 +1,8 @@
-"""One POST to an extender, and what can go wrong with it, in the words of Go's client.
+"""One POST to an extender: over TLS if need be, and what can go wrong with it, in the words of Go's client.
 
 Unlike upstream's client, ours follows no redirect, asks no proxy, reads no more than `MAX_ANSWER_BYTES` and wants no compression.
 
-Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport (v1.36.2).
+Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor (v1.36.2).
 """
 
 import asyncio
@@ -10,12 +10,15 @@ import errno
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Final, final
 
 import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from extender.apiserver.credentials.tls import Pem, Tls, context
+from extender.config.extenders import Extender, ExtenderTLSConfig
 from extender.framework import ExtenderError
 
 MAX_ANSWER_BYTES: Final = 64 * 2**20
@@ -35,6 +38,30 @@ _FAILURES: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohtt
 
 _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, httpx.RemoteProtocolError, httpx.ReadError)
 """The other side ended the connection."""
+
+
+def trust_of(extender: Extender) -> ssl.SSLContext | None:
+    """Whom to trust, and who we are; None without TLS.
+
+    Raises:
+        TlsError: a file cannot be read, or is not what it should be; the text says which.
+    """
+    if not extender.enable_https:
+        return None
+    config = extender.tls_config or ExtenderTLSConfig()
+    tls = Tls(
+        ca=_pem(config.ca_file, config.ca_data),
+        certificate=_pem(config.cert_file, config.cert_data),
+        key=_pem(config.key_file, config.key_data),
+        insecure=config.insecure,
+    )
+    return context(tls.read())
+
+
+def _pem(file: str, text: bytes) -> Pem | None:
+    if text:
+        return Pem(text=text)
+    return Pem(file=Path(file)) if file else None
 
 
 def open_transport(trust: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:

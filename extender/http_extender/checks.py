@@ -14,7 +14,7 @@ from extender.config.configuration import Configuration
 from extender.config.errors import ConfigErrors
 from extender.config.extenders import Extender, ExtenderTLSConfig
 from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
-from extender.http_extender.trust import trust_of
+from extender.http_extender.calling import trust_of
 
 MAX_TIMEOUT_SECONDS: Final = 30
 """All scheduling waits for an extender."""

@@ -16,20 +16,14 @@ from extender.config.configuration import Configuration
 from extender.config.extenders import Extender
 from extender.framework import ExtenderError, NodeVictims
 from extender.golang.quoting import quoted
-from extender.http_extender.answers import (
-    HostScore,
-    MetaVictims,
-    read_bind_answer,
-    read_filter_answer,
-    read_preempt_answer,
-    read_prioritize_answer,
-)
-from extender.http_extender.arguments import NodeBodies, binding_args, extender_args, preemption_args
-from extender.http_extender.calling import Caller
+from extender.http_extender.calling import Caller, trust_of
 from extender.http_extender.checks import check_extenders
-from extender.http_extender.trust import trust_of
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
+from extender.protocol.arguments import binding_args, extender_args, preemption_args
+from extender.protocol.node_lists import EncodedNodes
+from extender.protocol.results import read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
+from extender.protocol.wire_types import HostPriority, MetaVictims, Victims
 from extender.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -69,7 +63,7 @@ class HTTPExtender:
         """
         self._config = config
         self._managed = frozenset(resource.name for resource in config.managed_resources)
-        self._bodies = None if config.node_cache_capable else NodeBodies()
+        self._encoded = None if config.node_cache_capable else EncodedNodes()
         tls = config.tls_config
         self._caller = Caller(
             config.url_prefix,
@@ -131,8 +125,8 @@ class HTTPExtender:
         """
         if not self.is_filter:
             return Filtered(nodes, {}, {})
-        body = await self._caller.post(self._config.filter_verb, extender_args(pod, nodes, self._bodies))
-        answer = await _read(read_filter_answer, body)
+        body = await self._caller.post(self._config.filter_verb, extender_args(pod, nodes, self._encoded))
+        answer = await _read(read_filter_result, body)
         kept: Sequence[Node] = answer.nodes or ()
         if self._config.node_cache_capable and answer.node_names is not None:
             given = {node.name: node for node in nodes}
@@ -148,7 +142,7 @@ class HTTPExtender:
             f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node list"
         )
 
-    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostScore]:
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         """Its scores, from 0 to 10 and not weighted yet: not of every node perhaps, of some more than once, and of unknown ones.
 
         Raises:
@@ -156,8 +150,8 @@ class HTTPExtender:
         """
         if not self.is_prioritizer:
             return []
-        body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._bodies))
-        scores = await _read(read_prioritize_answer, body)
+        body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
+        scores = await _read(read_prioritize_result, body)
         self._last_complaint = ""
         return scores
 
@@ -172,16 +166,17 @@ class HTTPExtender:
         """See `PreemptionExtender`."""
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
-        arguments = preemption_args(pod, victims, by_uid=self._config.node_cache_capable)
+        in_full = {each.node: Victims(each.pods, each.num_pdb_violations) for each in victims}
+        arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
         body = await self._caller.post(self._config.preempt_verb, arguments)
-        answer = await _read(read_preempt_answer, body)
+        answer = await _read(read_preemption_result, body)
         return [self._victims(node, of_node, snapshot) for node, of_node in answer.items()]
 
-    def _victims(self, node: str, of_node: MetaVictims, snapshot: Snapshot) -> NodeVictims:
+    def _victims(self, node: str, of_node: MetaVictims | None, snapshot: Snapshot) -> NodeVictims:
         place = snapshot.nodes.index.get(node)
         if place is None:
             raise ExtenderError(f"nodeinfo not found for node name {quoted(node)}")
-        if of_node.uids is None or None in of_node.uids:
+        if of_node is None:
             # Upstream follows the null, which ends the process.
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, but has null for them")
         if of_node.num_pdb_violations < 0:
@@ -205,7 +200,7 @@ class HTTPExtender:
         """
         if not self.is_binder:
             raise ExtenderError("unexpected empty bindVerb in extender")
-        await _read(read_bind_answer, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
+        await _read(read_binding_result, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
 
     async def aclose(self) -> None:
         """End its connections."""

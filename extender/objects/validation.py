@@ -13,13 +13,13 @@ SUBDOMAIN_MAX_LENGTH: Final = 253
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_NAME})?"
-_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
+DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN: Final = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 
 _NAME_PATTERN: Final = re.compile(_NAME)
 _VALUE_PATTERN: Final = re.compile(_VALUE)
-_DNS_LABEL_PATTERN: Final = re.compile(_DNS_LABEL)
-_SUBDOMAIN_PATTERN: Final = re.compile(_SUBDOMAIN)
+_DNS_LABEL_PATTERN: Final = re.compile(DNS_LABEL)
+_SUBDOMAIN_PATTERN: Final = re.compile(SUBDOMAIN)
 
 
 def regex_error(sentence: str, pattern: str, *examples: str) -> str:
@@ -53,14 +53,14 @@ _VALUE_ERROR: Final = regex_error(
 _DNS_LABEL_ERROR: Final = regex_error(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
     "and must start and end with an alphanumeric character",
-    _DNS_LABEL,
+    DNS_LABEL,
     "my-name",
     "123-abc",
 )
 _SUBDOMAIN_ERROR: Final = regex_error(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
     "and must start and end with an alphanumeric character",
-    _SUBDOMAIN,
+    SUBDOMAIN,
     "example.com",
 )
 _KEY_ERROR: Final = f"a valid label key {_NAME_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"

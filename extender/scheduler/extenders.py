@@ -15,10 +15,10 @@ import numpy as np
 from extender import framework as fwk
 from extender.golang.int64 import wrap
 from extender.http_extender import HTTPExtender
-from extender.http_extender.answers import MAX_SCORE
 from extender.klog.logger import Logger
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.runtime.queueing_hints import EXTENDER
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, Search
 from extender.snapshot import Rows
@@ -100,7 +100,7 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
         for host, score in task.result():
             if host in sums:
                 sums[host] += score * extender.weight
-    return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_SCORE)) for each in sums.values()], np.int64)
+    return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)) for each in sums.values()], np.int64)
 
 
 async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None) -> fwk.Status | None:

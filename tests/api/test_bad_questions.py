@@ -15,11 +15,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.app import create_app
 from api.face import MAX_EVALUATIONS, Face
-from api.json_limits import MAX_VALUES
 from api.limits import Limits
 from api.routes.page import MAX_FORM
 from api.routes.questions import MAX_QUESTION
 from api.settings import Settings
+from extender.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
 from tests.api.test_questions import cluster, pod

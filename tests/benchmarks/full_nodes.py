@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable
 
 from api.openapi_examples import POD
-from api.wire.answers import filter_answer
-from api.wire.extender_args import read_extender_args
-from api.wire.node_bodies import NodeBodies
-from extender.verbs.verbs import FilterResult
+from extender.protocol.arguments import read_extender_args
+from extender.protocol.node_lists import DecodedNodes
+from extender.protocol.results import filter_result
 
 
 def node(number: int, size: int, version: int = 0) -> dict[str, object]:
@@ -50,13 +49,13 @@ def main() -> None:
     count, size = (int(argument) for argument in (sys.argv[1:] + ["5000", "5000"][len(sys.argv) - 1 :])[:2])
     nodes = [node(number, size) for number in range(count)]
     body = body_of(nodes)
-    known = NodeBodies()
+    known = DecodedNodes()
     print(f"{count} nodes, {len(body) / 2**20:.1f} MiB")
-    print(f"cold: decode {shortest(lambda: read_extender_args(body, NodeBodies()), 2):7.1f} ms")
+    print(f"cold: decode {shortest(lambda: read_extender_args(body, DecodedNodes()), 2):7.1f} ms")
     asked = read_extender_args(body, known)
     print(f"warm: decode {shortest(lambda: read_extender_args(body, known)):7.1f} ms")
-    result = FilterResult(kept=list(range(count)))
-    print(f"      encode {shortest(lambda: filter_answer(asked, result)):7.1f} ms, all kept")
+    kept = list(range(count))
+    print(f"      encode {shortest(lambda: filter_result(asked, kept, {}, {})):7.1f} ms, all kept")
     changed = [body_of([node(number, size, version if number < count // 100 else 0) for number in range(count)]) for version in range(1, 4)]
     start = time.perf_counter()
     for other in changed:

@@ -11,10 +11,10 @@ from extender.config.extenders import Extender, ExtenderManagedResource
 from extender.framework import ExtenderError, NodeVictims
 from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender
-from extender.http_extender.answers import MAX_SCORE
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.testing import make_cache
 from tests.extender.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
 from tests.parity.cases import component_cases
@@ -61,7 +61,7 @@ def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
         return refused | {"errorKind": "http-status", "error": f"failed {verb} with extender at URL {url}, code {reply['status']}"}
     if "panic" in expected:
         return refused | {"errorKind": "bad-answer", "error": "extender: URL claims to preempt pods on node: n1, but has null for them"}
-    scores = [entry["score"] for entry in expected.get("scores", []) if not 0 <= entry["score"] <= MAX_SCORE]
+    scores = [entry["score"] for entry in expected.get("scores", []) if not 0 <= entry["score"] <= MAX_EXTENDER_PRIORITY]
     if scores:
         return refused | {"errorKind": "bad-answer", "error": f"score {scores[0]} is out of the range [0, 10]"}
     violations = [each["numPDBViolations"] for each in expected.get("victims", {}).values() if each["numPDBViolations"] < 0]

@@ -10,7 +10,7 @@ from api.doctor.checks.every_verb import reached
 from api.doctor.findings import Finding, bad, ok
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
-from extender.http_extender.answers import read_bind_answer
+from extender.protocol.results import read_binding_result
 
 CHECK: Final = "says in Error that there is no such pod"
 
@@ -30,7 +30,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         yield wrong
         return
     try:
-        read_bind_answer(reply.body)
+        read_binding_result(reply.body)
     except ExtenderError as exc:
         try:
             readable = isinstance(orjson.loads(reply.body), dict)

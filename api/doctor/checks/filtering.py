@@ -10,7 +10,7 @@ from api.doctor.checks.every_verb import reached
 from api.doctor.findings import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
-from extender.http_extender.answers import FilterAnswer, read_filter_answer
+from extender.protocol.results import Filtered, read_filter_result
 
 NAMES: Final = ("doctor-node-1", "doctor-node-2", "doctor-node-3")
 
@@ -53,14 +53,14 @@ def _question(names: Sequence[str], *, in_full: bool) -> bytes:
     return samples.encoded(samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name([*names]))
 
 
-def _read(reply: Reply) -> FilterAnswer | str:
+def _read(reply: Reply) -> Filtered | str:
     try:
-        return read_filter_answer(reply.body)
+        return read_filter_result(reply.body)
     except ExtenderError as exc:
         return str(exc)
 
 
-def _of_answer(verb: str, answer: FilterAnswer, names: Sequence[str], *, in_full: bool) -> list[Finding]:
+def _of_answer(verb: str, answer: Filtered, names: Sequence[str], *, in_full: bool) -> list[Finding]:
     passed = [node.name for node in answer.nodes or ()] if in_full else [*(answer.node_names or ())]
     other = answer.node_names if in_full else answer.nodes
     found: list[Finding] = []
@@ -103,7 +103,7 @@ def _same(verb: str, first: Reply, second: Reply) -> Finding:
     return ok(verb, check) if same else bad(verb, check, "another set of nodes passed the second time", advice)
 
 
-def _passed(answer: FilterAnswer | str) -> set[str]:
+def _passed(answer: Filtered | str) -> set[str]:
     if isinstance(answer, str):
         return {f"error: {answer}"}
     return {node.name for node in answer.nodes or ()} | {*(answer.node_names or ())}

@@ -11,13 +11,15 @@ from api.doctor.checks.filtering import NAMES
 from api.doctor.findings import Finding, bad, ok
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
-from extender.http_extender.answers import MetaVictims, read_preempt_answer
+from extender.protocol.results import read_preemption_result
+from extender.protocol.wire_types import MetaVictims
 
 READABLE: Final = "can be read by kube-scheduler"
 EMPTY: Final = "takes candidates without victims"
 KNOWN: Final = "names only nodes and pods that were sent"
 
 Sent = dict[str, list[dict[str, Any]] | None]
+Answer = Mapping[str, MetaVictims | None]
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
@@ -46,14 +48,14 @@ def _question(patient: Patient, sent: Sent) -> bytes:
     return samples.encoded(form(sent))
 
 
-def _read(reply: Reply) -> Mapping[str, MetaVictims] | str:
+def _read(reply: Reply) -> Answer | str:
     try:
-        return read_preempt_answer(reply.body)
+        return read_preemption_result(reply.body)
     except ExtenderError as exc:
         return str(exc)
 
 
-def _by_uid(verb: str, reply: Reply, answer: Mapping[str, MetaVictims]) -> Finding:
+def _by_uid(verb: str, reply: Reply, answer: Answer) -> Finding:
     document: Any = orjson.loads(reply.body)
     if not answer and document.get("NodeNameToVictims"):
         detail = "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler takes that for no node at all"
@@ -61,22 +63,25 @@ def _by_uid(verb: str, reply: Reply, answer: Mapping[str, MetaVictims]) -> Findi
     return ok(verb, READABLE)
 
 
-def _known(verb: str, answer: Mapping[str, MetaVictims], sent: Sent) -> Finding:
+def _known(verb: str, answer: Answer, sent: Sent) -> Finding:
     for node, victims in answer.items():
         if node not in sent:
             return bad(verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives the whole preemption up", "leave it out")
         uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
-        strangers = [uid for uid in victims.uids or () if uid not in uids]
+        if victims is None:
+            detail = f"null stands for victims on {node!r}: kube-scheduler follows it, which ends its process"
+            return bad(verb, KNOWN, detail, "leave the node out, or name its victims")
+        strangers = [uid for uid in victims.uids if uid not in uids]
         if strangers:
             detail = f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it there"
             return bad(verb, KNOWN, detail, "name victims that were sent, or pods that are surely on that node")
     return ok(verb, KNOWN)
 
 
-def _violations(verb: str, answer: Mapping[str, MetaVictims]) -> Finding:
+def _violations(verb: str, answer: Answer) -> Finding:
     check = "counts violations from 0 upwards"
     for node, victims in answer.items():
-        if victims.num_pdb_violations < 0:
+        if victims is not None and victims.num_pdb_violations < 0:
             return bad(verb, check, f"{victims.num_pdb_violations} on {node!r}: it wins against every honest node", "count from 0")
     return ok(verb, check)
 
@@ -89,7 +94,7 @@ async def _without_victims(patient: Patient, verb: str, sent: Sent, check: str) 
     answer = _read(reply)
     if isinstance(answer, str):
         return bad(verb, check, answer, advice)
-    empty = [node for node, victims in answer.items() if not victims.uids]
+    empty = [node for node, victims in answer.items() if victims is None or not victims.uids]
     if empty:
         return bad(verb, check, f'expected at least one victim pod on node "{empty[0]}"', advice)
     return ok(verb, check)

@@ -9,7 +9,8 @@ from api.doctor.checks.filtering import NAMES
 from api.doctor.findings import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
-from extender.http_extender.answers import HostScore, read_prioritize_answer
+from extender.protocol.results import read_prioritize_result
+from extender.protocol.wire_types import HostPriority
 
 SCORES: Final = "gives whole scores from 0 to 10"
 
@@ -26,7 +27,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         yield wrong
         return
     try:
-        scores = read_prioritize_answer(reply.body)
+        scores = read_prioritize_result(reply.body)
     except ExtenderError as exc:
         advice = "answer a list of {Host, Score} with integers: kube-scheduler multiplies what is beyond, and drops what it cannot read"
         yield bad(verb, SCORES, str(exc), advice)
@@ -44,7 +45,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         yield warning(verb, "has a weight", "weight is 0: kube-scheduler refuses that", "set weight to 1 or more")
 
 
-def _of_scores(verb: str, scores: Sequence[HostScore], names: Sequence[str]) -> list[Finding]:
+def _of_scores(verb: str, scores: Sequence[HostPriority], names: Sequence[str]) -> list[Finding]:
     check, hosts = "scores the nodes that were asked for", [score.host for score in scores]
     strangers = sorted({*hosts} - {*names})
     missing = sorted({*names} - {*hosts})

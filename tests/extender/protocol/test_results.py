@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework import ExtenderError
-from extender.http_extender.answers import (
-    HostScore,
-    MetaVictims,
-    read_bind_answer,
-    read_filter_answer,
-    read_preempt_answer,
-    read_prioritize_answer,
+from extender.protocol.results import (
+    read_binding_result,
+    read_filter_result,
+    read_preemption_result,
+    read_prioritize_result,
 )
+from extender.protocol.wire_types import HostPriority, MetaVictims
 
-READERS: list[Callable[[bytes], Any]] = [read_filter_answer, read_prioritize_answer, read_preempt_answer, read_bind_answer]
+READERS: list[Callable[[bytes], Any]] = [read_filter_result, read_prioritize_result, read_preemption_result, read_binding_result]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ READERS: list[Callable[[bytes], Any]] = [read_filter_answer, read_prioritize_ans
     ],
 )
 def test_names_are_read_as_go_reads_them(body: bytes, names: list[str] | None) -> None:
-    assert read_filter_answer(body).node_names == names
+    assert read_filter_result(body).node_names == names
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
@@ -86,7 +85,7 @@ def test_whatever_comes_is_read_or_refused(read: Callable[[bytes], Any], body: b
     ],
 )
 def test_scores(body: bytes, scores: list[tuple[str, int]]) -> None:
-    assert read_prioritize_answer(body) == [HostScore(*each) for each in scores]
+    assert read_prioritize_result(body) == [HostPriority(*each) for each in scores]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +100,7 @@ def test_scores(body: bytes, scores: list[tuple[str, int]]) -> None:
 )
 def test_one_score_that_makes_no_sense_spoils_the_whole_answer(score: str, error: str) -> None:
     with pytest.raises(ExtenderError) as caught:
-        read_prioritize_answer(f'[{{"Host": "a", "Score": 1}}, {{"Host": "b", "Score": {score}}}]'.encode())
+        read_prioritize_result(f'[{{"Host": "a", "Score": 1}}, {{"Host": "b", "Score": {score}}}]'.encode())
 
     assert str(caught.value).startswith(error)
 
@@ -109,9 +108,9 @@ def test_one_score_that_makes_no_sense_spoils_the_whole_answer(score: str, error
 def test_nulls_among_victims_are_seen() -> None:
     body = b'{"NodeNameToMetaVictims": {"a": null, "b": {"Pods": [null, {"UID": "u"}]}, "c": {"Pods": null}, "d": {}}}'
 
-    assert read_preempt_answer(body) == {
-        "a": MetaVictims(None),
-        "b": MetaVictims([None, "u"]),
+    assert read_preemption_result(body) == {
+        "a": None,
+        "b": None,
         "c": MetaVictims([]),
         "d": MetaVictims([]),
     }
@@ -119,17 +118,17 @@ def test_nulls_among_victims_are_seen() -> None:
 
 def test_nodes_that_come_back_are_read_like_any_others() -> None:
     with pytest.raises(ExtenderError, match="quantities must match the regular expression"):
-        read_filter_answer(b'{"Nodes": {"items": [{"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "lots"}}}]}}')
+        read_filter_result(b'{"Nodes": {"items": [{"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "lots"}}}]}}')
 
 
 def test_an_error_is_an_error_whatever_else_is_said() -> None:
     with pytest.raises(ExtenderError, match=r"^no$"):
-        read_filter_answer(b'{"NodeNames": ["a"], "Error": "no"}')
+        read_filter_result(b'{"NodeNames": ["a"], "Error": "no"}')
     with pytest.raises(ExtenderError, match=r"^no$"):
-        read_bind_answer(b'{"error": "no"}')
+        read_binding_result(b'{"error": "no"}')
 
 
 def test_long_texts_are_cut() -> None:
-    reasons = read_filter_answer(b'{"FailedNodes": {"a": "' + b"x" * 5000 + b'"}}').failed
+    reasons = read_filter_result(b'{"FailedNodes": {"a": "' + b"x" * 5000 + b'"}}').failed
 
     assert reasons["a"] == "x" * 1023 + "…"

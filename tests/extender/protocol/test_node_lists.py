@@ -5,8 +5,8 @@ import threading
 import pytest
 from msgspec import Raw
 
-from api.refusals import Refusal
-from api.wire.node_bodies import NodeBodies
+from extender.golang.json import JsonError, TooLargeError
+from extender.protocol.node_lists import DecodedNodes
 
 
 def body(name: str, version: int = 0) -> Raw:
@@ -14,20 +14,20 @@ def body(name: str, version: int = 0) -> Raw:
 
 
 def test_unchanged_bytes_are_the_same_node() -> None:
-    known = NodeBodies()
-    first = known.nodes_of([body("a"), body("b")])
+    known = DecodedNodes()
+    first = known.of([body("a"), body("b")])
 
-    again = known.nodes_of([body("b"), body("a")])
+    again = known.of([body("b"), body("a")])
 
     assert again[0] is first[1]
     assert again[1] is first[0]
 
 
 def test_changed_bytes_are_another_node_and_only_that_one() -> None:
-    known = NodeBodies()
-    first = known.nodes_of([body("a"), body("b")])
+    known = DecodedNodes()
+    first = known.of([body("a"), body("b")])
 
-    again = known.nodes_of([body("a", 1), body("b")])
+    again = known.of([body("a", 1), body("b")])
 
     assert again[0].metadata.resource_version == "1"
     assert again[1] is first[1]
@@ -45,90 +45,90 @@ def test_changed_bytes_are_another_node_and_only_that_one() -> None:
     ],
 )
 def test_however_it_is_written_it_is_recognised(text: bytes) -> None:
-    known = NodeBodies()
-    (first,) = known.nodes_of([Raw(text)])
+    known = DecodedNodes()
+    (first,) = known.of([Raw(text)])
 
-    (again,) = known.nodes_of([Raw(text)])
+    (again,) = known.of([Raw(text)])
 
     assert first.name == "a"
     assert again is first
 
 
 def test_a_node_is_what_its_last_name_says() -> None:
-    known = NodeBodies()
-    known.nodes_of([body("b")])
+    known = DecodedNodes()
+    known.of([body("b")])
 
-    (node,) = known.nodes_of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')])
+    (node,) = known.of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')])
 
     assert node.name == "a"
 
 
 def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> None:
-    known = NodeBodies(max_nodes=3)
-    (a,) = known.nodes_of([body("a")])
-    (b,) = known.nodes_of([body("b")])
-    known.nodes_of([body("a")])
-    known.nodes_of([body("c"), body("d")])
+    known = DecodedNodes(max_nodes=3)
+    (a,) = known.of([body("a")])
+    (b,) = known.of([body("b")])
+    known.of([body("a")])
+    known.of([body("c"), body("d")])
 
     assert len(known) == 3
-    assert known.nodes_of([body("a")])[0] is a
-    assert known.nodes_of([body("b")])[0] is not b
+    assert known.of([body("a")])[0] is a
+    assert known.of([body("b")])[0] is not b
 
 
 def test_the_bytes_of_remembered_nodes_are_bounded() -> None:
-    known = NodeBodies(max_bytes=10 * len(body("n-00")))
+    known = DecodedNodes(max_bytes=10 * len(body("n-00")))
 
-    known.nodes_of([body(f"n-{number:02d}") for number in range(50)])
+    known.of([body(f"n-{number:02d}") for number in range(50)])
 
     assert len(known) == 10
 
 
 def test_a_changed_node_replaces_the_old_one() -> None:
-    known = NodeBodies(max_bytes=2 * len(body("a")))
+    known = DecodedNodes(max_bytes=2 * len(body("a")))
 
     for version in range(10):
-        known.nodes_of([body("a", version), body("b", version)])
+        known.of([body("a", version), body("b", version)])
 
     assert len(known) == 2
 
 
 def test_the_bytes_of_the_call_are_not_kept() -> None:
-    known = NodeBodies()
+    known = DecodedNodes()
     text = bytearray(b'{"metadata":{"name":"a"}}')
-    (first,) = known.nodes_of([Raw(text)])
+    (first,) = known.of([Raw(text)])
     text[:] = b" " * len(text)
 
-    assert known.nodes_of([Raw(b'{"metadata":{"name":"a"}}')])[0] is first
+    assert known.of([Raw(b'{"metadata":{"name":"a"}}')])[0] is first
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
+    ("text", "error"),
     [
-        (b"null", 400),
-        (b"[]", 400),
-        (b"{}", 400),
-        (b'{"metadata":{"name":"A"}}', 400),
-        (b'{"metadata":{"name":1}}', 400),
-        (b'{"metadata":{"name":"a"},"x":' + b"[" * 70 + b"]" * 70 + b"}", 400),
-        (b'{"metadata":{"name":"a"},"x":"' + b"x" * 5 * 2**20 + b'"}', 413),
+        (b"null", JsonError),
+        (b"[]", JsonError),
+        (b"{}", JsonError),
+        (b'{"metadata":{"name":"A"}}', JsonError),
+        (b'{"metadata":{"name":1}}', JsonError),
+        (b'{"metadata":{"name":"a"},"x":' + b"[" * 70 + b"]" * 70 + b"}", JsonError),
+        (b'{"metadata":{"name":"a"},"x":"' + b"x" * 5 * 2**20 + b'"}', TooLargeError),
     ],
 )
-def test_what_is_no_node_is_refused_with_its_place(text: bytes, code: int) -> None:
-    with pytest.raises(Refusal, match=r"items\[1\]|nested") as refused:
-        NodeBodies().nodes_of([body("a"), Raw(text)])
+def test_what_is_no_node_is_refused_with_its_place(text: bytes, error: type[JsonError]) -> None:
+    with pytest.raises(JsonError, match=r"items\[1\]|nested") as refused:
+        DecodedNodes().of([body("a"), Raw(text)])
 
-    assert refused.value.code == code
+    assert type(refused.value) is error
 
 
 def test_several_threads_may_use_it() -> None:
-    known = NodeBodies(max_nodes=20)
+    known = DecodedNodes(max_nodes=20)
     failures: list[BaseException] = []
 
     def work(seed: int) -> None:
         try:
             for step in range(200):
                 names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
-                assert [node.name for node in known.nodes_of([body(name, step % 3) for name in names])] == names
+                assert [node.name for node in known.of([body(name, step % 3) for name in names])] == names
         except BaseException as exc:
             failures.append(exc)
 

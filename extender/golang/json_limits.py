@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from api.refusals import Refusal
+from extender.golang.json import JsonError, TooLargeError
 
 MAX_DEPTH: Final = 64
 """Objects and arrays inside each other. API objects reach about 30."""
@@ -25,17 +25,18 @@ MAX_VALUES: Final = 4 * 2**20
 _WINDOW: Final = 2**18
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
+_STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _LONG_NUMBER: Final = re.compile(rb"[-+.0-9eE]{%d}" % (MAX_NUMBER + 1))
 _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
 
 
 def check_json(document: bytes, depth: int = 0) -> None:
-    """Nothing happens unless the document, `depth` levels inside another one, is outside the limits or no UTF-8.
+    """Checks that a document, which is `depth` levels inside another one, is within the limits and in UTF-8.
 
-    Linear in time, for text that is no JSON as well.
+    The time is linear in the length, for text that is no JSON as well.
 
     Raises:
-        Refusal: 400.
+        JsonError: it is not.
     """
     if not document.isascii():
         _check_utf8(document)
@@ -48,19 +49,22 @@ def check_json(document: bytes, depth: int = 0) -> None:
         end = document.find(b'"', position + _WINDOW) + 1 or len(document)
         parts = document[position:end].split(b'"')
         if end - position > MAX_STRING and max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:
-            raise Refusal(400, f"the body holds a string of more than {MAX_STRING} bytes")
+            raise JsonError(f"the body holds a string of more than {MAX_STRING} bytes")
         between = b"".join(parts[inside::2])
         _check_numbers(between)
-        depth = _check_depth(between, depth)
+        deepest, change = _depths(between)
+        if deepest > 0 and depth + deepest > MAX_DEPTH:
+            raise JsonError(f"the body is nested more than {MAX_DEPTH} levels deep")
+        depth += change
         inside ^= len(parts) % 2 == 0
         position = end
 
 
 def check_number_of_values(body: bytes) -> None:
-    """Nothing happens unless there are more than `MAX_VALUES` commas in the body.
+    """Checks that there are no more than `MAX_VALUES` commas in the body.
 
     Raises:
-        Refusal: 413.
+        TooLargeError: there are more.
     """
     characters = np.frombuffer(body, np.uint8)
     is_comma = np.empty(_WINDOW, np.bool_)
@@ -69,34 +73,37 @@ def check_number_of_values(body: bytes) -> None:
         window = characters[start : start + _WINDOW]
         commas += int(np.count_nonzero(np.equal(window, ord(","), out=is_comma[: len(window)])))
     if commas > MAX_VALUES:
-        raise Refusal(413, f"the body holds more than {MAX_VALUES} values")
+        raise TooLargeError(f"the body holds more than {MAX_VALUES} values")
+
+
+def is_too_deep(document: bytes, max_depth: int = MAX_DEPTH) -> bool:
+    """Returns whether objects and arrays are nested more deeply than that, wherever in the document."""
+    return document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
 
 
 def _check_utf8(document: bytes) -> None:
     try:
         document.decode()
     except UnicodeDecodeError as exc:
-        raise Refusal(400, "the body is not valid UTF-8") from exc
+        raise JsonError("the body is not valid UTF-8") from exc
 
 
 def _check_numbers(between: bytes) -> None:
     if _LONG_NUMBER.search(between):
-        raise Refusal(400, f"the body holds a number of more than {MAX_NUMBER} characters")
+        raise JsonError(f"the body holds a number of more than {MAX_NUMBER} characters")
     for number in _LARGE_NUMBER.findall(between):
         try:
             value = float(number)
         except ValueError:
             continue  # no number at all: the decoder says so better
         if value == float("inf"):
-            raise Refusal(400, "the body holds a number that is out of range")
+            raise JsonError("the body holds a number that is out of range")
 
 
-def _check_depth(between: bytes, depth: int) -> int:
-    """The depth after the text."""
+def _depths(between: bytes) -> tuple[int, int]:
+    """Returns the largest depth in a text without strings, and the depth after it, both relative to the depth before."""
     steps = between.translate(_STEPS, _NO_BRACKETS)
     if not steps:
-        return depth
+        return 0, 0
     depths = np.frombuffer(steps, np.int8).cumsum(dtype=np.int64)
-    if depth + int(depths.max()) > MAX_DEPTH:
-        raise Refusal(400, f"the body is nested more than {MAX_DEPTH} levels deep")
-    return depth + int(depths[-1])
+    return int(depths.max()), int(depths[-1])

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from extender.framework import NodeVictims
-from extender.http_extender.arguments import NodeBodies, binding_args, extender_args, preemption_args
 from extender.objects.decoding import decode, replaced
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.arguments import binding_args, extender_args, preemption_args
+from extender.protocol.node_lists import EncodedNodes
+from extender.protocol.wire_types import Victims
 from extender.testing import make_node, make_pod
 
 POD = {
@@ -32,7 +33,7 @@ def test_nodes_go_by_name_or_in_full() -> None:
     pod = decode(Pod, json.dumps(POD).encode())
 
     assert written(extender_args(pod, nodes, None)) == {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]}
-    in_full = written(extender_args(pod, nodes, NodeBodies()))
+    in_full = written(extender_args(pod, nodes, EncodedNodes()))
     assert (in_full["Pod"], in_full["NodeNames"], in_full["Nodes"]["metadata"]) == (POD, None, {})
     assert [decode(Node, json.dumps(each).encode()) for each in in_full["Nodes"]["items"]] == nodes
 
@@ -46,7 +47,7 @@ def test_a_zero_that_was_said_is_not_nothing() -> None:
 
 
 def test_a_node_that_has_not_changed_is_not_written_again() -> None:
-    bodies = NodeBodies()
+    bodies = EncodedNodes()
     a, b = make_node("a").obj(), make_node("b").obj()
     first = bodies.of([a, b])
 
@@ -57,7 +58,7 @@ def test_a_node_that_has_not_changed_is_not_written_again() -> None:
 
 
 def test_what_was_written_does_not_pile_up() -> None:
-    bodies = NodeBodies()
+    bodies = EncodedNodes()
     old = make_node("old").obj()
     first = bodies.of([old])
     bodies.of([make_node(f"n{number}").obj() for number in range(1003)])
@@ -71,7 +72,7 @@ def test_what_was_written_does_not_pile_up() -> None:
 def test_victims_go_by_uid_or_in_full(by_uid: bool) -> None:
     victim = decode(Pod, json.dumps(POD).encode())
 
-    arguments = written(preemption_args(victim, [NodeVictims("n", (victim,), 2)], by_uid=by_uid))
+    arguments = written(preemption_args(victim, {"n": Victims((victim,), 2)}, by_uid=by_uid))
 
     assert arguments == {
         "Pod": POD,

@@ -1,27 +1,30 @@
-"""The extender protocol's types under Go's field names, as they are answered and documented.
+"""The types of the extender protocol under Go's field names, as they are written and documented.
 
-Requests are read member by member (`reading`), because callers may spell names in another case and send null for anything. The types with
-parameters stand once for bodies that are left as they were written (`Raw`), once for the objects themselves.
+What comes in is read member by member (`golang.json_bytes`), because others may spell names in another case and send null for anything. The
+types with parameters stand once for nodes that are left as they were written (`Raw`), once for the objects themselves.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
 
-from typing import Annotated, Generic, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta, Struct, field
 
-from api.wire.names import LABEL_PATTERN, MAX_LABEL, MAX_NAME, MAX_UID, NAME_PATTERN, UID_PATTERN
 from extender.objects.pod import Pod
+from extender.objects.validation import DNS_LABEL, LABEL_MAX_LENGTH, SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 
-MAX_SCORE = 10
-"""Upstream: MaxExtenderPriority."""
+MAX_EXTENDER_PRIORITY: Final = 10
+"""The highest score that an extender may give."""
 
-PodT = TypeVar("PodT")
+UID: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9._:]*[A-Za-z0-9])?"
+UID_MAX_LENGTH: Final = 128
+
 NodeT = TypeVar("NodeT")
 
-Name = Annotated[str, Meta(pattern=f"^{NAME_PATTERN}$", max_length=MAX_NAME)]
-Label = Annotated[str, Meta(pattern=f"^{LABEL_PATTERN}$", max_length=MAX_LABEL)]
-Uid = Annotated[str, Meta(pattern=f"^{UID_PATTERN}$", max_length=MAX_UID)]
+Name = Annotated[str, Meta(pattern=f"^{SUBDOMAIN}$", max_length=SUBDOMAIN_MAX_LENGTH)]
+Label = Annotated[str, Meta(pattern=f"^{DNS_LABEL}$", max_length=LABEL_MAX_LENGTH)]
+Uid = Annotated[str, Meta(pattern=f"^{UID}$", max_length=UID_MAX_LENGTH)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -33,7 +36,7 @@ class NodeList(Struct, Generic[NodeT], frozen=True, gc=False):
 
 
 class ExtenderArgs(Struct, Generic[NodeT], frozen=True, gc=False):
-    """What filter and prioritize are asked: a pod, and nodes either in full or by name."""
+    """The arguments of filter and prioritize: a pod, and nodes either in full or by name."""
 
     pod: Pod = field(name="Pod")
     nodes: NodeList[NodeT] | None = field(name="Nodes", default=None)
@@ -41,7 +44,7 @@ class ExtenderArgs(Struct, Generic[NodeT], frozen=True, gc=False):
 
 
 class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
-    """What filter answers, in the form that was asked. A node that does not pass is in exactly one of the two maps, with the reason.
+    """The answer of filter, with nodes in the form that was asked. A node that does not pass is in one of the two maps, with the reason.
 
     `FailedNodes` are those where preemption might help.
     """
@@ -53,11 +56,13 @@ class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
     error: str = field(name="Error", default="")
 
 
-class HostPriority(Struct, frozen=True, gc=False):
+class HostPriority(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The score of one node. Prioritize answers a bare list of these."""
 
+    # Nothing else may be there, or a member in another case, which Go would take for one of these, would be overlooked.
+
     host: str = field(name="Host")
-    score: Annotated[int, Meta(ge=0, le=MAX_SCORE)] = field(name="Score")
+    score: Annotated[int, Meta(ge=0, le=MAX_EXTENDER_PRIORITY)] = field(name="Score")
 
 
 class MetaPod(Struct, frozen=True, gc=False):
@@ -67,21 +72,31 @@ class MetaPod(Struct, frozen=True, gc=False):
 
 
 class MetaVictims(Struct, frozen=True, gc=False):
-    """The victims on one node, the most important first."""
+    """The victims on one node by UID, the most important first."""
 
     pods: list[MetaPod] = field(name="Pods")
     num_pdb_violations: Count = field(name="NumPDBViolations", default=0)
+
+    @classmethod
+    def of(cls, uids: Iterable[str], num_pdb_violations: int = 0) -> "MetaVictims":
+        """Returns the victims with these UIDs."""
+        return cls(list(map(MetaPod, uids)), num_pdb_violations)
+
+    @property
+    def uids(self) -> tuple[str, ...]:
+        """The UIDs of the victims."""
+        return tuple(pod.uid for pod in self.pods)
 
 
 class Victims(Struct, frozen=True, gc=False):
     """The victims on one node in full, the most important first."""
 
-    pods: list[Pod] = field(name="Pods")
+    pods: Sequence[Pod] = field(name="Pods")
     num_pdb_violations: Count = field(name="NumPDBViolations", default=0)
 
 
 class ExtenderPreemptionArgs(Struct, frozen=True, gc=False):
-    """What preempt is asked: the preemptor, and the victims on each node either in full or by UID."""
+    """The arguments of preempt: the preemptor, and the victims on each node either in full or by UID."""
 
     pod: Pod = field(name="Pod")
     node_name_to_victims: dict[Name, Victims] | None = field(name="NodeNameToVictims", default=None)
@@ -89,13 +104,13 @@ class ExtenderPreemptionArgs(Struct, frozen=True, gc=False):
 
 
 class ExtenderPreemptionResult(Struct, frozen=True, gc=False):
-    """What preempt answers, always by UID: the nodes that remain, each with at least one victim."""
+    """The answer of preempt, always by UID: the nodes that remain, each with at least one victim."""
 
     node_name_to_meta_victims: dict[str, MetaVictims] = field(name="NodeNameToMetaVictims", default_factory=dict)
 
 
 class ExtenderBindingArgs(Struct, frozen=True, gc=False):
-    """What bind is asked."""
+    """The arguments of bind."""
 
     pod_name: Name = field(name="PodName")
     pod_namespace: Label = field(name="PodNamespace")
@@ -104,6 +119,6 @@ class ExtenderBindingArgs(Struct, frozen=True, gc=False):
 
 
 class ExtenderBindingResult(Struct, frozen=True, gc=False):
-    """What bind answers; an empty error means that the pod is bound."""
+    """The answer of bind; an empty error means that the pod is bound."""
 
     error: str = field(name="Error", default="")

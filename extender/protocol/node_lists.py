@@ -1,4 +1,4 @@
-"""The node bodies of earlier calls, so that a node is decoded again only when its bytes changed.
+"""The nodes of a call: their names, checked, and their bodies, so that an unchanged node is neither decoded nor encoded again.
 
 kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs from the last call's.
 An unchanged node is the very same `Node`: the engine sees by identity that nothing is to be done for it.
@@ -13,22 +13,43 @@ from typing import Final, final
 import msgspec
 from msgspec import Raw
 
-from api.json_limits import check_json
-from api.refusals import Refusal
-from api.wire.names import check_names
-from api.wire.reading import read_object
+from extender.golang.json import JsonError, TooLargeError
+from extender.golang.json_limits import check_json
+from extender.objects import decoding
 from extender.objects.node import Node
+from extender.objects.validation import subdomain_errors
 
 MAX_NODES: Final = 20_000
 MAX_BYTES: Final = 256 * 2**20
 MAX_NODE_BYTES: Final = 4 * 2**20
 """Of one node; the API server lets none be larger than 3 MiB."""
 
+MAX_KNOWN_NAMES: Final = 2**17
+
 DEPTH_OF_ITEM: Final = 3
 """{"Nodes":{"items":[ comes before a node."""
 
 # Go writes metadata first, and the name first in it. Anything else has no key before it is decoded, which costs time only.
 _KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+_known_names: Final[set[str]] = set()
+"""Names that were found good. Thousands of the same come with every call, so each is matched once."""
+
+
+def check_node_names(what: str, names: Sequence[str]) -> None:
+    """Checks that every name can be the name of a node.
+
+    Raises:
+        JsonError: with the place of the first one that cannot.
+    """
+    if _known_names.issuperset(names):
+        return
+    for place, name in enumerate(names):
+        if subdomain_errors(name):
+            raise JsonError(f"{what}[{place}] is not the name of a node")
+    if len(_known_names) > MAX_KNOWN_NAMES:
+        _known_names.clear()
+    _known_names.update(names)
 
 
 class _Known(msgspec.Struct, gc=False):
@@ -44,8 +65,11 @@ class _Known(msgspec.Struct, gc=False):
 
 
 @final
-class NodeBodies:
-    """Bodies by node name, the least recently used forgotten first. May be used from several threads at once."""
+class DecodedNodes:
+    """The bodies that callers have sent, by node name, and the nodes they are. Those longest unused are forgotten first.
+
+    May be used from several threads at once.
+    """
 
     def __init__(self, *, max_nodes: int = MAX_NODES, max_bytes: int = MAX_BYTES) -> None:
         self._max_nodes = max_nodes
@@ -55,11 +79,11 @@ class NodeBodies:
         self._calls = count(1)
         self._writing = threading.Lock()
 
-    def nodes_of(self, bodies: Sequence[Raw]) -> list[Node]:
-        """The nodes that the bodies are, by position.
+    def of(self, bodies: Sequence[Raw]) -> list[Node]:
+        """Returns the nodes that the bodies are, by position.
 
         Raises:
-            Refusal: 400 or 413, with the place of the first body that is no node, is outside the limits, or has a name no node can have.
+            JsonError: with the place of the first body that is no node, is outside the limits, or has a name no node can have.
         """
         call = next(self._calls)
         nodes: list[Node] = []
@@ -69,6 +93,7 @@ class NodeBodies:
             known = None if match is None else self._known.get(match[1])
             if known is None or known.body != body:
                 node = _decoded(place, body)
+                # The last name counts, and may be another one than the first that the pattern has seen.
                 key = node.name.encode()
                 known = self._known.get(key)
                 if known is None or known.body != body:
@@ -105,13 +130,34 @@ def _decoded(place: int, body: Raw) -> Node:
     what = f"Nodes.items[{place}]"
     text = bytes(body)
     if len(text) > MAX_NODE_BYTES:
-        raise Refusal(413, f"{what} has more than {MAX_NODE_BYTES} bytes")
+        raise TooLargeError(f"{what} has more than {MAX_NODE_BYTES} bytes")
     check_json(text, DEPTH_OF_ITEM)
-    node = read_object(Node, body, what)
-    if not node.name:
-        raise Refusal(400, f"{what} has no name")
     try:
-        check_names("", [node.name])
-    except Refusal as exc:
-        raise Refusal(400, f"{what}: metadata.name is not the name of a node") from exc
+        node = decoding.decode(Node, body)
+    except decoding.DecodeError as exc:
+        raise JsonError(f"{what}: {exc}") from exc
+    if not node.name:
+        raise JsonError(f"{what} has no name")
+    if subdomain_errors(node.name):
+        raise JsonError(f"{what}: metadata.name is not the name of a node")
     return node
+
+
+@final
+class EncodedNodes:
+    """What was written for the nodes that were sent last, so that a node that has not changed is not written again."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, tuple[Node, Raw]] = {}
+
+    def of(self, nodes: Sequence[Node]) -> list[Raw]:
+        """Returns the nodes as JSON, by position."""
+        if len(self._written) > 2 * len(nodes) + 1000:
+            self._written.clear()
+        return [self._of(node) for node in nodes]
+
+    def _of(self, node: Node) -> Raw:
+        known = self._written.get(node.name)
+        if known is None or known[0] is not node:
+            known = self._written[node.name] = node, Raw(_ENCODE(node))
+        return known[1]
