@@ -16,8 +16,8 @@ from api.cli.manifests import read_manifests
 from api.cli.showing import console, plural
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
-from extender.answers.rules import Rule, listed, read_rule
-from extender.answers.verifying import Failure, RuleError, verify
+from extender.answers.what_if.rules import Rule, listed, read_rule
+from extender.answers.what_if.verification import Failure, RuleError, verify
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load as load_configuration
 from extender.embedded.state_file import StateFileError, load

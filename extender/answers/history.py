@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.reasons import counted
+from extender.answers.explain.preemption import why_not
+from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.types import (
     Attempt,
     CandidateNode,
@@ -21,7 +22,6 @@ from extender.answers.types import (
     Victim,
     WaterfallStep,
 )
-from extender.answers.why_not import why_not
 from extender.framework import Code
 from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
@@ -105,11 +105,11 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
         counts = Counter({reason: int((mask & refused).sum()) for reason, mask in masks})
         left -= (here := int(refused.sum()))
         hopeless = int((unresolvable & refused).sum())
-        steps.append(WaterfallStep(plugin=plugin, reasons=counted(+counts), refused=here, unresolvable=hopeless, left=left))
+        steps.append(WaterfallStep(plugin=plugin, reasons=reason_counts(+counts), refused=here, unresolvable=hopeless, left=left))
     if refuses_all and left and verdicts.by_extenders:
         counts = Counter({reason: nodes for reason, nodes, _ in verdicts.by_extenders})
         hopeless = min(left, sum(number for _, _, number in verdicts.by_extenders))
-        steps.append(WaterfallStep(plugin=EXTENDERS, reasons=counted(counts), refused=left, unresolvable=hopeless, left=0))
+        steps.append(WaterfallStep(plugin=EXTENDERS, reasons=reason_counts(counts), refused=left, unresolvable=hopeless, left=0))
     return tuple(steps)
 
 

@@ -1,7 +1,7 @@
 """Questions: what people ask about one cluster, answered by the engine that decides.
 
-Explaining looks at the live columns, in the loop, as a verb does; a what-if works on a copy of its own, in a thread. Nothing that is asked
-changes anything.
+An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread. Nothing is
+changed by a question.
 """
 
 import asyncio
@@ -13,15 +13,12 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.answers import waiting
-from extender.answers.admission import Admits
-from extender.answers.capacity import capacity
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.counted import NotCountedError, counted
-from extender.answers.explaining import explain, settled, unreadable
+from extender.answers.explain import queue_places
+from extender.answers.explain.explanation import explain, settled, unreadable
+from extender.answers.explain.queue_places import Registered, WallClock
 from extender.answers.history import attempt_answer, preemption_answer
-from extender.answers.manifests import ManifestError, take_in
-from extender.answers.only_profile import OnlyProfile, stood_in
+from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -34,9 +31,10 @@ from extender.answers.types import (
     WhatIf,
     WhatIfRequest,
 )
-from extender.answers.waiting import Registered
-from extender.answers.wall_clock import WallClock
-from extender.answers.what_if import WhatIfError, simulated_frameworks, what_if
+from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod
+from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, in_thread
 from extender.config.configuration import Configuration
@@ -51,7 +49,7 @@ from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
 
 ATTEMPTS_EXPLAINED: Final = 10
-"""The last attempts of a pod that an explanation tells of."""
+"""The number of attempts in an explanation."""
 
 
 class QuestionError(Exception):
@@ -60,7 +58,7 @@ class QuestionError(Exception):
 
 @final
 class Questions:
-    """One cluster, and what is known of how it is decided about. State: frameworks that nobody else decides with."""
+    """Answers about one cluster, and about what was decided in it. State: frameworks with which nothing is decided."""
 
     def __init__(
         self,
@@ -72,13 +70,13 @@ class Questions:
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Nothing is worked out before it is asked.
+        """Prepares to answer.
 
         Arguments:
-            cluster: looked at, and never changed.
+            cluster: read and never changed.
             admits: makes the API server that objects of questions pass through; called from other threads.
             queue: where pods wait; None if another scheduler decides.
-            records: what was decided; None to remember nothing.
+            records: what was decided; None if nothing is recorded.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -97,14 +95,14 @@ class Questions:
 
     @staticmethod
     def of(configuration: Configuration, state: ClusterState, admits: Admits) -> "Questions":
-        """Questions about a cluster as a file describes it."""
+        """Returns the questions about a cluster in a file."""
         return Questions(configuration, Cluster.of(state), admits)
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
-        """Why the pod is where it is, or nowhere; None if nothing is known of it.
+        """Returns why the pod is where it is, or nowhere; None if nothing is known of it.
 
         Arguments:
-            picture: with every node's verdicts, plugin by plugin.
+            picture: whether to add each plugin's verdict about each node.
         """
         key = f"{namespace}/{name}"
         now = await self._as_things_are(namespace, name, picture=picture)
@@ -115,14 +113,14 @@ class Questions:
         preempted_by = None if made is None else preemption_answer(made)
         return msgspec.structs.replace(
             now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
-            queue=None if self._queue is None else waiting.queue_place(self._queue, key, self._registered, self._clock()),
+            queue=None if self._queue is None else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
             attempts=attempts,
             preempted_by=preempted_by,
         )
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
-        nominated = Nominations(cluster.nominees(self._frameworks))  # finds out who cannot be read
+        nominated = Nominations(cluster.nominees(self._frameworks))  # this finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
             left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")
@@ -137,17 +135,17 @@ class Questions:
         if framework is None:
             if self._queue is not None or len(self._frameworks) > 1:
                 return settled(pod, "NotOurs")
-            # Another scheduler asks the extender, with a profile of whatever name.
-            only = OnlyProfile(*self._frameworks.values())
-            framework, notes = only[pod.scheduler_name], stood_in(only)
+            # Another scheduler calls the extender, on behalf of a profile of any name.
+            only = SingleProfile(*self._frameworks.values())
+            framework, notes = only[pod.scheduler_name], stand_in_notes(only)
         answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
         return msgspec.structs.replace(answer, notes=notes)
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
-        """What would become of every pod concerned. The cluster is copied at once, and everything else is done in a thread.
+        """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a thread.
 
         Raises:
-            QuestionError: an object is of a kind that means nothing here, or names what is not there.
+            QuestionError: an object cannot be created, or a node does not exist.
             DecodeError: an object has the wrong form.
             ConfigErrors: the configuration is wrong.
         """
@@ -167,12 +165,12 @@ class Questions:
             raise QuestionError(str(exc)) from exc
 
     async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
-        """How many more pods like this one fit; None if there is no such pod."""
+        """Returns how many more pods like this one fit; None if there is no such pod."""
         pod = self._cluster.find(f"{namespace}/{name}")
         return None if pod is None else await self._fits(pod, limit)
 
     async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
-        """How many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
+        """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
         Raises:
             QuestionError: it cannot be created; the message says why.
@@ -182,23 +180,23 @@ class Questions:
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:
-            new = counted(pod, copy)
-        except NotCountedError as exc:
+            sample = sample_pod(pod, copy)
+        except NoPodsError as exc:
             raise QuestionError(str(exc)) from exc
         try:
-            taken = take_in(copy, [new.pod], self._admits())
+            applied = apply_manifests(copy, [sample.pod], self._admits())
         except ManifestError as exc:
-            raise QuestionError(new.in_its_own_words(str(exc))) from exc
-        (created,) = taken.pods
+            raise QuestionError(sample.with_written_name(str(exc))) from exc
+        (created,) = applied.pods
         found = self._counted(copy, created, limit, is_wanted)
         spec = pod.get("spec")
         named = spec.get("nodeName") if isinstance(spec, Mapping) else None
         ignored = (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",) if named else ()
         missing = (
             f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the same file"
-            for each in taken.missing_templates
+            for each in applied.missing_templates
         )
-        return msgspec.structs.replace(found, notes=(*new.notes, *found.notes, *taken.notes, *missing, *ignored))
+        return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
 
     async def _fits(self, pod: Pod, limit: int) -> Capacity:
         copy = self._cluster.fork()
@@ -207,41 +205,41 @@ class Questions:
     def _counted(self, copy: Cluster, pod: Pod, limit: int, is_wanted: IsWanted) -> Capacity:
         frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
         found = capacity(copy, frameworks, pod, limit, is_wanted)
-        return msgspec.structs.replace(found, notes=(*stood_in(frameworks), *found.notes))
+        return msgspec.structs.replace(found, notes=(*stand_in_notes(frameworks), *found.notes))
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
-        """The last attempts, of all pods or of namespace/name; newest first."""
+        """Returns the last attempts, of all pods or of namespace/name; newest first."""
         return Decisions(items=tuple(self._attempts(pod, limit, before)), oldest=self._records.oldest)
 
     def decision(self, number: int, *, picture: bool = False) -> Attempt | None:
-        """The attempt of this id; None if it is not remembered.
+        """Returns the attempt of this id; None if it is not kept.
 
         Arguments:
-            picture: with the plugin that refused each node.
+            picture: whether to add the plugin that refused each node.
         """
         kept = self._records.attempt(number)
         return None if kept is None else attempt_answer(kept, picture=picture)
 
     def preemptions(self, pod: str | None, limit: int) -> Preemptions:
-        """The last preemptions, all or those that concern namespace/name; newest first."""
+        """Returns the last preemptions, all or those that concern namespace/name; newest first."""
         return Preemptions(items=tuple(map(preemption_answer, islice(self._records.preemptions(pod), limit))))
 
     def queue(self) -> Queue:
-        """Who waits."""
+        """Returns the pods that wait."""
         if self._queue is None:
-            return waiting.without_a_queue(self._cluster.pending.values())
-        return waiting.queue_view(self._queue, self._registered, self._clock())
+            return queue_places.without_a_queue(self._cluster.pending.values())
+        return queue_places.queue_view(self._queue, self._registered, self._clock())
 
     def map(self) -> ClusterMap:
-        """The nodes and what is on them; without the pods of a large cluster."""
+        """Returns the nodes and what is on them; without the pods of a large cluster."""
         return cluster_map(self._cluster)
 
     def node(self, name: str) -> NodeOnMap | None:
-        """One node with its pods; None if there is none of this name."""
+        """Returns one node with its pods; None if there is none of this name."""
         return node_on_map(self._cluster, name)
 
     def version(self) -> str:
-        """Another one says that something may have changed: the cluster, the queue, or what was decided."""
+        """Returns a version that changes whenever the cluster, the queue or the records may have changed."""
         tried = 0 if self._queue is None else self._queue.scheduling_cycle
         return f"{self._cluster.changes}.{self._records.version}.{tried}"
 

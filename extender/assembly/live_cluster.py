@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
-from extender.answers.admission import Admits
 from extender.answers.questions import Questions
+from extender.answers.what_if.admission import Admits
 from extender.apiserver.client import Client
 from extender.apiserver.informers.health import Health
 from extender.apiserver.informers.informers import Informers

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from api.cli import app
 from api.fatal_errors import StartUpError
-from extender.answers.rules import Expectation, Given, NodeGroup, Spread, When
+from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 

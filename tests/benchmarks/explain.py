@@ -6,9 +6,9 @@ import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from extender.answers.capacity import capacity
-from extender.answers.explaining import explain
-from extender.answers.what_if import simulated_frameworks
+from extender.answers.explain.explanation import explain
+from extender.answers.what_if.capacity import capacity
+from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.evaluation.evaluate import evaluate, trying_every_node

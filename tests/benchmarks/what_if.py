@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from extender.answers.types import WhatIfRequest
-from extender.answers.what_if import what_if
+from extender.answers.what_if.what_if import what_if
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration

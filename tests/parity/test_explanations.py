@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from extender.answers.explaining import explain
+from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration, load

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.answers.types import WhatIfRequest
-from extender.answers.what_if import what_if
+from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.embedded.trial_registry import TrialRegistry

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
+from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
-from extender.answers.waterfall import waterfall
 from extender.evaluation.evaluate import evaluate
 from extender.records import Records
 from extender.records.arrays import keep_verdicts

@@ -1,0 +1,170 @@
+"""Why a pod is where it is, or nowhere: the scheduler's own evaluation of it, as an answer for people.
+
+What the queue and the records know of the pod is added by `questions`.
+"""
+
+from collections import Counter
+from typing import Final, Literal
+
+import numpy as np
+
+from extender.answers.explain.fixes import fixes
+from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.nearest_nodes import nearest
+from extender.answers.explain.preemption import preemption_answer
+from extender.answers.explain.refusals import Refusals
+from extender.answers.explain.verdict_tables import picture as picture_of
+from extender.answers.explain.verdict_tables import waterfall
+from extender.answers.phrases import why_no_room
+from extender.answers.pods import pod_name, requested
+from extender.answers.types import Explanation, NodeScore, PodName, PreemptionAnswer, WaterfallStep
+from extender.evaluation.evaluate import Evaluation, evaluate
+from extender.objects.pod import Pod
+from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import Nominations
+from extender.snapshot import Snapshot
+
+MAX_SCORES: Final = 10
+
+Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
+"""States in which a pod is not evaluated."""
+
+
+async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False) -> Explanation:
+    """Returns all that the scheduler finds out about the pod as things are. A pod that has a node, or has finished, is not evaluated.
+
+    The framework's cycle is another one afterwards.
+
+    Arguments:
+        picture: whether to add what each Filter says of each node.
+    """
+    if pod.is_terminal:
+        return settled(pod, "Finished")
+    if pod.spec.node_name:
+        return settled(pod, "Scheduled")
+    evaluation = await evaluate(framework, snapshot, pod, nominations)
+    refusals, steps = Refusals.of(evaluation), waterfall(evaluation)
+    outcome = evaluation.preemption
+    preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod)
+    nominated = pod.status.nominated_node_name
+    return Explanation(
+        pod=pod_name(pod),
+        state="Gated" if pod.spec.scheduling_gates else "Nominated" if nominated else "Pending",
+        node=nominated,
+        requests=requested(pod),
+        summary=summary(pod, evaluation, steps, preemption),
+        message=evaluation.error or evaluation.message,
+        total_nodes=len(snapshot.nodes),
+        feasible_nodes=len(evaluation.feasible),
+        waterfall=steps,
+        nearest=() if refusals is None else nearest(refusals, Headroom(snapshot, pod, nominations)),
+        fixes=fixes(evaluation, refusals, framework, pod, nominations),
+        preemption=preemption,
+        scores=best_scores(evaluation),
+        picture=picture_of(evaluation) if picture else None,
+    )
+
+
+def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
+    """Returns what is known of a pod about which nothing is to be decided here.
+
+    Arguments:
+        node: where the pod is being bound; empty if it is where its spec says.
+    """
+    node = node or pod.spec.node_name
+    where = f" on {node}" if node else ""
+    sentence = {
+        "Binding": f"It has got its place{where} and is being bound.",
+        "Scheduled": f"It runs{where}." if pod.status.phase == "Running" else f"It is{where}.",
+        "Finished": f"It has finished{where} ({pod.status.phase}).",
+        "NotOurs": f'No profile here is called "{pod.scheduler_name}": another scheduler decides about it.',
+    }
+    return Explanation(pod=pod_name(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
+
+
+def unreadable(pod: PodName, why: str) -> Explanation:
+    """Returns what is known of a pod that is left out because its spec cannot be read."""
+    return Explanation(pod=pod, state="Unreadable", summary=f"It is left out because it cannot be read: {why.removesuffix('.')}.")
+
+
+def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeScore, ...]:
+    """Returns the nodes with the highest totals, best first; equal ones in visiting order."""
+    scores = evaluation.scores
+    if scores is None:
+        return ()
+    best = np.argsort(-scores.total, kind="stable")[:limit].tolist()
+    return tuple(
+        NodeScore(
+            node=evaluation.feasible[row],
+            total=int(scores.total[row]),
+            plugins={plugin: int(weighted[row]) for plugin, weighted in scores.weighted.items()},
+        )
+        for row in best
+    )
+
+
+# The summary: one sentence about the pod. It names no other pod, since the caller may not be allowed to know of it.
+
+
+def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
+    """Returns a sentence that says what happens to a pending pod, and why.
+
+    Arguments:
+        steps: the waterfall of the evaluation.
+    """
+    gates, nominated = [gate.name for gate in pod.spec.scheduling_gates], pod.status.nominated_node_name
+    if gates:
+        held = f"It is held back by the scheduling gate{'' if len(gates) == 1 else 's'} {_and(gates)}"
+        return f"{held}; apart from that, {_chances(evaluation, steps, preemption)}."
+    if nominated and preemption is not None and preemption.message == STILL_TERMINATING:
+        return f"It is nominated to {nominated} and waits for the pods there that it preempted to leave."
+    if nominated and evaluation.nominated_node_fits:
+        return f"It is nominated to {nominated}, where it fits now."
+    if nominated:
+        return f"It is nominated to {nominated}, where it does not fit as things are; {_chances(evaluation, steps, preemption)}."
+    sentence = _chances(evaluation, steps, preemption)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
+    if evaluation.error:
+        return f"nothing can be decided about it: {evaluation.error}"
+    number, fitting = len(evaluation.snapshot.nodes), evaluation.feasible
+    if fitting:
+        best = evaluation.top_nodes or fitting
+        others = f", best on {best[0]}" if len(fitting) > 1 else f", {fitting[0]}"
+        if number == 1:
+            return f"it fits on the only node{others}"
+        return f"it fits on {len(fitting)} of {_nodes(number)}{others}"
+    refused: Counter[str] = Counter()
+    for step in steps:
+        # A plugin whose PreFilter has left nodes out may refuse others in its Filter.
+        refused[step.plugin] += step.refused
+    if number == 1:
+        return f"it does not fit on the only node: {_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
+    told = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
+    return f"it fits on none of {_nodes(number)}: {_and(told)}{_room_made(preemption)}"
+
+
+def _room_made(preemption: PreemptionAnswer | None) -> str:
+    if preemption is None:
+        return ""
+    if preemption.node:
+        violations = preemption.num_pdb_violations
+        though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
+        return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"
+    return f"; {why_no_room(preemption)}"
+
+
+def _nodes(number: int) -> str:
+    return f"{number} node{'' if number == 1 else 's'}"
+
+
+def _pods(number: int) -> str:
+    return f"{number} pod{'' if number == 1 else 's'}"
+
+
+def _and(things: list[str]) -> str:
+    *others, last = things
+    return f"{', '.join(others)} and {last}" if others else last

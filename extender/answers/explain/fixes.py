@@ -1,0 +1,189 @@
+"""What would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the pod as it would be.
+
+The framework's cycle is another one afterwards.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final, final
+
+import numpy as np
+
+from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.new_nodes import node_to_add
+from extender.answers.explain.refusals import Refusals
+from extender.answers.explain.suggestions import Kind, Situation, giving_in_to_all, giving_in_to_one
+from extender.answers.types import Fix
+from extender.evaluation.evaluate import Evaluation
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod
+from extender.objects.priorities import HIGHEST_USER_PRIORITY
+from extender.preemption.dry_run import lower_priority_pods
+from extender.preemption.evaluator import nodes_where_preemption_might_help
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import Search
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index
+
+MAX_FIXES: Final = 6
+MAX_TRIES: Final = 20
+"""Suggestions tried that each satisfy one plugin."""
+MAX_TRIES_TOGETHER: Final = 4
+"""Suggestions tried that satisfy several plugins at once; they are only tried where none that satisfies one plugin helps."""
+MAX_PRIORITIES_TRIED: Final = 5
+_NODES_NAMED: Final = 5
+
+
+def fixes(evaluation: Evaluation, refusals: Refusals | None, framework: Framework, pod: Pod, nominations: Nominations) -> tuple[Fix, ...]:
+    """Returns what would let the pod fit, the change that opens most nodes first. A pod that fits needs none, apart from its gates.
+
+    Arguments:
+        refusals: those of the evaluation; None if no Filter was asked.
+        nominations: those that the evaluation counted.
+    """
+    trials = _Trials(framework, evaluation.snapshot, nominations)
+    gates = [gate.name for gate in pod.spec.scheduling_gates]
+    if evaluation.feasible:
+        places = np.array([evaluation.snapshot.nodes.index[name] for name in evaluation.feasible], np.intp)
+        return (_fix(evaluation.snapshot, "gate", f"remove {_gates(gates)}", places),) if gates else ()
+    if evaluation.statuses is None or evaluation.error:
+        return ()
+    also = f", and remove {_gates(gates)}" if gates else ""
+    found = _Found(evaluation.snapshot, also)
+    situation = Situation(pod, evaluation.snapshot, Headroom(evaluation.snapshot, pod, nominations), refusals)
+    for one in islice(giving_in_to_one(situation, _refusing(evaluation, refusals)), MAX_TRIES):
+        found.add(one.kind, one.text, trials.opened(one.pod))
+    _try_preemption(evaluation, pod, trials, found)
+    if not found:
+        for several in islice(giving_in_to_all(situation), MAX_TRIES_TOGETHER):
+            found.add(several.kind, several.text, trials.opened(several.pod))
+    if refusals is not None:
+        model = node_to_add(framework, refusals, situation.headroom, pod)
+        if model is not None:
+            found.add_node(f"add a node like {model}")
+    return found.best(MAX_FIXES)
+
+
+@final
+class _Trials:
+    """Evaluates changed pods, which do not exist."""
+
+    def __init__(self, framework: Framework, snapshot: Snapshot, nominations: Nominations) -> None:
+        self._framework = framework
+        self._snapshot = snapshot
+        self._nominations = nominations
+
+    def opened(self, pod: Pod) -> Index:
+        """Returns the places of the nodes on which such a pod would fit; none if a plugin fails."""
+        framework = self._framework
+        state = framework.begin_cycle(self._snapshot, self._nominations)
+        try:
+            outcome = framework.run_pre_filter_plugins(state, pod)
+            if outcome.status.is_success:
+                within = Search(framework, self._snapshot, state, pod, outcome).within
+                return framework.feasible_rows(state, pod, within).node
+        except PluginError:
+            pass  # the change opens nothing; plugins that fail for the pod as it is are in the evaluation
+        return np.zeros(0, np.intp)
+
+    def opened_by_eviction(self, pod: Pod, potential: Index) -> Index:
+        """Returns those of the potential nodes on which such a pod would fit if all pods of lower priority left.
+
+        This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is opened.
+        """
+        framework = self._framework
+        slots, row = lower_priority_pods(self._snapshot, pod, potential)
+        if not len(slots):
+            return np.zeros(0, np.intp)
+        rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+        has_victims = np.zeros(len(potential), np.bool_)
+        has_victims[row] = True
+        state = framework.begin_cycle(self._snapshot, self._nominations)
+        try:
+            if framework.run_pre_filter_plugins(state, pod).status.is_success:
+                return potential[framework.run_filters_with_nominated_pods(state, pod, rows).ok & has_victims]
+        except PluginError:
+            pass  # as in `opened`
+        return np.zeros(0, np.intp)
+
+
+@final
+class _Found:
+    """The fixes that open any node. Of those of a kind that open the same nodes, only the first is kept."""
+
+    def __init__(self, snapshot: Snapshot, also: str) -> None:
+        self._snapshot = snapshot
+        self._also = also
+        self._fixes: dict[tuple[Kind, bytes], Fix] = {}
+
+    def __len__(self) -> int:
+        return len(self._fixes)
+
+    def add(self, kind: Kind, text: str, places: Index) -> None:
+        """Adds a change that opens the nodes at these places, if there are any."""
+        if len(places):
+            self._fixes.setdefault((kind, places.tobytes()), _fix(self._snapshot, kind, text + self._also, places))
+
+    def add_node(self, text: str) -> None:
+        """Adds a change that brings one more node, on which the pod fits."""
+        self._fixes["node", b""] = Fix(kind="node", text=text + self._also, opens=1)
+
+    def best(self, limit: int) -> tuple[Fix, ...]:
+        """Returns the fixes that open most nodes, best first."""
+        return tuple(sorted(self._fixes.values(), key=lambda fix: -fix.opens)[:limit])
+
+
+def _fix(snapshot: Snapshot, kind: Kind, text: str, places: Index) -> Fix:
+    named = tuple(snapshot.nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
+    return Fix(kind=kind, text=text, opens=len(places), nodes=named)
+
+
+def _gates(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"the scheduling gates {', '.join(others)} and {last}" if others else f"the scheduling gate {last}"
+
+
+def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
+    """The plugins that refuse the pod: first those that alone refuse most nodes."""
+    pre_filter = evaluation.pre_filter
+    early = [] if pre_filter is None else [pre_filter.status.plugin, *pre_filter.narrowed_by]
+    if refusals is None:
+        return early
+    plugins = {plugin for plugin in refusals.by_plugin if refusals.refused_by(plugin).any()}
+    plugins |= {status.plugin for status in refusals.statuses.explicit.values()}
+    return sorted({*plugins, *early} - {""}, key=lambda plugin: (-int(refusals.only_by(plugin).sum()), plugin))
+
+
+def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _Found) -> None:
+    """Tries to let the pod preempt, or to give it a priority at which there are pods to preempt."""
+    outcome, snapshot = evaluation.preemption, evaluation.snapshot
+    if outcome is None or evaluation.statuses is None:
+        return
+    may_not = pod.spec.preemption_policy == "Never"
+    if not may_not and (outcome.why_not_eligible is not None or outcome.candidates is None or len(outcome.candidates)):
+        return
+    potential = nodes_where_preemption_might_help(snapshot, evaluation.statuses)
+    if may_not:
+        changed = replaced(pod, spec=replaced(pod.spec, preemption_policy="PreemptLowerPriority"))
+        found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", trials.opened_by_eviction(changed, potential))
+        return
+    is_potential = np.zeros(len(snapshot.nodes) + 1, np.bool_)
+    is_potential[potential] = True
+    priorities = np.unique(snapshot.pods.priority[is_potential[snapshot.pods.node]])
+    levels = priorities[(priorities >= pod.priority) & (priorities < HIGHEST_USER_PRIORITY)].tolist()
+    # Bisection for the lowest priority that helps, as far as a few tries find it. A higher one may evict more pods, and so open more nodes.
+    low, high, best = 0, len(levels) - 1, None
+    at = high
+    for _ in range(MAX_PRIORITIES_TRIED):
+        if low > high:
+            break
+        opened = trials.opened_by_eviction(replaced(pod, spec=replaced(pod.spec, priority=levels[at] + 1)), potential)
+        if len(opened):
+            high, best = at - 1, (levels[at], opened)
+        else:
+            low = at + 1
+        at = (low + high) // 2
+    if best is not None:
+        found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1])

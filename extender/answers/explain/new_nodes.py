@@ -1,0 +1,79 @@
+"""Whether one more node like one of the cluster's would take a pod."""
+
+from typing import Final
+
+import numpy as np
+
+from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.nearest_nodes import nearest_places
+from extender.answers.explain.refusals import Refusals
+from extender.framework import CycleState
+from extender.objects.node import HOSTNAME_LABEL
+from extender.objects.node_selectors import NAME_FIELD
+from extender.objects.pod import Affinity, Pod
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index
+
+MAX_KINDS: Final = 16
+"""Kinds of nodes that are tried: those of the nearest nodes."""
+
+
+def node_to_add(framework: Framework, refusals: Refusals, headroom: Headroom, pod: Pod) -> str | None:
+    """Returns the name of a node of which a new copy would take the pod: with its labels and taints, and its DaemonSets' pods alone.
+
+    Returns None if there is no such node, or a plugin fails. It does as well for pods that depend on what is on other nodes, or that want
+    a node by its name: one that does not exist yet cannot be judged for these by one that does.
+    """
+    snapshot = refusals.evaluation.snapshot
+    state = framework.begin_cycle(snapshot)
+    places = _one_of_each_kind(snapshot, nearest_places(refusals, headroom))[:MAX_KINDS]
+    try:
+        outcome = framework.run_pre_filter_plugins(state, pod)
+        if not outcome.status.is_success or outcome.node_names is not None or _wants_a_name(pod):
+            return None
+        if not depends_on_node_alone(framework, state):
+            return None
+        # Pods are nominated to nodes that exist, so that they do not count here.
+        ok = framework.run_filter_plugins(state, pod, _emptied(snapshot, places)).ok
+    except PluginError:
+        return None
+    return snapshot.nodes.objects[int(places[ok][0])].name if ok.any() else None
+
+
+def _one_of_each_kind(snapshot: Snapshot, places: Index) -> Index:
+    """The first node of each kind: nodes of equal size and taints are one kind, whatever their labels."""
+    nodes = snapshot.nodes
+    kinds = np.column_stack([nodes.allocatable[places], nodes.allowed_pods[places], nodes.taint_set[places], nodes.unschedulable[places]])
+    _, first = np.unique(kinds, axis=0, return_index=True)
+    return places[np.sort(first)]
+
+
+def depends_on_node_alone(framework: Framework, state: CycleState) -> bool:
+    """Returns whether no Filter that is asked about the pod looks beyond one node, and nothing is to be reserved for the pod."""
+    skipped = state.skip_filter_plugins
+    looks_further = any(not plugin.looks_only_at_node for name, plugin in framework.plugins.filter if name not in skipped)
+    return not looks_further and all(plugin.name in skipped for plugin in framework.plugins.reserve)
+
+
+def _emptied(snapshot: Snapshot, places: Index) -> Rows:
+    rows, slots = [], []
+    for row, place in enumerate(places.tolist()):
+        for slot in snapshot.pods.on_node[place]:
+            if not _is_of_daemon_set(snapshot.pod_at(slot)):
+                rows.append(row)
+                slots.append(slot)
+    changes = PodChanges(np.array(rows, np.intp), np.array(slots, np.intp), np.full(len(rows), -1))
+    return Rows.of(snapshot, places).changed(changes)
+
+
+def _is_of_daemon_set(pod: Pod) -> bool:
+    return any(owner.controller and owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)
+
+
+def _wants_a_name(pod: Pod) -> bool:
+    of_nodes = (pod.spec.affinity or Affinity()).node_affinity
+    terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
+    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)} | (pod.spec.node_selector or {}).keys()
+    return bool(keys & {HOSTNAME_LABEL, NAME_FIELD})

@@ -1,0 +1,123 @@
+"""What preemption would do for a pod, or why it cannot help: the outcome of the dry run as an answer for people."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from extender.answers.explain.verdict_tables import reason_counts
+from extender.answers.pods import victim
+from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount
+from extender.framework import NodeVictims
+from extender.golang.times import rfc3339
+from extender.objects.pod import STARTED_NOW, Pod
+from extender.objects.preemption_messages import NOT_HELPFUL
+from extender.preemption import Candidates, PreemptionOutcome
+from extender.preemption.costs import Costs, broken_budgets, costs_of, ranked
+from extender.snapshot import Snapshot
+
+MAX_CANDIDATES: Final = 20
+"""Candidates listed; there may be thousands."""
+_LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
+
+
+def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, limit: int = MAX_CANDIDATES) -> PreemptionAnswer:
+    """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do not help.
+
+    Arguments:
+        snapshot: the snapshot that the outcome is about.
+        pod: the preemptor.
+        limit: how many candidates are listed, at least one.
+    """
+    if outcome.why_not_eligible is not None:
+        return PreemptionAnswer(eligible=False, message=outcome.why_not_eligible)
+    candidates, victims = outcome.candidates, outcome.victims
+    answer = PreemptionAnswer(
+        eligible=True,
+        message="" if outcome.status.is_success else outcome.status.message,
+        not_helpful=_not_helpful(outcome, len(snapshot.nodes)),
+    )
+    if candidates is None or not len(candidates):
+        return answer
+    listed = _listed(candidates, victims, pod, outcome.status.message, limit)
+    chosen = listed[0] if victims is not None else None
+    return PreemptionAnswer(
+        eligible=True,
+        message=answer.message,
+        node="" if chosen is None else chosen.node,
+        victims=() if chosen is None else chosen.victims,
+        num_pdb_violations=0 if chosen is None else chosen.num_pdb_violations,
+        candidates=listed,
+        num_candidates=len(candidates),
+        not_helpful=answer.not_helpful,
+    )
+
+
+def _listed(candidates: Candidates, victims: NodeVictims | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
+    """The chosen candidate, then the others, best first."""
+    order = ranked(candidates)
+    if victims is not None:
+        chosen = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[victims.node])[0])
+        order = np.r_[chosen, order[order != chosen]]
+    shown = candidates.take(order[:limit])
+    costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod)
+    return tuple(
+        CandidateNode(
+            node=one.node,
+            victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.pods),
+            num_pdb_violations=one.num_pdb_violations,
+            # Without a chosen node, an extender has failed, which kept all of them from being chosen.
+            why_not=failed if victims is None else "" if one.node == victims.node else why_not(costs[at], costs[0], victims.node),
+        )
+        for at, one in enumerate(shown.listed())
+    )
+
+
+def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:
+    counts = Counter(reason for status in (outcome.statuses or {}).values() for reason in status.reasons)
+    hopeless = num_nodes - len(outcome.potential_nodes)
+    if hopeless:
+        counts[NOT_HELPFUL] += hopeless
+    return reason_counts(counts)
+
+
+# Why a candidate lost. This takes numbers, so that a comparison can be put into words long after the victims are gone.
+
+
+def why_not(lost: Costs, chosen: Costs, node: str) -> str:
+    """Returns the first criterion by which a candidate with these costs lost against the chosen one, in words.
+
+    Arguments:
+        node: the name of the chosen node.
+    """
+    if lost.num_pdb_violations != chosen.num_pdb_violations:
+        return f"{_violations(lost.num_pdb_violations)}, {chosen.num_pdb_violations or 'none'} on {node}"
+    if lost.first_priority != chosen.first_priority:
+        return f"its most important victim has priority {lost.first_priority}, on {node} it is {chosen.first_priority}"
+    if lost.sum_of_priorities != chosen.sum_of_priorities:
+        if lost.num_victims == chosen.num_victims:
+            more = lost.sum_of_priorities - chosen.sum_of_priorities
+            return f"the priorities of its victims add up to {more} more than on {node}"
+        counted = "counted from the lowest there is"
+        return f"the priorities of its {_pods(lost)}, {counted}, add up to more than of the {_pods(chosen)} on {node}"
+    if lost.num_victims != chosen.num_victims:
+        return f"{_pods(lost)} would have to go, on {node} {chosen.num_victims}"
+    if lost.start_time != chosen.start_time:
+        return f"its most important victims {_since(lost)}, those on {node} {_since(chosen)}"
+    return f"ties with {node} on every criterion"
+
+
+def _violations(count: int) -> str:
+    return f"{count} PodDisruptionBudget violation{'' if count == 1 else 's'}"
+
+
+def _pods(costs: Costs) -> str:
+    return f"{costs.num_victims} pod{'' if costs.num_victims == 1 else 's'}"
+
+
+def _since(costs: Costs) -> str:
+    if costs.start_time == STARTED_NOW:
+        return "have not started yet"
+    # A time beyond what a calendar holds is still later than all others.
+    return f"have run since {rfc3339(datetime.fromtimestamp(min(max(costs.start_time, 0), _LATEST), UTC))}"

@@ -1,0 +1,144 @@
+"""Where pods wait: the scheduling queue as `QueuePlace`s."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.answers.pods import pod_name
+from extender.answers.types import Queue, QueuePlace, WakesOn
+from extender.golang.times import rfc3339
+from extender.objects.pod import Pod
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.queue.scheduling_queue import SchedulingQueue
+
+Registered = Mapping[str, Sequence[fwk.ClusterEventWithHint]]
+"""Plugin -> the events that it has registered for."""
+
+_MAX_PLACES: Final = 5000
+"""Pods listed in one answer; the counts are of all."""
+
+
+@final
+class WallClock:
+    """The wall clock and the event loop's clock, read at the same moment."""
+
+    def __init__(self, wall: datetime, loop_time: float) -> None:
+        self._wall = wall
+        self._loop_time = loop_time
+
+    def text(self, loop_time: float) -> str:
+        """Returns a moment of the event loop's clock in RFC 3339, in UTC, to the second."""
+        return rfc3339(self._wall + timedelta(seconds=loop_time - self._loop_time))
+
+
+def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clock: WallClock) -> Queue:
+    """Returns every pod that waits or is being tried: first those that are tried next.
+
+    Arguments:
+        registered: by profile, what its plugins have registered for.
+    """
+    places = [_in_flight(info, clock) for info in queue.in_flight_pods()[:_MAX_PLACES]]
+    for position, info in enumerate(queue.pods_in_active_q(), start=1):
+        if len(places) >= _MAX_PLACES:
+            break
+        places.append(_place_of(info, "active", registered, clock, position))
+    pausing = [*queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True)]
+    places += [_of_backoff(queue, info, registered, clock) for info in pausing[: _MAX_PLACES - len(places)]]
+    places += [_of_unschedulable(info, registered, clock) for info in queue.unschedulable_pods()[: max(0, _MAX_PLACES - len(places))]]
+    counts = queue.pending_counts() | {"inFlight": len(queue.in_flight_pods())}
+    return Queue(items=tuple(places), counts=counts)
+
+
+def queue_place(queue: SchedulingQueue, key: str, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace | None:
+    """Returns where the pod namespace/name waits; None if it does not."""
+    tried = next((info for info in queue.in_flight_pods() if info.key == key), None)
+    if tried is not None:
+        return _in_flight(tried, clock)
+    info = queue.get(key)
+    if info is None:
+        return None
+    for position, other in enumerate(queue.pods_in_active_q(), start=1):
+        if other is info:
+            return _place_of(info, "active", registered, clock, position)
+    if any(info is other for failed in (False, True) for other in queue.pods_in_backoff_q(failed=failed)):
+        return _of_backoff(queue, info, registered, clock)
+    return _of_unschedulable(info, registered, clock)
+
+
+def without_a_queue(pods: Iterable[Pod]) -> Queue:
+    """Returns the pods that have no node, where another scheduler decides."""
+    pending = sorted(pods, key=lambda pod: (-pod.priority, pod.key))
+    places = tuple(
+        QueuePlace(pod=pod_name(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable", message=_last_message(pod))
+        for pod in pending
+    )
+    return Queue(items=places[:_MAX_PLACES], counts={"pending": len(pending)}, deciding=False)
+
+
+def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
+    return QueuePlace(pod=pod_name(info.pod), queue="inFlight", attempts=info.attempts, since=clock.text(info.timestamp))
+
+
+def _of_backoff(queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
+    return _place_of(info, "backoff", registered, clock, None, queue.backoff_time(info))
+
+
+def _of_unschedulable(info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
+    return _place_of(info, "gated" if info.is_gated else "unschedulable", registered, clock)
+
+
+def _place_of(
+    info: QueuedPodInfo,
+    queue: str,
+    registered: Mapping[str, Registered],
+    clock: WallClock,
+    position: int | None = None,
+    backoff_ends: float | None = None,
+) -> QueuePlace:
+    by = sorted(info.unschedulable_plugins | info.pending_plugins)
+    of_profile = registered.get(info.pod.scheduler_name, {})
+    return QueuePlace(
+        pod=pod_name(info.pod),
+        queue=queue,  # type: ignore[arg-type]
+        position=position,
+        attempts=info.attempts,
+        since=clock.text(info.timestamp),
+        backoff_ends=None if backoff_ends is None else clock.text(backoff_ends),
+        gated_by=info.gating_plugin,
+        refused_by=tuple(by),
+        wakes_on=() if queue == "active" else _wakes_on(by, of_profile),
+        message=_last_message(info.pod),
+    )
+
+
+def _last_message(pod: Pod) -> str:
+    """The message of its condition PodScheduled, which its scheduler writes."""
+    return next((each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), "")
+
+
+def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
+    """The events that plugins which refused the pod have registered for. Whether one helps, a queueing hint says when it comes."""
+    by_event: dict[str, list[str]] = {}
+    for plugin in plugins:
+        for each in registered.get(plugin, ()):
+            for name in _event_names(each.event):
+                by_event.setdefault(name, [])
+                if plugin not in by_event[name]:
+                    by_event[name].append(plugin)
+    return tuple(WakesOn(event=event, plugins=tuple(names)) for event, names in by_event.items())
+
+
+def _event_names(event: fwk.ClusterEvent) -> list[str]:
+    if event.is_wildcard:
+        return ["*"]
+    named, action = str(event.action), event.action
+    actions = [named] if named else [str(each) for each in _single_actions(action)]
+    return [f"{event.resource.value}/{action}" for action in actions]
+
+
+def _single_actions(action: fwk.ActionType) -> list[fwk.ActionType]:
+    """The single actions of which this one is made; all kinds of updates together count as one."""
+    if fwk.ActionType.UPDATE in action:
+        return [*_single_actions(action & ~fwk.ActionType.UPDATE), fwk.ActionType.UPDATE]
+    return [each for each in fwk.ActionType if each in action]

@@ -1,0 +1,68 @@
+"""Frameworks that answer questions: nobody decides with them, so that a question disturbs no decision."""
+
+import dataclasses
+import random
+from collections.abc import Iterator, Mapping
+from typing import Final, final
+
+from extender.cache.cluster import Cluster
+from extender.config.configuration import Configuration
+from extender.evaluation.evaluate import trying_every_node
+from extender.plugins import IN_TREE
+from extender.runtime.framework import Framework
+from extender.runtime.registry import Registry
+
+
+def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:
+    """Returns frameworks for a cluster of their own. They leave nothing to chance, and try every node.
+
+    Arguments:
+        for_everybody: if there is only one profile, it answers for pods of every scheduler name.
+
+    Raises:
+        ConfigErrors: the configuration is wrong.
+    """
+    thorough = trying_every_node(configuration)
+    profiles = tuple(dataclasses.replace(profile, percentage_of_nodes_to_score=None) for profile in thorough.profiles)
+    thorough = dataclasses.replace(thorough, profiles=profiles)
+    frameworks = Registry(IN_TREE).make_frameworks(thorough, random.Random(0), live=cluster.cache)
+    return SingleProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks
+
+
+@final
+class SingleProfile(Mapping[str, Framework]):
+    """A framework that is found under every scheduler name.
+
+    It stands in where it is not known who decides: kube-scheduler asks the extender on behalf of profiles of any name, and a dump does not
+    name its scheduler. Only its own name is *in* the mapping: as in the live engine, nominations count for pods of that name alone.
+
+    Attributes:
+        others: names of other schedulers under which it was looked up. State.
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self.others: Final[set[str]] = set()
+
+    def __getitem__(self, scheduler_name: str) -> Framework:
+        if scheduler_name != self._framework.profile_name:
+            self.others.add(scheduler_name)
+        return self._framework
+
+    def __contains__(self, scheduler_name: object) -> bool:
+        return scheduler_name == self._framework.profile_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self._framework.profile_name,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
+    """Returns the notes of an answer for which one profile stood in for others."""
+    if not isinstance(frameworks, SingleProfile) or not frameworks.others:
+        return ()
+    (profile,), others = frameworks, sorted(frameworks.others)
+    who = f"another scheduler ({others[0]}) decides" if len(others) == 1 else f"other schedulers ({', '.join(others)}) decide"
+    return (f"{who} about pods looked at here; this was worked out by the profile {profile}",)

@@ -1,0 +1,277 @@
+"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one fails."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.answers.explain.new_nodes import depends_on_node_alone
+from extender.answers.types import Capacity, NodeRoom
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
+from extender.objects.decoding import replaced
+from extender.objects.devices import ResourceClaimStatus
+from extender.objects.meta import Object, OwnerReference
+from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import validate_requests
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm, Search
+from extender.scheduler.world import refused_on_one_node
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index
+from extender.workloads.expansion import WORKLOADS
+
+_STEPS_KEPT: Final = 32
+"""Hypotheses that are built on each other before they are written as one, so that not all of them stay in memory."""
+_SAMPLE_NAME: Final = "one-more"
+"""The name of a sample pod, before its number."""
+_LEFT_OUT: Final = ("uid", "deletionTimestamp", "generateName")
+"""Metadata that a sample pod does not have."""
+_KINDS: Final = frozenset(kind for _, kind in WORKLOADS)
+
+
+# The pod.
+
+
+class NoPodsError(ValueError):
+    """The object is neither a pod nor a workload; the message names its kind."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SamplePod:
+    """A pod of which copies are to be counted.
+
+    Attributes:
+        pod: the object, under a name that is free.
+        written_name: the name of the object that it was made of; empty if it has none.
+        notes: what was taken for granted.
+    """
+
+    pod: Object
+    written_name: str
+    notes: tuple[str, ...] = ()
+
+    def with_written_name(self, message: str) -> str:
+        """Returns a message about the pod as one about the object that it was made of."""
+        return message.replace(self.pod["metadata"]["name"], self.written_name)
+
+
+def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
+    """Returns the pod, or one of those that a workload makes, as it would be created now. The pod may be one that runs already.
+
+    Raises:
+        NoPodsError: the object makes no pods.
+    """
+    kind, name = obj.get("kind", "Pod"), _member(obj, "metadata").get("name")
+    written_name = name if isinstance(name, str) else ""
+    notes: tuple[str, ...] = ()
+    if kind in _KINDS:
+        notes = (f"pods of the template of {kind} {written_name} are counted, whatever it says of their number",)
+        if _member(obj, "spec").get("volumeClaimTemplates"):
+            notes = (*notes, "the volumes that it claims for each of them are left aside")
+        obj = _pod_of(obj, kind)
+    elif kind != "Pod":
+        raise NoPodsError(f"pods are counted, not objects of kind {kind!r:.100}")
+    taken = {known.name for pods in (cluster.pending.values(), cluster.cache.pods) for known in pods}
+    name = next(name for number in count() if (name := f"{_SAMPLE_NAME}-{number}") not in taken)
+    metadata = {key: value for key, value in _member(obj, "metadata").items() if key not in _LEFT_OUT}
+    spec = obj.get("spec")
+    wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
+    pod = {"apiVersion": "v1", **obj, "kind": "Pod", "metadata": {**metadata, "name": name}, "spec": wanted, "status": {}}
+    return SamplePod(pod, written_name, notes)
+
+
+def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
+    """The pod template, in the namespace of the workload. Volumes that a StatefulSet would claim are empty volumes here."""
+    spec = _member(workload, "spec")
+    if kind == "CronJob":
+        spec = _member(_member(spec, "jobTemplate"), "spec")
+    template, namespace = _member(spec, "template"), _member(workload, "metadata").get("namespace")
+    metadata = {key: value for key, value in _member(template, "metadata").items() if key in ("labels", "annotations")}
+    pod_spec = template.get("spec")
+    claims = spec.get("volumeClaimTemplates")
+    if isinstance(pod_spec, Mapping) and isinstance(claims, list):
+        empty: list[Any] = [{"name": _member(claim, "metadata").get("name"), "emptyDir": {}} for claim in claims if isinstance(claim, dict)]
+        pod_spec = {**pod_spec, "volumes": [*(pod_spec.get("volumes") or ()), *empty]}
+    return {"metadata": metadata | ({"namespace": namespace} if namespace else {}), "spec": pod_spec}
+
+
+def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = obj.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+# One copy after the other.
+
+
+def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int, is_wanted: IsWanted = always_wanted) -> Capacity:
+    """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
+
+    Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where controllers have made
+    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same.
+
+    Arguments:
+        cluster: changed by counting; pass a fork.
+        frameworks: by scheduler name; of this cluster, and used by nothing else.
+        limit: the highest number of copies.
+        is_wanted: called before every copy that is placed by itself.
+
+    Raises:
+        AbandonedError: the answer is not wanted any more.
+    """
+    framework = frameworks.get(pod.scheduler_name)
+    if framework is None:
+        return _stopped(Counter(), f'no profile here for schedulerName "{pod.scheduler_name}"')
+    try:
+        validate_requests(pod)
+    except QuantityError as exc:
+        return _stopped(Counter(), str(exc))
+    nominations = Nominations(cluster.nominees(frameworks))
+    try:
+        counted = _count_on_all_nodes(cluster, framework, nominations, _copy(pod, 0), limit)
+    except PluginError as exc:
+        return _stopped(Counter(), str(exc))
+    if counted is not None:
+        return counted
+    by_node: Counter[str] = Counter()
+    algorithm = SchedulingAlgorithm()
+    while True:
+        if not is_wanted():
+            raise AbandonedError
+        try:
+            node = _placed(cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total())))
+        except (FitError, fwk.NoNodesAvailableError, PluginError, _ReserveError) as exc:
+            return _stopped(by_node, str(exc))
+        if by_node.total() == limit:
+            return Capacity(fits=limit, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True)
+        by_node[node] += 1
+
+
+@final
+class _ReserveError(Exception):
+    """A node was chosen, and a Reserve plugin refused it."""
+
+
+def _copy(pod: Pod, number: int) -> Pod:
+    # Only names differ, so that verdicts that are remembered for one copy hold for the next.
+    return replaced(
+        pod,
+        metadata=replaced(pod.metadata, name=f"{pod.name}-{number}", uid=f"{pod.uid or pod.key}/copy-{number}", deletion_timestamp=None),
+        spec=replaced(pod.spec, node_name="", scheduling_gates=[]),
+        status=PodStatus(),
+    )
+
+
+def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
+    """The copy with claims like those that controllers made for the pod: for its claim templates and its ephemeral volumes."""
+    objects, owner = cluster.cache.objects, OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True)
+    statuses = []
+    made = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
+    for status in pod.status.resource_claim_statuses:
+        claim = objects.resource_claims.get((pod.namespace, status.resource_claim_name or ""))
+        if claim is None or status.name not in made:
+            continue
+        meta = replaced(claim.metadata, name=f"{copy.name}-{status.name}-1", uid=f"{copy.uid}/{status.name}", owner_references=[owner])
+        cluster.changed("resource_claims", None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
+        statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
+    for volume in pod.spec.volumes:
+        wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
+        if wanted is not None and not wanted.spec.volume_name:
+            meta = replaced(wanted.metadata, name=f"{copy.name}-{volume.name}", uid=f"{copy.uid}/{volume.name}", owner_references=[owner])
+            cluster.changed("pvcs", None, replaced(wanted, metadata=meta))
+    return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
+
+
+def _placed(cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod) -> str:
+    """Places the pod, and returns its node."""
+    snapshot = cluster.cache.update_snapshot()
+    state = framework.begin_cycle(snapshot, nominations)
+    node = algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state).suggested_host
+    assumed = replaced(pod, spec=replaced(pod.spec, node_name=node))
+    cluster.cache.assume_pod(assumed)
+    status = run_reserve_plugins(framework.plugins, state, assumed, node)
+    if not status.is_success:
+        run_unreserve_plugins(framework.plugins, state, assumed, node)
+        cluster.cache.forget_pod(assumed)
+        raise _ReserveError(refused_on_one_node(status).status.message if status.is_rejected else status.message)
+    return node
+
+
+def _stopped(by_node: Counter[str], why: str) -> Capacity:
+    return Capacity(fits=by_node.total(), by_node=_sorted_by_node(by_node), stopped_by=why)
+
+
+def _sorted_by_node(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
+    """The nodes that take most copies come first."""
+    return tuple(NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0])))
+
+
+# All nodes at once.
+
+
+def _count_on_all_nodes(cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int) -> Capacity | None:
+    """None if copies of the pod have to be placed one by one."""
+    slot = cluster.cache.nominate(pod)
+    counted = _fill_up(framework, cluster.cache.update_snapshot(), nominations, pod, slot, limit)
+    cluster.cache.denominate(pod.uid)
+    return counted
+
+
+def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, slot: int, limit: int) -> Capacity | None:
+    """Fills every node with copies of the pod, one more on all nodes at a time.
+
+    Where all Filters look at a node and its pods only, it makes no difference which node a scheduler would choose first: each is filled
+    up in the end. A row with so many copies is a hypothesis, so that nothing has to be placed.
+
+    Arguments:
+        slot: the pod's slot in the snapshot.
+
+    Returns:
+        None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something; where PreFilter
+        refuses the pod; and where more than `limit` copies fit.
+
+    Raises:
+        PluginError: a plugin failed.
+    """
+    state = framework.begin_cycle(snapshot, nominations)
+    outcome = framework.run_pre_filter_plugins(state, pod)
+    if not len(snapshot.nodes) or not outcome.status.is_success or not depends_on_node_alone(framework, state):
+        return None
+    rows = Rows.of(snapshot, Search(framework, snapshot, state, pod, outcome).within)
+    by_node: dict[str, int] = {}
+    explicit: dict[str, fwk.Status] = {}
+    copies = total = 0
+    while len(rows):
+        verdicts = framework.run_filters_with_nominated_pods(state, pod, rows, again=copies > 0)
+        full = np.flatnonzero(~verdicts.ok)
+        names = rows.take(full).names
+        explicit.update(zip(names, verdicts.statuses_of(full), strict=True))
+        by_node.update(dict.fromkeys(names, copies))
+        rows = rows.take(verdicts.ok)
+        copies, total = copies + 1, total + len(rows)
+        if total > limit:
+            return None
+        rows = _with_one_more(rows, slot) if copies % _STEPS_KEPT else _with_copies(snapshot, rows.node, slot, copies)
+    left_out = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
+    message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, left_out)))
+    return _stopped(Counter({name: number for name, number in by_node.items() if number}), message)
+
+
+def _with_one_more(rows: Rows, slot: int) -> Rows:
+    number = len(rows)
+    return rows.changed(PodChanges(np.arange(number), np.full(number, slot), np.ones(number, np.int64), one_a_row=True))
+
+
+def _with_copies(snapshot: Snapshot, nodes: Index, slot: int, copies: int) -> Rows:
+    number = len(nodes) * copies
+    row = np.repeat(np.arange(len(nodes)), copies)
+    return Rows.of(snapshot, nodes).changed(PodChanges(row, np.full(number, slot), np.ones(number, np.int64)))

@@ -1,0 +1,441 @@
+"""Manifests: objects as people write them, applied to a cluster as its API server and its controllers would.
+
+What is missing is filled in, what is wrong is refused in the API server's words, and workloads make their pods. What an object says of
+itself (its status, its node) counts.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, final
+
+import msgspec
+
+from extender.answers.what_if.admission import Admission
+from extender.answers.what_if.departures import selects
+from extender.answers.what_if.inventory import Inventory, priority_classes, storage_classes
+from extender.answers.what_if.pinned_pods import daemon_pods
+from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
+from extender.cache.cluster import Cluster
+from extender.objects import decoding
+from extender.objects.cluster_state import NAMESPACED, TABLES
+from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.meta import ApiObject, Object, ObjectMeta
+from extender.objects.node import Node
+from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.workloads.availability import desired_healthy
+from extender.workloads.expansion import WORKLOADS, Surroundings, objects_of
+from extender.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
+from extender.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
+
+MAX_PODS: Final = 5_000
+"""The number of pods that can be created at a time."""
+MAX_OBJECTS: Final = 20_000
+"""The number of objects of any kind that can be applied at a time."""
+
+IGNORED_KINDS: Final = frozenset(
+    (
+        "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "Endpoints", "EndpointSlice", "Event",
+        "HorizontalPodAutoscaler", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration", "NetworkPolicy", "Role",
+        "RoleBinding", "Secret", "ServiceAccount", "ValidatingWebhookConfiguration",
+    )
+)  # fmt: skip
+"""Kinds that come with applications and mean nothing to a scheduler."""
+
+_FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
+_TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
+
+
+class ManifestError(ValueError):
+    """An object cannot be applied; the message says which one, and why."""
+
+
+class _Template(ApiObject, frozen=True, rename="camel"):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: dict[str, Any] = {}  # noqa: RUF012 - msgspec copies empty defaults
+
+
+class _WorkloadSpec(ApiObject, frozen=True, rename="camel"):
+    parallelism: int = 1
+    completions: int | None = None
+    suspend: bool = False
+    template: _Template = msgspec.field(default_factory=_Template)
+    job_template: "_JobTemplate | None" = None
+
+
+class _JobTemplate(ApiObject, frozen=True, rename="camel"):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: _WorkloadSpec = msgspec.field(default_factory=_WorkloadSpec)
+
+
+class _Workload(ApiObject, frozen=True, rename="camel"):
+    """A workload of a kind that the API server does not serve, as far as it makes pods."""
+
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
+    spec: _WorkloadSpec
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the objects have led to.
+
+    Attributes:
+        pods: the new pods without a node, in the order in which they are created.
+        surplus: pods that their controllers delete.
+        rollouts: (rollout, the pods that replace others and are not created yet, new pods that replace none).
+        on_named_nodes: pods that name their node, not created yet.
+        daemons: pods of the cluster's DaemonSets for new nodes; they are the first ones there.
+        missing_templates: ResourceClaimTemplates that pods name and that are not known: namespace/name.
+        notes: what was taken for granted.
+    """
+
+    pods: Sequence[Pod] = ()
+    surplus: Sequence[Pod] = ()
+    rollouts: Sequence[tuple[Rollout, Sequence[Pod], Sequence[Pod]]] = ()
+    on_named_nodes: Sequence[Pod] = ()
+    daemons: Sequence[Pod] = ()
+    missing_templates: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+
+
+def apply_manifests(cluster: Cluster, objects: Iterable[Mapping[str, Any]], admission: Admission) -> Applied:
+    """Creates the objects in the cluster; those that exist already are replaced.
+
+    Arguments:
+        admission: an API server without objects.
+
+    Raises:
+        ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been applied.
+    """
+    wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
+    if len(wanted) > MAX_OBJECTS:
+        raise ManifestError(f"more than {MAX_OBJECTS} objects cannot be created at a time")
+    if sum(obj["kind"] == "Pod" for obj in wanted) > MAX_PODS:
+        raise ManifestError(f"more than {MAX_PODS} pods cannot be created at a time")
+    if not wanted:
+        return Applied()
+    known = frozenset(cluster.nodes)
+    batch = _Batch(cluster, wanted, admission)
+    try:
+        batch.admit(wanted)
+        batch.make_pods()
+        batch.make_claims()
+        applied = batch.put_into(cluster)
+    except decoding.DecodeError as exc:
+        raise ManifestError(str(exc)) from exc
+    added = [node for name, node in cluster.nodes.items() if name not in known]
+    daemons = daemon_pods(cluster, added, batch.daemon_sets)
+    for pod in daemons:
+        cluster.changed("pods", None, pod)
+    if not daemons:
+        return applied
+    note = "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
+    return dataclasses.replace(applied, daemons=daemons, notes=(*applied.notes, note))
+
+
+def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
+    """Returns each object by itself, with its kind and apiVersion; a List stands for its items.
+
+    Raises:
+        ManifestError: an item is no object.
+    """
+    return list(_unrolled(objects, admission))
+
+
+def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Iterator[Object]:
+    for obj in objects:
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if not isinstance(kind, str) or not kind:
+            raise ManifestError("an object has no kind")
+        items = obj.get("items")
+        if kind.endswith("List") and isinstance(items, list):
+            within = {} if kind == "List" else {"kind": kind.removesuffix("List"), "apiVersion": api_version}
+            if not all(isinstance(item, Mapping) for item in items):
+                raise ManifestError(f"{kind}: an item is no object")
+            yield from _unrolled(({**within, **item} for item in items), admission)
+            continue
+        api_version = api_version or _WORKLOAD_VERSIONS.get(kind) or admission.api_version_of(kind)
+        metadata = obj.get("metadata")
+        if not isinstance(api_version, str) or not isinstance(metadata, Mapping):
+            raise ManifestError(f"{kind}: an object needs an apiVersion and metadata")
+        if not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+            metadata = {**metadata, "name": f"{metadata['generateName']}1"}
+        yield {**obj, "apiVersion": api_version, "kind": kind, "metadata": dict(metadata)}
+
+
+_WORKLOAD_VERSIONS: Final = {kind: api_version for api_version, kind in WORKLOADS}
+
+
+class At(NamedTuple):
+    """Where an API server keeps an object; the namespace is empty where objects of the kind have none."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@final
+class _Batch:
+    """The objects that are applied together. State: the API server that they pass through, and the workloads among them."""
+
+    def __init__(self, cluster: Cluster, wanted: Sequence[Object], admission: Admission) -> None:
+        self._inventory = Inventory(cluster)
+        self._plans: list[tuple[Plan, list[At]]] = []
+        """What each workload does with the pods that it has, and the new pods that it makes."""
+        self._missing: dict[str, None] = {}
+        """ResourceClaimTemplates that pods name and that are not known."""
+        self._server = admission
+        self._admitted: list[At] = []
+        self._workloads: list[Object] = []
+        self._claim_statuses: dict[At, Sequence[PodResourceClaimStatus]] = {}
+        self._with_status: set[At] = set()
+        """PodDisruptionBudgets whose status says how many disruptions they allow."""
+        admission.create([*priority_classes(cluster, wanted), *storage_classes(cluster)])
+
+    def admit(self, objects: Sequence[Object]) -> None:
+        """Sends the objects through the API server, and finds the workloads among them."""
+        served: list[tuple[At, Object]] = []
+        for obj in objects:
+            is_namespaced = self._server.is_namespaced(obj["apiVersion"], obj["kind"])
+            if is_namespaced is not None:
+                if is_namespaced:
+                    obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or "default"
+                self._refuse_unknown_fields(obj)
+                at = _place_of(obj, is_namespaced=is_namespaced)
+                served.append((at, obj))
+                status = obj.get("status")
+                if isinstance(status, Mapping) and status.get("disruptionsAllowed") is not None:
+                    self._with_status.add(at)
+            elif (obj["apiVersion"], obj["kind"]) in WORKLOADS:
+                self._refuse_unknown_fields(obj)
+                self._workloads.append(_read_workload(obj))
+            else:
+                raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
+        in_namespaces = [*((at.namespace, obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
+        self._refuse_unknown_namespaces(in_namespaces)
+        # A workload that does not give its replicas keeps the number that it has: an autoscaler sets it.
+        unscaled = {at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None}
+        self._store(served)
+        for at in [at for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
+            workload = self._get(at)
+            has = len(self._inventory.owned(*at))
+            if at in unscaled and has:
+                workload["spec"]["replicas"] = has
+            self._workloads.append(workload)
+
+    def make_pods(self) -> None:
+        """Expands the workloads into their pods."""
+        nodes = {node.name: node for node in self._inventory.nodes}
+        nodes |= {at.name: decoding.convert(Node, self._get(at)) for at in self._admitted if at.kind == "Node"}
+        around = Surroundings(list(nodes.values()), self._inventory.owned, self._inventory.has_pod)
+        num_pods = sum(at.kind == "Pod" for at in self._admitted)
+        for workload in self._workloads:
+            made: list[tuple[At, Object]] = []
+            owner = _place_of(workload)
+            try:
+                plan = plan_of(workload, self._inventory.owned(*owner))
+            except ValueError as exc:
+                raise ManifestError(f"{workload['kind']} {_name(workload)}: {exc}") from exc
+            self._inventory.remove(*owner, plan.leaving)
+            for obj in objects_of(workload, around):
+                at = _place_of(obj)
+                if at.kind == "Pod" or not self._exists(at):
+                    made.append((at, obj))
+                num_pods += at.kind == "Pod"
+                if num_pods > MAX_PODS:
+                    raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
+            self._store(made)
+            self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
+
+    @property
+    def daemon_sets(self) -> frozenset[tuple[str, str]]:
+        """(namespace, name) of the DaemonSets among the objects."""
+        written = (each["metadata"] for each in self._workloads if each["kind"] == "DaemonSet")
+        return frozenset((metadata["namespace"], metadata["name"]) for metadata in written)
+
+    def make_claims(self) -> None:
+        """Creates the claims that the specs of pods without a node describe."""
+        made: list[tuple[At, Object]] = []
+        for at in [at for at in self._admitted if at.kind == "Pod"]:
+            pod = self._get(at)
+            if pod["spec"].get("nodeName"):
+                continue
+            claims, self._claim_statuses[at] = self._resource_claims(pod)
+            for obj in (*volume_claims(pod), *claims):
+                place = _place_of(obj)
+                if not self._exists(place):
+                    made.append((place, obj))
+        self._store(made)
+
+    def _resource_claims(self, pod: Object) -> tuple[list[Object], list[PodResourceClaimStatus]]:
+        """The claims of the templates that the pod names, as far as these are known, and what its status says of them then."""
+        made, said = [], []
+        for claim in claims_without_object(pod):
+            namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
+            template = self._server.get("ResourceClaimTemplate", namespace, template_name)
+            if template is None:
+                self._missing.setdefault(f"{namespace}/{template_name}")
+                continue
+            obj = resource_claim(pod, claim, template)
+            obj["metadata"]["name"] = name = f"{obj['metadata'].pop('generateName')}1"
+            made.append(obj)
+            said.append(PodResourceClaimStatus(name=claim["name"], resource_claim_name=name))
+        return made, said
+
+    def _exists(self, at: At) -> bool:
+        """Whether an object that controllers would make exists: a claim of an earlier pod of the name, a ReplicaSet. It is used as is."""
+        return self._server.get(*at) is not None or self._inventory.has(*at)
+
+    def _get(self, at: At) -> Object:
+        obj = self._server.get(*at)
+        if obj is None:
+            raise LookupError(f"{at.kind} {at.namespace}/{at.name} was admitted and is not there")
+        return obj
+
+    def put_into(self, cluster: Cluster) -> Applied:
+        """Hands everything to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
+        made: dict[At, Pod] = {}
+        for at in sorted(self._admitted, key=lambda at: at.kind == "Pod"):
+            obj = self._get(at)
+            kind = _TYPE_OF.get(obj["kind"])
+            if kind is None:
+                continue  # schedulers do not watch it: a Deployment, a PriorityClass
+            item = decoding.convert(kind, obj)
+            if isinstance(item, Pod):
+                made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
+            elif isinstance(item, PodDisruptionBudget) and at not in self._with_status:
+                _put(cluster, _with_disruptions_allowed(cluster, item, obj["spec"]))
+            elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
+                _put(cluster, decoding.convert(PersistentVolume, volume))
+                _put(cluster, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
+            else:
+                _put(cluster, item)
+        rollouts = [(plan.rollout, *_divided(plan.rollout, [made[at] for at in places])) for plan, places in self._plans if plan.rollout]
+        later = {pod.uid for _, successors, _ in rollouts for pod in successors}
+        named = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
+        for pod in made.values():
+            if pod.uid not in later and not pod.spec.node_name:
+                cluster.changed("pods", self._inventory.pending(pod), pod)
+            elif pod.uid not in later and (waits := self._inventory.pending(pod)) is not None:
+                cluster.changed("pods", waits, None)
+        return Applied(
+            pods=[pod for pod in made.values() if pod.uid in cluster.pending],
+            surplus=[pod for plan, _ in self._plans for pod in plan.surplus],
+            rollouts=rollouts,
+            on_named_nodes=named,
+            missing_templates=tuple(self._missing),
+            notes=tuple(note for plan, _ in self._plans for note in plan.notes),
+        )
+
+    def _provisioned(self, claim: Object) -> Object | None:
+        """The volume that is provisioned for the claim at once; None if it has one, waits for its pod, or its class has no provisioner."""
+        storage_class = self._server.get("StorageClass", "", class_of(claim))
+        if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
+            return None
+        return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
+
+    def _refuse_unknown_fields(self, obj: Object) -> None:
+        why = self._server.why_undecodable(obj)
+        if why:
+            raise ManifestError(f"{obj['kind']} {_name(obj)}: {why}")
+
+    def _refuse_unknown_namespaces(self, objects: Sequence[tuple[str, Object]]) -> None:
+        written = {obj["metadata"]["name"] for _, obj in objects if obj["kind"] == "Namespace"}
+        for namespace, obj in objects:
+            if namespace and namespace not in written and self._inventory.lacks_namespace(namespace):
+                raise ManifestError(f'{obj["kind"]} {_name(obj)}: namespaces "{namespace}" not found')
+
+    def _store(self, objects: Sequence[tuple[At, Object]]) -> None:
+        for (kind, namespace, name), obj in objects:
+            if kind != "Pod":
+                continue
+            if self._inventory.runs(namespace, name):
+                raise ManifestError(f'Pod {namespace}/{name}: pods "{name}" already exists')
+            self._inventory.add(namespace, name)
+            uid = obj["metadata"].get("uid")
+            if isinstance(uid, str) and not self._inventory.owns_uid(namespace, name, uid):
+                del obj["metadata"]["uid"]  # a copy of another pod gets its own UID
+        refused = self._server.create([obj for _, obj in objects])
+        if refused:
+            raise ManifestError("; ".join(map(_with_advice, refused)))
+        self._admitted += [at for at, _ in objects]
+
+
+def _divided(rollout: Rollout, made: Sequence[Pod]) -> tuple[Sequence[Pod], Sequence[Pod]]:
+    """(new pods that replace others, new pods that replace none)."""
+    if rollout.how != "ordered":
+        return made, ()
+    names = {pod.name for pod in rollout.old}
+    return [pod for pod in made if pod.name in names], [pod for pod in made if pod.name not in names]
+
+
+def _with_claims(pod: Pod, statuses: Sequence[PodResourceClaimStatus]) -> Pod:
+    if not statuses:
+        return pod
+    known = pod.status.resource_claim_statuses
+    return decoding.replaced(pod, status=decoding.replaced(pod.status, resource_claim_statuses=[*known, *statuses]))
+
+
+def _with_advice(refusal: str) -> str:
+    # Classes of the cluster are known only by the pods that have them.
+    is_about_class = refusal.endswith("was found") and "no PriorityClass" in refusal
+    return f"{refusal}, among the objects or on a pod of the cluster" if is_about_class else refusal
+
+
+def _place_of(obj: Object, *, is_namespaced: bool = True) -> At:
+    namespace = (obj["metadata"].get("namespace") or "default") if is_namespaced else ""
+    return At(obj["kind"], str(namespace), str(obj["metadata"].get("name")))
+
+
+def _name(obj: Object) -> str:
+    namespace = obj["metadata"].get("namespace")
+    return f"{namespace}/{obj['metadata'].get('name')}" if namespace else str(obj["metadata"].get("name"))
+
+
+def _read_workload(obj: Object) -> Object:
+    """A DaemonSet, Job or CronJob as far as it makes pods, with members of the right types.
+
+    Raises:
+        ManifestError: a member has the wrong type.
+    """
+    try:
+        workload = decoding.convert(_Workload, obj)
+        for template in (workload.spec.template, workload.spec.job_template and workload.spec.job_template.spec.template):
+            if template is not None:
+                decoding.convert(PodSpec, template.spec)
+    except decoding.DecodeError as exc:
+        raise ManifestError(f"{obj['kind']} {_name(obj)}: {exc}") from exc
+    meta = workload.metadata
+    if not meta.name:
+        raise ManifestError(f"{obj['kind']}: metadata.name: Required value: name is required")
+    namespace = meta.namespace or "default"
+    named = decoding.replaced(meta, namespace=namespace, uid=meta.uid or f"{workload.kind}/{namespace}/{meta.name}")
+    read: Object = msgspec.to_builtins(decoding.replaced(workload, metadata=named))
+    read.setdefault("spec", {})
+    return read
+
+
+def _put(cluster: Cluster, item: Any) -> None:
+    """Creates the object, or replaces the one of its name."""
+    table, meta = _FIELD_OF[type(item)], item.metadata
+    if table == "nodes":
+        cluster.changed(table, cluster.nodes.get(meta.name), item)
+        return
+    key = (meta.namespace or "default", meta.name) if table in NAMESPACED else meta.name
+    cluster.changed(table, getattr(cluster.cache.objects, table).get(key), item)
+
+
+def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:
+    """A new budget with the number of disruptions that it allows as things are, as its controller would set it."""
+    namespace = budget.metadata.namespace or "default"
+    healthy = sum(pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods)
+    waiting = sum(pod.namespace == namespace and selects(budget, pod) for pod in cluster.pending.values())
+    try:
+        allowed = max(healthy - desired_healthy(spec, healthy + waiting), 0)
+    except ValueError as exc:
+        raise ManifestError(f"PodDisruptionBudget {namespace}/{budget.metadata.name}: {exc}") from exc
+    return decoding.replaced(budget, status=decoding.replaced(budget.status, disruptions_allowed=allowed))

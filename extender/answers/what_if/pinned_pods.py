@@ -1,0 +1,101 @@
+"""Pods whose node is settled before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are added."""
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from extender.answers.explain.headroom import Headroom, requested_amounts
+from extender.cache.cluster import Cluster
+from extender.objects.decoding import convert, replaced
+from extender.objects.node import Node
+from extender.objects.pod import Affinity, Pod, PodStatus
+from extender.objects.quantity import QuantityError
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.workloads.daemon_sets import may_run_on, pinned_to
+
+_MAX_SENTENCES: Final = 20
+"""Pods of which a sentence is said; the others are counted."""
+
+Key = tuple[str, str]
+"""(namespace, name)."""
+
+
+# Pods that name their node.
+
+
+def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]:
+    """Puts each pod on the node that it names, unless there is no such node or its kubelet refuses the pod.
+
+    A pod whose status says that it runs is there in any case.
+
+    Returns:
+        Sentences that say what becomes of the pods.
+
+    Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
+    """
+    places = {node.name: place for place, node in enumerate(cluster.cache.update_snapshot().nodes.objects)} if pods else {}
+    sentences = [_run(cluster, pod, places) for pod in pods]
+    more = [f"{len(sentences) - _MAX_SENTENCES} more pods name their nodes themselves"] if len(sentences) > _MAX_SENTENCES else []
+    return (*sentences[:_MAX_SENTENCES], *more)
+
+
+def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
+    name = pod.spec.node_name
+    what = f"{pod.key} is not scheduled, for it names node {name} itself"
+    if name not in cluster.nodes:
+        return f"{what}; there is no such node, so that it would run nowhere and be deleted"
+    try:
+        lacking = _lacking(cluster, pod, places[name])
+    except QuantityError as exc:
+        return f"{what}; it cannot be read: {exc}"
+    if not lacking or pod.status.phase == "Running":
+        cluster.changed("pods", None, pod)
+    if lacking:
+        reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
+        return f"{what}, whose kubelet {'would refuse' if pod.status.phase != 'Running' else 'refuses'} such a pod: {reasons}"
+    return f"{what}, which takes it as it is"
+
+
+def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
+    """The resources of which the node at this place has too little left for the pod."""
+    headroom = Headroom(cluster.cache.update_snapshot(), pod, NO_NOMINATIONS)
+    return [resource for resource, amount in requested_amounts(pod).items() if 0 < amount > int(headroom.free(resource)[place])]
+
+
+# Pods of DaemonSets.
+
+
+def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]) -> list[Pod]:
+    """Returns the pods that DaemonSets with pods put on the nodes: each a copy of another pod of its DaemonSet, pinned to its node.
+
+    The DaemonSets themselves are not in the cluster's cache. A node selector that they require is on their pods; node affinity that they
+    require is not, since the DaemonSet controller replaces it by the node's name.
+
+    Arguments:
+        besides: DaemonSets that are left out, since their pods are made from their templates.
+    """
+    models: dict[Key, Pod] = {}
+    for pod in (*cluster.cache.pods, *cluster.pending.values()) if nodes else ():
+        for owner in pod.metadata.owner_references:
+            key = pod.namespace, owner.name
+            if owner.controller and owner.kind == "DaemonSet" and not pod.is_terminating and key not in besides:
+                models.setdefault(key, pod)
+    made = []
+    for (_, name), model in models.items():
+        for node in nodes:
+            without_affinity = replaced(model, spec=replaced(model.spec, affinity=None))
+            if may_run_on(node, without_affinity, model.spec.tolerations):
+                made.append(_pinned(model, name, node.name))
+    return made
+
+
+def _pinned(model: Pod, daemon_set: str, node: str) -> Pod:
+    name = f"{daemon_set}-{node}"
+    affinity = convert(Affinity, pinned_to(msgspec.to_builtins(model.spec.affinity or Affinity()), node))
+    return replaced(
+        model,
+        metadata=replaced(model.metadata, name=name, uid=f"{model.namespace}/{name}"),
+        spec=replaced(model.spec, node_name="", affinity=affinity),
+        status=PodStatus(phase="Pending"),
+    )

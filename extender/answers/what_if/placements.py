@@ -1,0 +1,91 @@
+"""What becomes of pods in a simulation: where each is, and what those that fit nowhere are told."""
+
+from dataclasses import dataclass, field
+from typing import Literal, final
+
+from extender.answers.pods import pod_name, requested
+from extender.answers.types import Placement, PreemptionAnswer, Victim
+from extender.answers.what_if.departures import Departure
+from extender.objects.pod import Pod
+from extender.runtime.memory import signature_of
+
+Cause = Literal["created", "pending", "evicted"]
+
+
+@final
+@dataclass(slots=True)
+class SimulatedPod:
+    """A pod that needs a node in a simulation, and what has become of it so far.
+
+    Attributes:
+        turn: its place among pods that are equal to the queue.
+        depth: how many evictions led to its being here.
+        departure: its last eviction.
+        waits_for: the PodDisruptionBudgets for which a drain waits before the pod leaves the node where it is.
+        failed_at: how many events had happened when it fitted nowhere; None while it waits or has a node.
+        is_final: whether it is not tried again, whatever happens.
+    """
+
+    pod: Pod
+    cause: Cause
+    turn: int
+    depth: int = 0
+    node: str = ""
+    message: str = ""
+    evicts: list[Victim] = field(default_factory=list)
+    preemption: PreemptionAnswer | None = None
+    departure: Departure | None = None
+    waits_for: tuple[str, ...] = ()
+    failed_at: int | None = None
+    is_final: bool = False
+
+    def as_answer(self) -> Placement:
+        """Returns what people are told of the pod."""
+        return Placement(
+            pod=pod_name(self.pod),
+            cause=self.cause,
+            requests=requested(self.pod),
+            node=self.node,
+            message=self.message,
+            evicts=tuple(self.evicts),
+            preemption=self.preemption,
+            waits_for=self.waits_for,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """What was found out for a pod that fits nowhere."""
+
+    message: str
+    preemption: PreemptionAnswer | None
+
+
+@final
+class FailedAttempts:
+    """What pods that fit nowhere were told. It holds for equal pods, too, until something happens.
+
+    State: by the signature of a pod, what it was told, and how many events had happened then.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[int, FailedAttempt]] = {}
+
+    def of(self, pod: Pod, num_events: int) -> FailedAttempt | None:
+        """Returns what an equal pod was told, if nothing has happened since."""
+        known_at, failed = self._known.get(_signature(pod), (-1, None))
+        return failed if known_at == num_events else None
+
+    def add(self, pod: Pod, num_events: int, failed: FailedAttempt) -> None:
+        """Remembers what the pod was told."""
+        signature = _signature(pod)
+        if signature:
+            self._known[signature] = num_events, failed
+
+
+def _signature(pod: Pod) -> bytes:
+    """Equal for pods that are told the same; empty for pods that have something of their own."""
+    if pod.spec.resource_claims or pod.status.nominated_node_name or any(volume.ephemeral is not None for volume in pod.spec.volumes):
+        return b""
+    return signature_of(pod)

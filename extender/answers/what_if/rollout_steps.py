@@ -1,0 +1,133 @@
+"""Rollouts, step by step, in a simulation. A pod that has a node counts as ready at once."""
+
+from collections.abc import Sequence
+from typing import final
+
+from extender.answers.what_if.rollouts import Rollout
+from extender.answers.what_if.simulation import Simulation
+from extender.objects.pod import Pod
+from extender.workloads.deployments import Revision, rolled, scaled
+
+_OLD, _NEW = "old", "new"
+
+
+@final
+class RunningRollout:
+    """One rollout. State: its pods that exist, and those that are still to be created."""
+
+    def __init__(self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], others: Sequence[Pod] = ()) -> None:
+        """Nothing has moved yet.
+
+        Arguments:
+            successors: pods of the new template, not created yet.
+            others: pods of a StatefulSet that were missing, and are created anyway.
+        """
+        self._simulation = simulation
+        self._rollout = rollout
+        self._old = list(rollout.old)
+        self._new = list(rollout.kept)
+        self._created = list(others)
+        self._to_come = list(successors)
+
+    def begin(self) -> None:
+        """Takes the steps that do not wait for pods to be ready."""
+        rollout = self._rollout
+        if rollout.how == "recreate":
+            self._shrink(self._old, 0, "replaced")
+            return
+        if rollout.how == "ordered":
+            return
+        number = len(self._old) + len(self._new)
+        first = 0 if self._new else min(rollout.replicas, max(rollout.replicas + rollout.surge - number, 0))
+        self._grow(len(self._new) + first)
+        if number == rollout.replicas:
+            return
+        # The Deployment was scaled as well.
+        active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.wanted]
+        wanted = {active[0].name: rollout.replicas} if len(active) == 1 else scaled(rollout.replicas, rollout.surge, active)
+        self._shrink(self._old, wanted.get(_OLD, len(self._old)), "scaled down")
+        self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
+
+    def advance(self) -> bool:
+        """Takes the next step, now that pods have been placed as far as they fit; returns False if the rollout has ended or is stuck."""
+        rollout = self._rollout
+        if rollout.how == "ordered":
+            return self._advance_in_order()
+        if rollout.how == "recreate":
+            if len(self._new) >= rollout.replicas or not self._to_come:
+                return False
+            self._grow(rollout.replicas)
+            return True
+        wanted = rolled(
+            rollout.replicas,
+            rollout.surge,
+            rollout.unavailable,
+            self._revision(_NEW, self._new),
+            [self._revision(_OLD, self._old)],
+        )
+        before = len(self._old), len(self._new)
+        self._shrink(self._old, wanted.get(_OLD, len(self._old)), "replaced")
+        self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
+        self._grow(wanted.get(_NEW, len(self._new)))
+        return before != (len(self._old), len(self._new))
+
+    @property
+    def outcome(self) -> str:
+        """A sentence that says how far the rollout gets, if old pods are left in the end; empty if it completes."""
+        if not self._old:
+            return ""
+        stays = "1 pod" if len(self._old) == 1 else f"{len(self._old)} pods"
+        return f"The rollout of {self._rollout.name} would stop there: {stays} of the old template would stay"
+
+    def _advance_in_order(self) -> bool:
+        if not self._old:
+            return False
+        waits_for = [*self._new, *self._created]
+        if self._rollout.in_turn:
+            waits_for += self._old
+        if not all(map(self._has_node, waits_for)):
+            return False
+        old = self._old.pop(0)
+        self._simulation.withdraw(old, "replaced")
+        successor = next(pod for pod in self._to_come if pod.name == old.name)
+        self._to_come.remove(successor)
+        self._create(successor)
+        return True
+
+    def _grow(self, wanted: int) -> None:
+        while len(self._new) < wanted and self._to_come:
+            self._create(self._to_come.pop(0))
+
+    def _create(self, pod: Pod) -> None:
+        self._simulation.cluster.changed("pods", None, pod)
+        self._simulation.submit(pod, "created")
+        self._new.append(pod)
+
+    def _shrink(self, pods: list[Pod], wanted: int, why: str) -> None:
+        surplus = sorted(pods, key=self._has_node)[: max(len(pods) - max(wanted, 0), 0)]
+        for pod in surplus:
+            self._simulation.withdraw(pod, "replaced" if why == "replaced" else "scaled down")
+            pods.remove(pod)
+
+    def _revision(self, name: str, pods: Sequence[Pod]) -> Revision:
+        return Revision(name, len(pods), sum(map(self._has_node, pods)))
+
+    def _has_node(self, pod: Pod) -> bool:
+        return self._simulation.cluster.cache.pod(pod.uid) is not None
+
+
+async def run_all(simulation: Simulation, rollouts: Sequence[RunningRollout]) -> None:
+    """Places all pods, and takes the rollouts as far as they get.
+
+    Raises:
+        AbandonedError: the answer is not wanted any more.
+    """
+    await simulation.run()
+    while simulation.is_complete and _all_advance(rollouts):
+        await simulation.run()
+
+
+def _all_advance(rollouts: Sequence[RunningRollout]) -> bool:
+    """Takes one step of each; returns False if none has moved."""
+    moved = [rollout.advance() for rollout in rollouts]
+    return any(moved)

@@ -1,0 +1,316 @@
+"""What a workload does with the pods that it has: which of them are too many, and which are of another template and are replaced.
+
+Upstream: pkg/controller/deployment/rolling.go; pkg/controller/replicaset/replica_set.go, getPodsToDelete; pkg/controller/statefulset/
+stateful_set_control.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, final
+
+import msgspec
+
+from extender.objects import decoding
+from extender.objects.meta import Object
+from extender.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
+from extender.objects.quantity import quantity_of
+from extender.workloads.availability import fenceposts
+from extender.workloads.deployments import hash_of
+from extender.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.workloads.stateful_sets import INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL, ordinal_of, revision_name
+from extender.workloads.templates import HASH_LABEL
+
+_MAX_LISTED: Final = 4
+"""The number of differences that a note lists."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Pods of an old template are replaced by pods of the new one.
+
+    Attributes:
+        how: rolling: new and old pods in turn, within surge and unavailable; recreate: all old pods are deleted first; ordered: one after
+            the other, the highest ordinal first, each new pod under the name of the old one.
+        kept: pods that are of the new template already.
+        old: the others; those that are deleted first come first.
+        in_turn: of ordered ones: no pod is replaced before all have a node.
+    """
+
+    name: str
+    how: Literal["rolling", "recreate", "ordered"]
+    replicas: int
+    kept: tuple[Pod, ...]
+    old: tuple[Pod, ...]
+    surge: int = 0
+    unavailable: int = 0
+    in_turn: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of the pods that a workload has.
+
+    Attributes:
+        surplus: pods that are deleted, since there are too many.
+        notes: what was taken for granted.
+    """
+
+    surplus: tuple[Pod, ...] = ()
+    rollout: Rollout | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def leaving(self) -> tuple[Pod, ...]:
+        """All pods that are deleted sooner or later."""
+        return (*self.surplus, *(self.rollout.old if self.rollout is not None else ()))
+
+
+def plan_of(workload: Object, owned: Sequence[Pod]) -> Plan:
+    """Returns what the workload, as it is written now, does with the pods that it has."""
+    kind = workload["kind"]
+    if not owned:
+        return Plan()
+    if kind == "StatefulSet":
+        return _of_stateful_set(workload, owned)
+    if kind == "Job":
+        spec = workload.get("spec") or {}
+        parallelism = 0 if spec.get("suspend") else spec.get("parallelism", 1)
+        return Plan(tuple(in_deletion_order(owned)[: max(len(owned) - parallelism, 0)]))
+    if kind in ("Deployment", "ReplicaSet", "ReplicationController"):
+        return _of_replicas(workload, owned)
+    if kind == "DaemonSet":
+        _, notes = _of_another_template(workload, owned)
+        return Plan(notes=notes and (*notes, f"{_name(workload)}: an update of its pods is not followed here; they are taken as they are"))
+    return Plan()
+
+
+def _of_replicas(workload: Object, owned: Sequence[Pod]) -> Plan:
+    spec = workload["spec"]
+    replicas = spec.get("replicas", 1)
+    old, notes = _of_another_template(workload, owned)
+    in_order = in_deletion_order(owned)
+    surplus = tuple(in_order[: max(len(owned) - replicas, 0)])
+    if not old:
+        return Plan(surplus, notes=notes)
+    if workload["kind"] != "Deployment" or spec.get("paused"):
+        why = "it is paused" if spec.get("paused") else f"a {workload['kind']} does not change pods that it has"
+        return Plan(surplus, notes=(*notes, f"{_name(workload)}: these pods stay as they are: {why}"))
+    how: Literal["rolling", "recreate"] = "recreate" if (spec.get("strategy") or {}).get("type") == "Recreate" else "rolling"
+    surge, unavailable = fenceposts(spec)
+    kept = tuple(pod for pod in in_order if pod.uid not in old)
+    replaced = tuple(pod for pod in in_order if pod.uid in old)
+    return Plan((), Rollout(_name(workload), how, replicas, kept, replaced, surge, unavailable), notes)
+
+
+def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
+    spec, name = workload["spec"], workload["metadata"]["name"]
+    first = (spec.get("ordinals") or {}).get("start", 0)
+    by_ordinal = {ordinal: pod for pod in owned if (ordinal := ordinal_of(pod.name, name)) is not None}
+    wanted = range(first, first + spec.get("replicas", 1))
+    surplus = tuple(by_ordinal[each] for each in sorted(by_ordinal, reverse=True) if each not in wanted)
+    stays = {ordinal: pod for ordinal, pod in by_ordinal.items() if ordinal in wanted}
+    old, notes = _of_another_template(workload, list(stays.values()))
+    strategy = spec.get("updateStrategy") or {}
+    partition = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
+    waits = [pod for ordinal, pod in stays.items() if pod.uid in old and (strategy.get("type") == "OnDelete" or ordinal < partition)]
+    if waits:
+        why = "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
+        notes = (*notes, f"{_name(workload)}: {_some(waits)} as {_it(waits)} until somebody deletes {_them(waits)}: {why}")
+    waiting = {pod.uid for pod in waits}
+    replaced = tuple(stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting)
+    if not replaced:
+        return Plan(surplus, notes=notes)
+    gone = {pod.uid for pod in replaced}
+    kept = tuple(pod for pod in stays.values() if pod.uid not in gone)
+    in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
+    return Plan(surplus, Rollout(_name(workload), "ordered", len(wanted), kept, replaced, in_turn=in_turn), notes)
+
+
+def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The UIDs of the pods that are not of the template, and notes about them."""
+    template, kind = workload["spec"].get("template") or {}, workload["kind"]
+    # This recognizes the pods of our own controllers; the hashes of other clusters are different.
+    label = None
+    if kind == "Deployment":
+        label = HASH_LABEL, hash_of(workload)
+    elif kind == "StatefulSet":
+        label = REVISION_LABEL, revision_name(workload)
+    old: set[str] = set()
+    changed: dict[str, None] = {}
+    added: dict[str, None] = {}
+    for pod in owned:
+        if label is not None and pod.labels.get(label[0]) == label[1]:
+            continue
+        found = differences(template, pod, is_pinned=kind == "DaemonSet")
+        added.update(dict.fromkeys(_not_claims(workload, found.added)))
+        if found.changed:
+            old.add(pod.uid)
+            changed.update(dict.fromkeys(found.changed))
+    notes = []
+    if changed:
+        few = f"{len(old)} of its {len(owned)} pods" if len(owned) > 1 else "its pod"
+        notes.append(f"{_name(workload)}: {few} {_are(old)} not of this template ({_listed(changed)})")
+    if added:
+        notes.append(f"{_name(workload)}: what its pods have besides the template is taken as added on admission ({_listed(added)})")
+    return frozenset(old), tuple(notes)
+
+
+def _not_claims(workload: Object, parts: Iterable[str]) -> list[str]:
+    mine = {f"volume {(each.get('metadata') or {}).get('name')}" for each in workload["spec"].get("volumeClaimTemplates") or ()}
+    return [part for part in parts if part not in mine]
+
+
+def in_deletion_order(pods: Sequence[Pod]) -> list[Pod]:
+    """Returns the pods in the order in which a ReplicaSet deletes them.
+
+    Ages count as they are and not by their order of magnitude, since there is no clock here; restarts do not count.
+    """
+    crowd = Counter(pod.spec.node_name for pod in pods if pod.spec.node_name)
+    by_age = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp or "", reverse=True)
+    return sorted(
+        by_age,
+        key=lambda pod: deletion_rank(
+            node=pod.spec.node_name,
+            phase=pod.status.phase,
+            is_ready=any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions),
+            cost=pod.annotations.get(DELETION_COST, "0"),
+            neighbours=crowd[pod.spec.node_name],
+        ),
+    )
+
+
+def _name(workload: Object) -> str:
+    return f"{workload['kind']} {workload['metadata'].get('namespace') or 'default'}/{workload['metadata']['name']}"
+
+
+def _listed(parts: Mapping[str, None]) -> str:
+    names = list(parts)
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else "")
+
+
+def _are(pods: Iterable[object]) -> str:
+    return "is" if len(list(pods)) == 1 else "are"
+
+
+def _some(pods: Sequence[Pod]) -> str:
+    return f"{pods[0].key} stays" if len(pods) == 1 else f"{len(pods)} of these pods stay"
+
+
+def _it(pods: Sequence[Pod]) -> str:
+    return "it is" if len(pods) == 1 else "they are"
+
+
+def _them(pods: Sequence[Pod]) -> str:
+    return "it" if len(pods) == 1 else "them"
+
+
+_LABELS_OF_CONTROLLERS: Final = frozenset(
+    (HASH_LABEL, REVISION_LABEL, POD_NAME_LABEL, INDEX_LABEL, "pod-template-generation", "batch.kubernetes.io/job-name", "job-name")
+)
+"""Labels that controllers put on pods."""
+_SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
+_ALWAYS_TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_OFTEN_ADDED: Final = ("label ", "container ", "image ", "request ", "toleration ", "volume ", "overhead ")
+"""What admission may add to pods. (A node selector that only a pod has was taken out of the template.)"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """The differences between a template and a pod, in words.
+
+    Attributes:
+        changed: parts that differ.
+        added: parts that only the pod has, and that admission may have added.
+    """
+
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+def differences(template: Object, pod: Pod, *, is_pinned: bool = False) -> Differences:
+    """Returns where the pod is not what the template would make.
+
+    What scheduling does not look at (environments, commands) is not compared, since the scheduler's view of pods does not hold it.
+
+    Arguments:
+        is_pinned: whether it is a pod of a DaemonSet: its node affinity and many of its tolerations are the controller's.
+
+    Raises:
+        DecodeError: the template has the wrong form.
+    """
+    metadata = template.get("metadata") or {}
+    wanted = dict(_parts(metadata.get("labels") or {}, decoding.convert(PodSpec, template.get("spec") or {}), is_pinned=is_pinned))
+    has = dict(_parts(pod.labels, pod.spec, is_pinned=is_pinned))
+    more = [part for part in has if part not in wanted]
+    added = tuple(part for part in more if part.startswith(_OFTEN_ADDED))
+    changed = [part for part, value in wanted.items() if has.get(part) != value]
+    return Differences((*changed, *(part for part in more if part not in added)), added)
+
+
+def _parts(labels: dict[str, str], spec: PodSpec, *, is_pinned: bool) -> Iterator[tuple[str, object]]:
+    yield "scheduler name", spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+    for name, text in labels.items():
+        if name not in _LABELS_OF_CONTROLLERS:
+            yield f"label {name}", text
+    for container in (*spec.init_containers, *spec.containers):
+        yield from _parts_of(container)
+    for resource, amount in spec.overhead.items():
+        yield f"overhead {resource}", quantity_of(amount)
+    for name, text in (spec.node_selector or {}).items():
+        yield f"node selector {name}", text
+    if spec.affinity is not None and not is_pinned:
+        yield "affinity", _json(spec.affinity)
+    for toleration in spec.tolerations:
+        if not is_pinned and toleration.key not in _ALWAYS_TOLERATED:
+            yield f"toleration {toleration.key or 'of everything'} {toleration.effect}".rstrip(), _json(toleration)
+    if spec.topology_spread_constraints:
+        yield "spread constraints", [_json(each) for each in spec.topology_spread_constraints]
+    for volume in spec.volumes:
+        # Claims of a StatefulSet are only in its pods, and volumes of other kinds are not kept.
+        is_seen = volume != Volume(name=volume.name) and volume.persistent_volume_claim is None
+        if is_seen and not volume.name.startswith(_SERVICE_ACCOUNT_VOLUME):
+            yield f"volume {volume.name}", _json(volume)
+        elif volume.persistent_volume_claim is not None:
+            yield f"volume {volume.name}", volume.persistent_volume_claim.claim_name
+    for claim in spec.resource_claims:
+        yield f"resource claim {claim.name}", _json(claim)
+    if spec.priority_class_name:
+        yield "priority class", spec.priority_class_name
+    if spec.host_network:
+        yield "host network", True
+
+
+def _parts_of(container: Container) -> Iterator[tuple[str, object]]:
+    name, resources = container.name, container.resources
+    yield f"container {name}", container.restart_policy
+    yield f"image {name}", container.image
+    for resource, amount in {**resources.limits, **resources.requests}.items():
+        yield f"request {resource} of {name}", quantity_of(amount)
+    for port in container.ports:
+        if port.host_port:
+            yield f"host port {port.host_port} of {name}", (port.host_ip, port.protocol or "TCP")
+
+
+def _json(value: object) -> Any:
+    plain = msgspec.to_builtins(value)
+    return _without_merged_keys(plain)
+
+
+def _without_merged_keys(value: Any) -> Any:
+    """The value without what the API server merges into the label selectors of a pod with matchLabelKeys."""
+    if isinstance(value, list):
+        return [_without_merged_keys(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    read = {key: _without_merged_keys(item) for key, item in value.items()}
+    keys = {*(read.get("matchLabelKeys") or ()), *(read.get("mismatchLabelKeys") or ())}
+    selector = read.get("labelSelector")
+    if keys and isinstance(selector, dict):
+        kept = [each for each in selector.get("matchExpressions") or () if each.get("key") not in keys]
+        others = {key: item for key, item in selector.items() if key != "matchExpressions"}
+        read["labelSelector"] = others | ({"matchExpressions": kept} if kept else {})
+    return read

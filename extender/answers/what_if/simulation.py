@@ -1,0 +1,362 @@
+"""Simulation: a cluster is played through until nothing more would happen. Pods are placed, preempt others, and these are placed again.
+
+Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same order of the queue. Time does not pass:
+a victim is gone at once, and a pod that a controller recreates exists at once. Nothing is written, and no extender is called.
+"""
+
+import heapq
+from collections.abc import Mapping
+from typing import Final, Literal, final
+
+from extender import framework as fwk
+from extender.answers.explain.preemption import MAX_CANDIDATES, preemption_answer
+from extender.answers.pods import pod_name, victim
+from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer, Victim
+from extender.answers.what_if.departures import (
+    Departure,
+    Departures,
+    Why,
+    belongs_to_node,
+    give_back_claims,
+    is_recreated,
+    recreated,
+    take_from_budgets,
+)
+from extender.answers.what_if.placements import FailedAttempt, FailedAttempts, SimulatedPod
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
+from extender.klog.logger import Logger
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod
+from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.preemption import OUTCOME
+from extender.runtime.errors import PluginError
+from extender.runtime.framework import Framework
+from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.runtime.nominations import Nominations
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.scheduler.world import refused_on_one_node
+
+STEPS: Final = 10_000
+"""The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""
+_STEPS_OF_A_MISFIT: Final = 10
+_WITH_RUNNERS_UP: Final = 50
+"""Preemptions that are listed with their runners-up; of more, nobody reads them."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Simulation:
+    """State: the cluster, the submitted pods and what became of them, what is reserved for them, and how many events have happened."""
+
+    def __init__(
+        self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS, is_wanted: IsWanted = always_wanted
+    ) -> None:
+        """Nothing has happened yet.
+
+        Arguments:
+            cluster: changed by the simulation alone.
+            frameworks: by scheduler name; used by the simulation alone.
+            steps: see STEPS.
+            is_wanted: called before every step.
+        """
+        self.cluster = cluster
+        self._frameworks = frameworks
+        self._algorithm = SchedulingAlgorithm()
+        self._steps = steps
+        self._is_wanted = is_wanted
+        self._pods: dict[str, SimulatedPod] = {}
+        self._queue: list[tuple[object, int, str]] = []
+        self._departures = Departures()
+        self._loops: list[EvictionLoop] = []
+        self._reserved: dict[str, tuple[Framework, fwk.CycleState, Pod]] = {}
+        self._failed = FailedAttempts()
+        self._num_preemptions = 0
+        self._num_events = 0
+
+    # What happens from outside.
+
+    def submit(self, pod: Pod, cause: Literal["created", "pending"]) -> None:
+        """Has a pod without a node placed."""
+        self._enqueue(SimulatedPod(pod, cause, len(self._pods)))
+
+    def remove_node(self, name: str) -> None:
+        """Removes the node with its pods; those of controllers are recreated and placed elsewhere."""
+        pods = self._pods_on(name)
+        self.cluster.drop_node(name)
+        for pod in pods:
+            if pod.is_terminating or belongs_to_node(pod):
+                self._remove(pod)
+            else:
+                take_from_budgets(self.cluster, pod)  # they are not asked, but they have one healthy pod less
+                self._evict(pod, "node removed")
+        self._num_events += 1
+
+    def drain_node(self, name: str) -> None:
+        """Cordons the node and evicts its pods, except those that belong to it: last those whose budget makes the drain wait."""
+        node = self.cluster.nodes[name]
+        self.cluster.set_node(replaced(node, spec=replaced(node.spec, unschedulable=True)))
+        drained = [pod for pod in self._pods_on(name) if not (pod.is_terminating or belongs_to_node(pod))]
+        budgets = [(pod, take_from_budgets(self.cluster, pod)) for pod in drained]
+        for pod, waits_for in sorted(budgets, key=lambda each: bool(each[1])):
+            self._evict(pod, "drained", waits_for=waits_for)
+
+    def withdraw(self, pod: Pod, why: Literal["scaled down", "replaced"]) -> None:
+        """Deletes a pod that its controller does not want any more, wherever it is. Budgets are not asked."""
+        known = self.cluster.cache.pod(pod.uid) or self.cluster.pending.get(pod.uid)
+        self._pods.pop(pod.uid, None)
+        if known is None:
+            return
+        departure = Departure(victim=victim(known), node=known.spec.node_name, why=why, by=None, returns=False, depth=1)
+        self._departures.add(departure)
+        self._remove(known)
+        self._num_events += 1
+
+    async def run(self) -> None:
+        """Places all pods, until nothing more changes or all steps are used up.
+
+        Raises:
+            AbandonedError: the answer is not wanted any more.
+        """
+        while self._steps > 0:
+            if not self._is_wanted():
+                raise AbandonedError
+            if self._queue:
+                await self._place(self._pods[heapq.heappop(self._queue)[2]])
+            elif not self._try_again():
+                break
+
+    # What has come of it.
+
+    @property
+    def is_complete(self) -> bool:
+        """False if a pod was still to be placed when the steps were used up."""
+        return not self._queue and not any(map(self._is_worth_another_try, self._pods.values()))
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """What became of every pod: first those that were submitted, then those that were evicted."""
+        pods = sorted(self._pods.values(), key=lambda pod: (pod.cause == "evicted", pod.turn))
+        return tuple(pod.as_answer() for pod in pods)
+
+    @property
+    def evictions(self) -> tuple[Eviction, ...]:
+        """In the order in which they would happen."""
+        return tuple(departure.as_answer() for departure in self._departures.all)
+
+    @property
+    def loops(self) -> tuple[EvictionLoop, ...]:
+        """Pods that would evict each other for ever."""
+        return tuple(self._loops)
+
+    # The queue.
+
+    def _enqueue(self, simulated: SimulatedPod) -> None:
+        self._pods[simulated.pod.uid] = simulated
+        simulated.failed_at = None
+        framework = self._frameworks.get(simulated.pod.scheduler_name)
+        if framework is None:
+            self._fail(simulated, f'no profile here for schedulerName "{simulated.pod.scheduler_name}"', is_final=True)
+            return
+        key = framework.plugins.queue_sort.sort_key(simulated.pod, float(simulated.turn))
+        heapq.heappush(self._queue, (key, simulated.turn, simulated.pod.uid))
+
+    def _try_again(self) -> bool:
+        """Queues the pods that failed before the last event; returns False if there are none."""
+        again = [simulated for simulated in self._pods.values() if self._is_worth_another_try(simulated)]
+        for simulated in again:
+            self._enqueue(simulated)
+        return bool(again)
+
+    def _is_worth_another_try(self, simulated: SimulatedPod) -> bool:
+        return not simulated.is_final and simulated.failed_at is not None and simulated.failed_at < self._num_events
+
+    # One pod.
+
+    async def _place(self, simulated: SimulatedPod) -> None:
+        framework = self._frameworks[simulated.pod.scheduler_name]
+        why_gated = _why_gated(framework, simulated.pod)
+        if why_gated:
+            self._fail(simulated, why_gated)
+            return
+        has_node = False
+        while not has_node and simulated.failed_at is None and self._steps > 0:
+            has_node = await self._attempt(framework, simulated)
+        if not has_node and simulated.failed_at is None:
+            self._enqueue(simulated)  # pods were evicted for it, and there are no steps left to place it
+
+    async def _attempt(self, framework: Framework, simulated: SimulatedPod) -> bool:
+        """Tries to place the pod once. Returns False if it has no node then: it has failed, or others were evicted for it."""
+        pod, known = simulated.pod, self._failed.of(simulated.pod, self._num_events)
+        if known is not None:
+            self._steps -= 1
+            self._fail(simulated, known.message, known.preemption)
+            return False
+        nominations = Nominations(self.cluster.nominees(self._frameworks))
+        snapshot = self.cluster.cache.update_snapshot()
+        state = framework.begin_cycle(snapshot, nominations)
+        try:
+            result = self._algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state)
+        except FitError as exc:
+            self._steps -= _STEPS_OF_A_MISFIT
+            await self._make_room(framework, state, simulated, exc)
+            return False
+        except (PluginError, fwk.NoNodesAvailableError) as exc:
+            self._steps -= 1
+            self._fail(simulated, str(exc))
+            return False
+        self._steps -= 1
+        return self._take(framework, state, simulated, result.suggested_host)
+
+    def _take(self, framework: Framework, state: fwk.CycleState, simulated: SimulatedPod, node: str) -> bool:
+        try:
+            assumed = self.cluster.assume(simulated.pod.uid, node)
+        except ValueError as exc:
+            self._fail(simulated, str(exc), is_final=True)
+            return False
+        if assumed is None:
+            raise LookupError(f"pod {simulated.pod.key} is not pending")
+        status = run_reserve_plugins(framework.plugins, state, assumed, node)
+        if not status.is_success:
+            run_unreserve_plugins(framework.plugins, state, assumed, node)
+            self.cluster.forget(simulated.pod.uid)
+            self._fail(simulated, refused_on_one_node(status).status.message if status.is_rejected else status.message)
+            return False
+        self._reserved[simulated.pod.uid] = framework, state, assumed
+        self._num_events += 1
+        simulated.node = node
+        if simulated.departure is not None:
+            simulated.departure.lands_on, simulated.departure.message = node, ""
+        return True
+
+    async def _make_room(self, framework: Framework, state: fwk.CycleState, simulated: SimulatedPod, refusal: FitError) -> None:
+        """No node takes the pod as things are: evicts pods for it, or lets it fail."""
+        try:
+            found = await framework.run_post_filter_plugins(state, simulated.pod, refusal.diagnosis.statuses)
+        except PluginError as exc:
+            found = fwk.PostFilterResult(fwk.error(str(exc)))
+        post_filter = "" if found.status.is_success or not framework.plugins.post_filter else found.status.message
+        diagnosis = refusal.diagnosis
+        complete = fwk.Diagnosis(diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter)
+        message = fwk.fit_error_message(refusal.num_all_nodes, complete)
+        outcome = state.find(OUTCOME)
+        preemption = None
+        if outcome is not None:
+            self._num_preemptions += 1
+            limit = MAX_CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
+            preemption = preemption_answer(outcome, framework.snapshot, simulated.pod, limit)
+        victims = found.victims
+        if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
+            # Its victims are terminating already: they are gone now.
+            simulated.message, simulated.preemption = message, preemption
+            for victim_pod in self._pods_on(simulated.pod.status.nominated_node_name):
+                if victim_pod.is_terminating:
+                    self._remove(victim_pod)
+            self._num_events += 1
+        elif victims is None or not victims.pods or not found.nominated_node:
+            self._failed.add(simulated.pod, self._num_events, FailedAttempt(message, preemption))
+            self._fail(simulated, message, preemption, nominate=found.nominated_node)
+        elif (loop := self._departures.loop(simulated.pod, victims)) is not None:
+            self._loops.append(loop)
+            self._fail(simulated, message, is_final=True)
+        else:
+            if simulated.preemption is None or not simulated.preemption.node:
+                # People are shown the first message. It may take more than one preemption until the pod fits.
+                simulated.message, simulated.preemption = simulated.message or message, preemption
+            self._preempt(simulated, victims, preemption)
+
+    def _preempt(self, simulated: SimulatedPod, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
+        known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
+        for pod in victims.pods:
+            take_from_budgets(self.cluster, pod)
+            gone = known.get(pod.uid) or victim(pod)
+            simulated.evicts.append(gone)
+            self._evict(pod, "preempted", gone=gone, by=simulated)
+        self._nominate(simulated, victims.node)
+
+    def _nominate(self, simulated: SimulatedPod, node: str) -> None:
+        """Nominates the pod to this node; to none if the name is empty."""
+        if simulated.pod.status.nominated_node_name != node:
+            nominated = replaced(simulated.pod, status=replaced(simulated.pod.status, nominated_node_name=node))
+            self.cluster.changed("pods", simulated.pod, nominated)
+            simulated.pod = nominated
+
+    def _fail(
+        self,
+        simulated: SimulatedPod,
+        message: str,
+        preemption: PreemptionAnswer | None = None,
+        *,
+        nominate: str | None = "",
+        is_final: bool = False,
+    ) -> None:
+        """Notes that the pod fits nowhere.
+
+        Arguments:
+            nominate: the node to which it is nominated from now on, empty for none; None to leave that as it is.
+        """
+        if nominate is not None:
+            self._nominate(simulated, nominate)
+        simulated.message, simulated.failed_at = message, self._num_events
+        simulated.preemption = preemption or simulated.preemption
+        simulated.is_final = simulated.is_final or is_final
+        if simulated.departure is not None:
+            simulated.departure.message = message
+
+    # Departures.
+
+    def _pods_on(self, node: str) -> list[Pod]:
+        return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
+
+    def _evict(
+        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: SimulatedPod | None = None, waits_for: tuple[str, ...] = ()
+    ) -> None:
+        node, returns = pod.spec.node_name, is_recreated(pod)
+        departure = Departure(
+            victim=gone or victim(pod),
+            node=node,
+            why=why,
+            by=None if by is None else pod_name(by.pod),
+            returns=returns,
+            depth=1 if by is None else by.depth + 1,
+            waits_for=waits_for,
+        )
+        self._departures.add(departure)
+        self._remove(pod)
+        self._num_events += 1
+        simulated = self._pods.get(pod.uid)
+        if simulated is None and returns:
+            simulated = SimulatedPod(pod, "evicted", len(self._pods))
+        if simulated is None:
+            return
+        simulated.node, simulated.message, simulated.preemption = "", "", None
+        simulated.departure, simulated.depth = departure, departure.depth
+        simulated.waits_for = simulated.waits_for or waits_for
+        if returns:
+            simulated.pod = recreated(pod)
+            self.cluster.changed("pods", None, simulated.pod)
+            self._enqueue(simulated)
+        else:
+            simulated.message, simulated.is_final = "it is evicted, and nobody makes it again", True
+
+    def _remove(self, pod: Pod) -> None:
+        self.cluster.changed("pods", pod, None)
+        give_back_claims(self.cluster, pod)
+        reserved = self._reserved.pop(pod.uid, None)
+        if reserved is not None:
+            framework, state, assumed = reserved
+            run_unreserve_plugins(framework.plugins, state, assumed, assumed.spec.node_name)
+
+
+def _why_gated(framework: Framework, pod: Pod) -> str:
+    """Why PreEnqueue keeps the pod from the queue; empty if it does not."""
+    for plugin in framework.plugins.pre_enqueue:
+        try:
+            status = plugin.pre_enqueue(pod)
+        except Exception as exc:
+            _LOG.error(exc, "PreEnqueue plugin failed", plugin=plugin.name, pod=pod.key)
+            return str(exc)
+        if not status.is_success:
+            return status.message
+    return ""

@@ -1,0 +1,246 @@
+"""Verifies rules: makes the cluster of a rule, plays through what happens in it, and compares the end with what is expected."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.answers.profiles import simulated_frameworks
+from extender.answers.types import Eviction, WhatIfRequest
+from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.manifests import ManifestError, unrolled
+from extender.answers.what_if.rules import Expectation, NodeGroup, PodSelection, Rule, Spread, listed
+from extender.answers.what_if.simulation import Simulation
+from extender.answers.what_if.what_if import WhatIfError, play
+from extender.cache.cluster import Cluster
+from extender.config.configuration import Configuration
+from extender.objects import decoding
+from extender.objects.label_selectors import SelectorError
+from extender.objects.label_syntax import parse_selector
+from extender.objects.meta import Object
+from extender.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
+from extender.objects.pod import Pod
+
+Written = Sequence[Mapping[str, Any]]
+"""Kubernetes objects as they are in files."""
+
+_WELL_KNOWN: Final = {"zone": ZONE_LABEL, "region": REGION_LABEL, "hostname": HOSTNAME_LABEL}
+_SHOWN: Final = 3
+"""The number of pods that a failure names."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that does not hold."""
+
+    expected: str
+    happened: str
+
+
+class RuleError(ValueError):
+    """The rule cannot be verified; the message says why."""
+
+
+def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> list[Failure]:
+    """Returns the expectations of the rule that do not hold.
+
+    Arguments:
+        existing, applied: the objects in the files that the rule names.
+        configuration: that of the scheduler.
+        admits: makes the API server that the objects pass through.
+
+    Raises:
+        RuleError: an object, a selector or a node of the rule is wrong.
+        ConfigErrors: the configuration is.
+    """
+    try:
+        end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration, admits)
+        return [failure for expectation in rule.then for failure in _failures(expectation, end)]
+    except (WhatIfError, ManifestError, SelectorError) as exc:
+        raise RuleError(str(exc)) from exc
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _PendingPod:
+    pod: Pod
+    message: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The cluster in the end."""
+
+    nodes: Mapping[str, Node]
+    placed: Sequence[Pod]
+    pending: Sequence[_PendingPod]
+    concerned: frozenset[str]
+    """UIDs of the pods that had to be placed."""
+    evictions: Sequence[tuple[Pod, Eviction]]
+
+
+def _played(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> _End:
+    cluster = Cluster()
+    frameworks = simulated_frameworks(configuration, cluster)
+    objects = unrolled([*_nodes_of(rule.given.nodes), *existing], admits())
+    # Budgets come last, since what they allow depends on pods that run.
+    budgets = [obj for obj in objects if obj["kind"] == "PodDisruptionBudget"]
+    simulation = Simulation(cluster, frameworks)
+    play(simulation, WhatIfRequest(create=[obj for obj in objects if obj["kind"] != "PodDisruptionBudget"]), admits)
+    _run(cluster)
+    play(Simulation(cluster, frameworks), WhatIfRequest(create=budgets), admits)
+    known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
+    new = unrolled(applied, admits())
+    request = WhatIfRequest(
+        create=[*new, *_classes_of(objects, new)] if new else [],
+        drain_nodes=[*listed(rule.when.drain)],
+        remove_nodes=[*listed(rule.when.remove)],
+        include_pending=True,
+    )
+    if request != WhatIfRequest(include_pending=True):
+        simulation = Simulation(cluster, frameworks)
+        play(simulation, request, admits)
+    if not simulation.is_complete:
+        raise RuleError("there is more to follow than is followed here: make the cluster smaller")
+    placed = [pod for pod in cluster.cache.pods if pod.spec.node_name in cluster.nodes]
+    on_nodes = {pod.uid for pod in placed}
+    messages = {placement.pod.uid: placement.message for placement in simulation.placements}
+    known |= {pod.uid: pod for pod in (*placed, *cluster.pending.values())}
+    return _End(
+        nodes=cluster.nodes,
+        placed=placed,
+        pending=[_PendingPod(pod, messages.get(pod.uid, "")) for pod in cluster.pending.values() if pod.uid not in on_nodes],
+        concerned=frozenset(messages),
+        # Pods that their controllers delete are not evicted.
+        evictions=[(known[each.victim.pod.uid], each) for each in simulation.evictions if each.why not in ("scaled down", "replaced")],
+    )
+
+
+def _classes_of(existing: Sequence[Object], new: Sequence[Object]) -> list[Object]:
+    """The existing priority classes, which new pods may name. A `Cluster` does not keep them."""
+    replaced = {obj["metadata"].get("name") for obj in new if obj["kind"] == "PriorityClass"}
+    return [obj for obj in existing if obj["kind"] == "PriorityClass" and obj["metadata"].get("name") not in replaced]
+
+
+def _run(cluster: Cluster) -> None:
+    """Turns pods that have been placed into pods that run."""
+    for pod in cluster.cache.pods:
+        if cluster.cache.is_assumed(pod):
+            status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")
+            cluster.changed("pods", None, decoding.replaced(pod, status=status))
+
+
+def _nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
+    for group in (groups,) if isinstance(groups, NodeGroup) else groups:
+        for number in range(group.count):
+            name = group.name if group.count == 1 else f"{group.name}-{number + 1}"
+            zone = {ZONE_LABEL: group.zones[number % len(group.zones)]} if group.zones else {}
+            amounts = {"cpu": str(group.cpu), "memory": str(group.memory), "pods": str(group.pods)}
+            yield {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **zone, **group.labels}},
+                "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]},
+                "status": {"capacity": amounts | {key: str(amount) for key, amount in group.resources.items()}},
+            }
+
+
+# What is expected.
+
+
+def _failures(expected: Expectation, end: _End) -> Iterator[Failure]:
+    selection = PodSelection.of(expected.pods) if expected.pods is not None else None
+
+    def is_meant(pod: Pod) -> bool:
+        return pod.uid in end.concerned if selection is None else selection.selects(pod)
+
+    who = f"pods {expected.pods}" if expected.pods is not None else "pods"
+    placed = [pod for pod in end.placed if is_meant(pod)]
+    pending = [each for each in end.pending if is_meant(each.pod)]
+    if expected.placed is not None and len(placed) != expected.placed:
+        yield Failure(f"{who}: {expected.placed} placed", f"{len(placed)} placed{_and_pending(pending)}")
+    if expected.pending is not None and len(pending) != expected.pending:
+        yield Failure(f"{who}: {expected.pending} pending", f"{len(pending)} pending{_and_pending(pending)}")
+    if expected.evicted is not None:
+        gone = [(pod, eviction) for pod, eviction in end.evictions if is_meant(pod)]
+        if len(gone) != expected.evicted:
+            yield Failure(f"{who}: {expected.evicted} evicted", _evictions(gone))
+    if expected.nodes is not None and len(used := {pod.spec.node_name for pod in placed}) != expected.nodes:
+        yield Failure(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
+    if expected.message is not None:
+        yield from _wrong_message(who, expected.message, pending)
+    yield from _wrong_nodes(who, expected, placed, end.nodes)
+    if expected.spread is not None:
+        yield from _uneven(who, expected.spread, placed, end.nodes)
+    yield from _wrong_evictions(expected, end)
+
+
+def _wrong_message(who: str, text: str, pending: Sequence[_PendingPod]) -> Iterator[Failure]:
+    others = [each for each in pending if text not in each.message]
+    if not pending or others:
+        yield Failure(f"{who}: pending with {text!r}", "none is pending" if not pending else _and_pending(others).removeprefix("; "))
+
+
+def _wrong_nodes(who: str, expected: Expectation, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[Failure]:
+    for text, is_wanted in ((expected.on_nodes, True), (expected.not_on_nodes, False)):
+        if text is None:
+            continue
+        selector = parse_selector(text)
+        wrong = [pod for pod in placed if selector.matches(nodes[pod.spec.node_name].labels) is not is_wanted]
+        if wrong:
+            where = ", ".join(f"{pod.key} is on {pod.spec.node_name}" for pod in wrong[:_SHOWN])
+            yield Failure(f"{who}: {'on' if is_wanted else 'not on'} nodes {text}", f"{where}{_more(wrong)}")
+        elif is_wanted and not placed:
+            yield Failure(f"{who}: on nodes {text}", "none is placed")
+
+
+def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[Failure]:
+    label = _WELL_KNOWN.get(spread.by, spread.by)
+    domains = {node.labels[label] for node in nodes.values() if label in node.labels}
+    counts = Counter(dict.fromkeys(domains, 0))
+    counts.update(value for pod in placed if (value := nodes[pod.spec.node_name].labels.get(label)) is not None)
+    skew = max(counts.values(), default=0) - min(counts.values(), default=0)
+    if not domains or not placed or skew > spread.max_skew:
+        found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
+        happened = f"no node has the label {label}" if not domains else f"a skew of {skew}: {found}" if placed else "none is placed"
+        yield Failure(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
+
+
+def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[Failure]:
+    checks: tuple[tuple[str | None, str, bool, Callable[[Eviction], bool]], ...] = (
+        (expected.evicts, "evicts", True, lambda eviction: True),
+        (expected.no_preemption_of, "no preemption of", False, lambda eviction: eviction.why == "preempted"),
+        (expected.no_eviction_of, "no eviction of", False, lambda eviction: True),
+    )
+    for text, words, is_wanted, counts in checks:
+        if text is None:
+            continue
+        selection = PodSelection.of(text)
+        gone = [(pod, eviction) for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
+        if bool(gone) is not is_wanted:
+            yield Failure(f"{words} pods {text}", _evictions(gone))
+
+
+# In words.
+
+
+def _and_pending(pending: Sequence[_PendingPod]) -> str:
+    shown = "; ".join(f"{each.pod.key} is pending: {each.message}" for each in pending[:_SHOWN])
+    return f"; {shown}{_more(pending)}" if shown else ""
+
+
+def _evictions(gone: Sequence[tuple[Pod, Eviction]]) -> str:
+    if not gone:
+        return "none is evicted"
+    shown = ", ".join(
+        f"{pod.key} from {each.node} ({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
+        f"{f', once {each.waits_for[0]} allows it' if each.waits_for else ''})"
+        for pod, each in gone[:_SHOWN]
+    )
+    return f"{len(gone)} evicted: {shown}{_more(gone)}"
+
+
+def _more(items: Sequence[object]) -> str:
+    return f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""

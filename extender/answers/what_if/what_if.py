@@ -1,0 +1,231 @@
+"""What would happen if these objects were created, those nodes went away, or the configuration were another one.
+
+The scheduler's own algorithm works the answer out, on a cluster that nothing else uses; it may run in a thread.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, final
+
+import msgspec
+
+from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, WhatIf, WhatIfRequest
+from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.answers.what_if.pinned_pods import run_on_named_nodes
+from extender.answers.what_if.rollout_steps import RunningRollout, run_all
+from extender.answers.what_if.simulation import STEPS, Simulation
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, always_wanted
+from extender.config.configuration import Configuration
+from extender.config.loading import load
+
+MAX_NODES: Final = 1_000
+"""The number of nodes that can be drained or removed at a time."""
+MAX_PROFILES: Final = 100
+"""The number of profiles that a configuration may have."""
+_WITHDRAWN: Final = {"scaled down": "deleted, for fewer are wanted", "replaced": "replaced by pods of the new template"}
+"""Why a controller deletes its pods -> in words."""
+
+
+@final
+class WhatIfError(Exception):
+    """The question cannot be answered; the message says why."""
+
+
+def what_if(
+    cluster: Cluster,
+    configuration: Configuration,
+    request: WhatIfRequest,
+    admits: Admits,
+    *,
+    for_everybody: bool = False,
+    steps: int = STEPS,
+    is_wanted: IsWanted = always_wanted,
+) -> WhatIf:
+    """Returns what would become of every pod concerned. Equal questions about equal clusters have equal answers.
+
+    Arguments:
+        cluster: changed by the simulation; pass a fork.
+        configuration: of the scheduler that decides, unless the request has another one.
+        admits: makes the API server that the request's objects pass through.
+        for_everybody: see `simulated_frameworks`.
+        steps: the budget of the simulation.
+        is_wanted: whether the answer is still wanted.
+
+    Raises:
+        WhatIfError: an object cannot be created, or a node that should go is not there.
+        AbandonedError: the answer is not wanted any more.
+        ConfigErrors: the configuration is wrong.
+    """
+    if request.configuration is not None:
+        configuration = load(msgspec.json.encode(request.configuration))
+        if len(configuration.profiles) > MAX_PROFILES:
+            raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
+    frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
+    simulation = Simulation(cluster, frameworks, steps, is_wanted)
+    further, notes = play(simulation, request, admits)
+    placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
+    return WhatIf(
+        summary=summary(placements, evictions, loops, further),
+        placements=placements,
+        evictions=evictions,
+        loops=loops,
+        unplaced=sum(not placement.node for placement in placements),
+        is_complete=simulation.is_complete,
+        notes=(*stand_in_notes(frameworks), *notes),
+    )
+
+
+def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Plays through what the request says, and all that follows from it. Its configuration is ignored.
+
+    Returns:
+        (sentences that say what placements and evictions do not show, notes about what was taken for granted).
+
+    Raises:
+        WhatIfError: an object cannot be created, or a node that should go is not there.
+    """
+    cluster = simulation.cluster
+    pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
+    try:
+        applied = apply_manifests(cluster, request.create, admits())
+    except ManifestError as exc:
+        raise WhatIfError(str(exc)) from exc
+    going = [*request.remove_nodes, *request.drain_nodes]
+    for name in going:
+        if name not in cluster.nodes:
+            raise WhatIfError(f'node "{name}" not found')
+    if len(going) > MAX_NODES:
+        raise WhatIfError(f"more than {MAX_NODES} nodes cannot go at a time")
+    named = run_on_named_nodes(cluster, applied.on_named_nodes)
+    for pod in applied.surplus:
+        simulation.withdraw(pod, "scaled down")
+    rollouts = [RunningRollout(simulation, *each) for each in applied.rollouts]
+    for rollout in rollouts:
+        rollout.begin()
+    for pod in applied.daemons:
+        simulation.submit(pod, "created")
+    for pod in pending:
+        if cluster.pending.get(pod.uid) is pod:
+            simulation.submit(pod, "pending")
+    for pod in applied.pods:
+        simulation.submit(pod, "created")
+    for name in dict.fromkeys(request.remove_nodes):
+        simulation.remove_node(name)
+    for name in dict.fromkeys(request.drain_nodes):
+        if name in cluster.nodes:
+            simulation.drain_node(name)
+    asyncio.run(run_all(simulation, rollouts))
+    stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
+    missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in applied.missing_templates)
+    return (*named, *stopped), (*applied.notes, *missing)
+
+
+# The summary: what becomes of the pods, in a sentence or a few.
+
+
+def summary(
+    placements: Sequence[Placement], evictions: Sequence[Eviction], loops: Sequence[EvictionLoop], further: Sequence[str] = ()
+) -> str:
+    """Returns one sentence, or more if something needs attention.
+
+    Arguments:
+        further: sentences that say what placements and evictions do not show.
+    """
+    asked = [placement for placement in placements if placement.cause != "evicted"]
+    withdrawn = [each for each in evictions if each.why in _WITHDRAWN]
+    at_once = [each for each in evictions if not each.waits_for and each.why not in _WITHDRAWN]
+    waiting = [each for each in evictions if each.waits_for]
+    if not placements and not evictions:
+        return " ".join(f"{each}." for each in further) if further else "Nothing would change."
+    parts = []
+    if len(asked) == 1:
+        parts.append(_one(asked[0]))
+    elif asked:
+        parts.append(_of_several(asked))
+    if at_once:
+        parts.append(_of_evictions(at_once))
+    parts += [_of_withdrawn(these, how) for why, how in _WITHDRAWN.items() if (these := [e for e in withdrawn if e.why == why])]
+    sentences = [_capital(", and ".join(parts)) + "."] if parts else []
+    sentences += [f"{each}." for each in further]
+    if waiting:
+        sentences.append(_of_waiting(waiting))
+    violating = [eviction for eviction in evictions if eviction.victim.violates]
+    if violating:
+        one = _key(violating[0].victim.pod)
+        subject = f"the eviction of {one} violates" if len(violating) == 1 else f"{len(violating)} evictions violate"
+        names = [f"{each.victim.pod.namespace}/{name}" for each in violating for name in each.victim.violates]
+        sentences.append(_capital(f"{subject} {_budgets(names)}."))
+    if loops:
+        sentences.append("Pods would evict each other for ever.")
+    return " ".join(sentences)
+
+
+def _one(placement: Placement) -> str:
+    name = _key(placement.pod)
+    if not placement.node:
+        return f"{name} would find no place: {placement.message.rstrip('.')}" if placement.message else f"{name} would find no place"
+    return f"{name} would go to {placement.node}"
+
+
+def _of_withdrawn(evictions: Sequence[Eviction], how: str) -> str:
+    who = _key(evictions[0].victim.pod) if len(evictions) == 1 else f"{len(evictions)} pods"
+    return f"{who} would be {how}"
+
+
+def _of_several(placements: Sequence[Placement]) -> str:
+    number, placed = len(placements), sum(bool(placement.node) for placement in placements)
+    if placed == number:
+        return f"{'both' if number == 2 else f'all {number}'} pods would find a place"
+    if not placed:
+        return "neither pod would find a place" if number == 2 else f"none of {number} pods would find a place"
+    return f"{placed} of {number} pods would find a place"
+
+
+def _of_evictions(evictions: Sequence[Eviction]) -> str:
+    if len(evictions) == 1:
+        eviction = evictions[0]
+        return f"{_key(eviction.victim.pod)} would be evicted from {eviction.node} and {_outcome(eviction)}"
+    return f"{len(evictions)} pods would be evicted ({', '.join(_outcomes(evictions))})"
+
+
+def _of_waiting(evictions: Sequence[Eviction]) -> str:
+    """A sentence about the pods that a drain cannot evict as things are."""
+    names = [f"{each.victim.pod.namespace}/{name}" for each in evictions for name in each.waits_for]
+    drain = f"The drain would wait for {_budgets(names)}"
+    if len(evictions) == 1:
+        eviction = evictions[0]
+        return f"{drain} before {_key(eviction.victim.pod)} may leave {eviction.node}; then it would {_outcome(eviction)}."
+    return f"{drain} before {len(evictions)} pods may leave (then {', '.join(_outcomes(evictions))})."
+
+
+def _outcome(eviction: Eviction) -> str:
+    return f"land on {eviction.lands_on}" if eviction.lands_on else "find no place" if eviction.returns else "not be made again"
+
+
+def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
+    lost = sum(not eviction.returns for eviction in evictions)
+    homeless = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
+    landed = len(evictions) - lost - homeless
+    return [
+        *([f"{landed} would land elsewhere"] if landed else []),
+        *([f"{homeless} would find no place"] if homeless else []),
+        *([f"{lost} would not be made again"] if lost else []),
+    ]
+
+
+def _budgets(names: Sequence[str]) -> str:
+    """The budgets, each with its kind, by which redaction recognizes their names."""
+    *others, last = [f"PodDisruptionBudget {name}" for name in dict.fromkeys(names)]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _key(name: PodName) -> str:
+    return f"{name.namespace}/{name.name}"
+
+
+def _capital(text: str) -> str:
+    # Names of pods stay as they are.
+    return text if "/" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]

@@ -1,0 +1,146 @@
+"""Why a pod is where it is, or nowhere."""
+
+import asyncio
+import random
+
+import pytest
+
+from extender.answers.explain.explanation import explain, settled, unreadable
+from extender.answers.types import Explanation, NodeScore, PodName
+from extender.config.loading import default_configuration
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.runtime.registry import Registry
+from extender.snapshot import Snapshot
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot
+
+PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(0))["default-scheduler"]
+
+
+def explained(snapshot: Snapshot, pod: Pod, *, picture: bool = False) -> Explanation:
+    return asyncio.run(explain(PROFILE, snapshot, pod, NO_NOMINATIONS, picture=picture))
+
+
+def node(name: str, cpu: int = 4) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu, memory="8Gi")
+
+
+def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
+    """
+    Its own words are the scheduler's, its numbers add up, and each part speaks of the same nodes.
+    """
+    snapshot = make_snapshot(
+        node("a"),
+        node("b").unschedulable(),
+        node("c", cpu=2).label(disk="ssd"),
+        pods=[make_pod("p").req(cpu=3).node("a").label(app="db")],
+    )
+
+    found = explained(snapshot, make_pod("web").req(cpu=3).priority(10).obj())
+
+    assert (found.pod.name, found.state, found.node) == ("web", "Pending", "")
+    assert found.message == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
+    assert found.summary == (
+        "It fits on none of 3 nodes: NodeUnschedulable refuses 1 and NodeResourcesFit 2; evicting 1 pod from a would make room."
+    )
+    assert (found.total_nodes, found.feasible_nodes) == (3, 0)
+    assert [(step.plugin, step.refused, step.unresolvable, step.left) for step in found.waterfall] == [
+        ("NodeUnschedulable", 1, 1, 2),
+        ("NodeResourcesFit", 2, 1, 0),
+    ]
+    assert [near.node for near in found.nearest] == ["a", "b", "c"]
+    assert [(fix.text, fix.opens, fix.nodes) for fix in found.fixes] == [
+        ("ask for 2 of cpu instead of 3", 1, ("c",)),
+        ("uncordon nodes", 1, ("b",)),
+        ("add a node like a", 1, ()),
+    ]
+    assert found.preemption is not None
+    assert (found.preemption.node, [victim.pod.name for victim in found.preemption.victims]) == ("a", ["p"])
+    assert (found.scores, found.picture) == ((), None)
+
+
+def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
+    snapshot = make_snapshot(*(node(f"n{number:02}") for number in range(12)), pods=[make_pod("p").req(cpu=3).node("n00")])
+
+    found = explained(snapshot, make_pod().req(cpu=1, memory="1Gi").obj())
+
+    assert (found.feasible_nodes, found.message, found.waterfall, found.fixes, found.preemption) == (12, "", (), (), None)
+    assert [score.node for score in found.scores] == [f"n{number:02}" for number in range(1, 11)]
+    assert all(score.total == sum(score.plugins.values()) for score in found.scores)
+    assert found.scores[0] == NodeScore(node="n01", total=found.scores[0].total, plugins=found.scores[1].plugins)
+
+
+@pytest.mark.parametrize(
+    ("pod", "state", "of_node"),
+    [
+        pytest.param(make_pod(), "Pending", "", id="it waits"),
+        pytest.param(make_pod().gate("quota"), "Gated", "", id="somebody holds it back"),
+        pytest.param(make_pod().nominated_node("a"), "Nominated", "a", id="room is being made for it"),
+        pytest.param(make_pod().node("a"), "Scheduled", "a", id="it has a node"),
+        pytest.param(make_pod().node("a").phase("Succeeded"), "Finished", "a", id="it is over"),
+        pytest.param(make_pod().phase("Failed"), "Finished", "", id="it was over before it began"),
+    ],
+)
+def test_the_state_is_told(pod: PodBuilder, state: str, of_node: str) -> None:
+    found = explained(make_snapshot(node("a")), pod.obj())
+
+    assert (found.state, found.node) == (state, of_node)
+
+
+def test_a_cluster_without_nodes_is_why() -> None:
+    found = explained(make_snapshot(), make_pod().obj())
+
+    assert (found.message, found.total_nodes, found.waterfall) == ("no nodes available to schedule pods", 0, ())
+
+
+def test_a_pod_that_cannot_be_judged_says_why() -> None:
+    found = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
+
+    assert found.message.startswith('running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: ')
+    assert found.summary == f"Nothing can be decided about it: {found.message}."
+    assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
+
+
+def test_the_picture_is_drawn_on_demand() -> None:
+    found = explained(make_snapshot(node("a")), make_pod().req(cpu=9).obj(), picture=True)
+
+    assert found.picture is not None
+    assert found.picture.nodes == ("a",)
+
+
+def test_explaining_changes_nothing() -> None:
+    cache = make_cache(node("a"), pods=[make_pod("p").req(cpu=3).node("a")])
+    snapshot = cache.update_snapshot()
+    requested = snapshot.nodes.requested.copy()
+
+    explained(snapshot, make_pod().req(cpu=3).priority(5).obj(), picture=True)
+
+    assert cache.update_snapshot() is snapshot
+    assert (snapshot.nodes.requested == requested).all()
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        pytest.param(settled(make_pod().obj(), "Binding", "a"), "It has got its place on a and is being bound.", id="being bound"),
+        pytest.param(settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a.", id="running"),
+        pytest.param(settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a.", id="not running yet"),
+        pytest.param(
+            settled(make_pod().node("a").phase("Succeeded").obj(), "Finished"), "It has finished on a (Succeeded).", id="finished"
+        ),
+        pytest.param(
+            settled(make_pod().scheduler_name("other").obj(), "NotOurs"),
+            'No profile here is called "other": another scheduler decides about it.',
+            id="not ours",
+        ),
+        pytest.param(
+            unreadable(PodName(namespace="default", name="p"), "a quantity is wrong."),
+            "It is left out because it cannot be read: a quantity is wrong.",
+            id="not to be read",
+        ),
+    ],
+)
+def test_of_other_pods_there_is_one_sentence(told: Explanation, sentence: str) -> None:
+    assert told.summary == sentence
+    assert (told.message, told.waterfall, told.fixes) == ("", (), ())

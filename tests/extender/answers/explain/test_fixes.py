@@ -1,0 +1,483 @@
+"""What would let a pod in: every change is tried on the engine, and told with the number of nodes that it opens."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from extender import framework as fwk
+from extender.answers.explain.fixes import fixes
+from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.refusals import Refusals
+from extender.answers.explain.suggestions import Situation, giving_in_to_all, giving_in_to_one
+from extender.answers.types import Fix
+from extender.config.loading import default_configuration
+from extender.config.plugin_args import PodTopologySpreadArgs
+from extender.evaluation.evaluate import evaluate
+from extender.objects.decoding import replaced
+from extender.objects.meta import ObjectMeta, OwnerReference
+from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
+from extender.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
+from extender.objects.workloads import MapSelectorSpec, Service
+from extender.plugins import IN_TREE
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.registry import Registry
+from extender.snapshot import Rows, Snapshot
+from extender.testing import (
+    NodeBuilder,
+    PodBuilder,
+    label_term,
+    make_cache,
+    make_framework,
+    make_node,
+    make_pod,
+    make_snapshot,
+    name_term,
+    random_cluster,
+)
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(0))["default-scheduler"]
+
+
+def found(snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS) -> tuple[Fix, ...]:
+    evaluation = asyncio.run(evaluate(framework, snapshot, pod, nominations))
+    return fixes(evaluation, Refusals.of(evaluation), framework, pod, nominations)
+
+
+def told(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: PodBuilder) -> list[tuple[str, str, int]]:
+    """(kind, text, how many nodes it opens)."""
+    return [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes, pods=pods), pod.obj())]
+
+
+def node(name: str, cpu: int = 4) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu, memory="8Gi").label({HOST: name, ZONE: f"z{name[-1]}"})
+
+
+def nodes(*names: str) -> list[NodeBuilder]:
+    return [node(name) for name in names]
+
+
+def on(name: str, place: str) -> PodBuilder:
+    """
+    A pod that nobody can preempt.
+    """
+    return make_pod(name).node(place).label(app="web").priority(CRITICAL)
+
+
+CRITICAL = 2_000_000_000
+DAEMON = PodBuilder(
+    replaced(
+        on("daemon", "a").req(cpu=1).obj(),
+        metadata=ObjectMeta(
+            name="daemon", namespace="default", owner_references=[OwnerReference(kind="DaemonSet", name="d", controller=True)]
+        ),
+    )
+)
+WEB = make_pod("web-9").label(app="web")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "running", "pod", "expected"),
+    [
+        # Requests.
+        pytest.param(
+            nodes("a", "b", "c"),
+            [on("1", "a").req(cpu=1), on("2", "b").req(cpu=2), on("3", "c").req(cpu=1)],
+            WEB.req(cpu=4),
+            [("request", "ask for 3 of cpu instead of 4", 2), ("node", "add a node like a", 1)],
+            id="as much as is free somewhere, and not more nodes than really have it",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [on("1", "a").req(cpu=1), on("2", "b").req(memory="2Gi")],
+            WEB.req(cpu=4, memory="8Gi"),
+            [
+                ("request", "ask for 3 of cpu instead of 4", 1),
+                ("request", "ask for 6Gi of memory instead of 8Gi", 1),
+                ("node", "add a node like a", 1),
+            ],
+            id="less of this or less of that",
+        ),
+        pytest.param(
+            nodes("a"),
+            [on("1", "a").req(cpu="500m", memory="4Gi")],
+            WEB.req(cpu=4, memory="8Gi"),
+            [
+                ("request", "ask for 3.5 of cpu instead of 4 and 4Gi of memory instead of 8Gi", 1),
+                ("node", "add a node like a", 1),
+            ],
+            id="less of both where both are short",
+        ),
+        pytest.param(
+            nodes("a"),
+            [],
+            WEB.req(cpu=3).req(cpu=3).overhead(cpu="100m"),
+            [("request", "ask for 4 of cpu instead of 6.1", 1)],
+            id="containers give in by the same share, and overhead stays",
+        ),
+        pytest.param(
+            [make_node("a").capacity({"cpu": 4, "example.com/gpu": 3})],
+            [],
+            WEB.req({"example.com/gpu": 2}).req({"example.com/gpu": 2}),
+            [("request", "ask for 2 of example.com/gpu instead of 4", 1)],
+            id="what cannot be halved is rounded down, and told so",
+        ),
+        pytest.param(nodes("a"), [], WEB.req({"example.com/gpu": 1}), [], id="to ask for none is no advice"),
+        pytest.param(nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), [], id="nor is less than nothing, where overhead takes all"),
+        pytest.param(
+            [make_node("a").capacity(cpu=4, pods=1)],
+            [on("1", "a")],
+            WEB,
+            [("node", "add a node like a", 1)],
+            id="a smaller pod is still a pod",
+        ),
+        # Taints and cordons.
+        pytest.param(
+            [node("a").taint("gpu", "yes"), node("b").taint("gpu", "yes"), node("c").taint("team", "red", "NoExecute").taint("x")],
+            [],
+            WEB,
+            [
+                ("toleration", "tolerate the taint gpu=yes:NoSchedule", 2),
+                ("toleration", "tolerate the taints team=red:NoExecute and x:NoSchedule", 1),
+            ],
+            id="for each list of taints what is not tolerated of it",
+        ),
+        pytest.param(
+            [node("a").taint("node.kubernetes.io/not-ready", "", "NoExecute")],
+            [],
+            WEB,
+            [("node", "rid nodes of the taint node.kubernetes.io/not-ready:NoExecute", 1)],
+            id="a node that is ill is to be cured, not tolerated",
+        ),
+        pytest.param(
+            [node("a").taint("node.kubernetes.io/unschedulable").unschedulable()],
+            [],
+            WEB,
+            [("node", "uncordon nodes", 1)],
+            id="a cordoned node is to be uncordoned, whichever plugin says so",
+        ),
+        # Labels.
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b").label(gpu="yes"), node("c").label(gpu="yes")],
+            [],
+            WEB.node_selector(disk="ssd", gpu="yes"),
+            [
+                ("affinity", "drop the node selector", 3),
+                ("affinity", "drop disk=ssd from the node selector", 2),
+                ("affinity", "drop gpu=yes from the node selector", 1),
+            ],
+            id="entries of the node selector, one by one and together",
+        ),
+        pytest.param(
+            [node("a").label(disk="hdd")],
+            [],
+            WEB.node_selector(disk="ssd"),
+            [("affinity", "drop disk=ssd from the node selector", 1)],
+            id="the only entry",
+        ),
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b")],
+            [],
+            WEB.node_affinity(label_term("disk", "In", "nvme", "ram"), label_term("tier", "Exists")),
+            [("affinity", 'drop "disk In (nvme, ram)" from the node affinity', 2)],
+            id="a requirement without which a term asks for nothing: the other says the same",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [],
+            WEB.node_affinity(name_term("In", "gone")),
+            [("affinity", 'drop "metadata.name In (gone)" from the node affinity', 2)],
+            id="a node that is no more",
+        ),
+        pytest.param(
+            nodes("a"),
+            [],
+            WEB.node_affinity(name_term("In")),
+            [("affinity", 'drop "metadata.name In" from the node affinity', 1)],
+            id="what PreFilter has refused",
+        ),
+        # Other pods.
+        pytest.param(
+            nodes("a", "b"),
+            [on("1", "a"), on("2", "b")],
+            WEB.pod_anti_affinity(HOST, app="web"),
+            [("affinity", f"drop the required pod anti-affinity over {HOST}", 2)],
+            id="anti-affinity",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [],
+            WEB.pod_affinity(ZONE, app="db").pod_affinity(HOST, app="cache"),
+            [("affinity", "drop the required pod affinity", 2)],
+            id="terms of which each is in the way",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [on("db", "a").label(app="db").pod_anti_affinity(HOST, app="web")],
+            WEB.pod_affinity(HOST, app="db"),
+            [("affinity", f"drop the required pod affinity over {HOST}", 1)],
+            id="where others do not want the pod, nothing it gives up helps",
+        ),
+        pytest.param(
+            nodes("a", "b"),
+            [on("1", "a").host_port(80), on("2", "b").host_port(80).host_port(81)],
+            WEB.host_port(80).host_port(81),
+            [
+                ("ports", "free or do without the host ports 80/TCP and 81/TCP", 2),
+                ("ports", "free or do without the host port 80/TCP", 1),
+                ("node", "add a node like a", 1),
+            ],
+            id="host ports",
+        ),
+        pytest.param(
+            nodes("a", "b", "c"),
+            [on("1", "a"), on("2", "a"), on("3", "b"), on("4", "b"), on("5", "b"), on("6", "c").req(cpu=4)],
+            WEB.req(cpu=1).spread(1, ZONE, app="web"),
+            [
+                ("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 2),
+                ("spread", f"allow a maxSkew of 2 over {ZONE} instead of 1", 1),
+            ],
+            id="a greater skew",
+        ),
+        pytest.param(
+            [make_node("a").capacity(cpu=4)],
+            [],
+            WEB.spread(1, ZONE, app="web"),
+            [("spread", f"only prefer to spread over {ZONE} (ScheduleAnyway)", 1)],
+            id="a node without the label is let in by no skew",
+        ),
+        # Several at once.
+        pytest.param(
+            [node("a").taint("gpu")],
+            [on("1", "a").req(cpu=2)],
+            WEB.req(cpu=4).node_selector(disk="ssd"),
+            [("other", "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4", 1)],
+            id="all that is in the way on the nearest node, if nothing less helps",
+        ),
+        pytest.param(
+            [node("a").taint("gpu"), node("b")],
+            [on("1", "a").req(cpu=2), on("2", "b").req(cpu=3)],
+            WEB.req(cpu=4),
+            [("request", "ask for 1 of cpu instead of 4", 1), ("node", "add a node like b", 1)],
+            id="but only then",
+        ),
+        # Gates.
+        pytest.param(nodes("a", "b"), [], WEB.gate("quota"), [("gate", "remove the scheduling gate quota", 2)], id="a gate"),
+        pytest.param(
+            nodes("a"), [], WEB.gate("x").gate("y").gate("z"), [("gate", "remove the scheduling gates x, y and z", 1)], id="several gates"
+        ),
+        pytest.param(
+            nodes("a"),
+            [],
+            WEB.req(cpu=5).gate("quota"),
+            [("request", "ask for 4 of cpu instead of 5, and remove the scheduling gate quota", 1)],
+            id="a gate is not all",
+        ),
+        # Nothing to mend.
+        pytest.param(nodes("a"), [], WEB.req(cpu=1), [], id="a pod that fits"),
+        pytest.param([], [], WEB, [], id="no node at all"),
+    ],
+)
+def test_what_would_let_the_pod_in(
+    cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, expected: list[tuple[str, str, int]]
+) -> None:
+    assert told(cluster, running, pod) == expected
+
+
+def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
+    running = [make_pod("1").node("a").req(cpu=4), make_pod("2").node("b").req(cpu=4).priority(9), make_pod("3").node("c").req(cpu=4)]
+    snapshot = make_snapshot(*nodes("a", "b", "c"), pods=running)
+
+    told = found(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
+    (preempting,) = (fix for fix in told if fix.kind == "preemption")
+
+    assert preempting == Fix(kind="preemption", text="let it preempt (preemptionPolicy PreemptLowerPriority)", opens=2, nodes=("a", "c"))
+
+
+@pytest.mark.parametrize(
+    ("priorities", "text", "opens"),
+    [
+        pytest.param([30, 20, 20, 40], "give it a priority above 20, so that it may preempt", 2, id="the lowest that helps"),
+        pytest.param([7], "give it a priority above 7, so that it may preempt", 1, id="above its own"),
+        pytest.param([CRITICAL, 50], "give it a priority above 50, so that it may preempt", 1, id="never above what is critical"),
+        pytest.param([CRITICAL], "", 0, id="which no user may be"),
+    ],
+)
+def test_a_priority_at_which_somebody_could_be_preempted(priorities: list[int], text: str, opens: int) -> None:
+    running = [make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(priority) for at, priority in enumerate(priorities)]
+    snapshot = make_snapshot(*nodes(*(f"n{at}" for at in range(len(priorities)))), pods=running)
+
+    told = [(fix.text, fix.opens) for fix in found(snapshot, WEB.req(cpu=4).priority(7).obj()) if fix.kind == "preemption"]
+
+    assert told == ([(text, opens)] if text else [])
+
+
+def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> None:
+    snapshot = make_snapshot(node("a"), pods=[make_pod("1").node("a").req(cpu=4)])
+
+    assert [fix.text for fix in found(snapshot, WEB.req(cpu=4).priority(1).obj())] == ["add a node like a"]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "running", "pod", "like"),
+    [
+        pytest.param(nodes("a", "b"), [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)], WEB.req(cpu=4), "b", id="the nearest one"),
+        pytest.param(
+            [node("a", cpu=4), node("b", cpu=8)], [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)], WEB.req(cpu=6), "b", id="large enough"
+        ),
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b")], [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector(disk="ssd"), "a", id="labels"
+        ),
+        pytest.param([node("a").taint("gpu")], [on("1", "a").req(cpu=1)], WEB.req(cpu=4), "", id="its taints"),
+        pytest.param([node("a").unschedulable()], [], WEB, "", id="cordoned nodes are no example"),
+        pytest.param(nodes("a"), [DAEMON], WEB.req(cpu=4), "", id="a DaemonSet would be there, too"),
+        pytest.param(nodes("a"), [DAEMON, on("1", "a").req(cpu=1)], WEB.req(cpu=3), "a", id="which may leave enough"),
+        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector({HOST: "a"}), "", id="a name is not had twice"),
+        pytest.param(
+            nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")), "", id="whatever is said of names"
+        ),
+        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).spread(1, ZONE, app="web"), "", id="who minds other nodes"),
+    ],
+)
+def test_one_more_node_of_a_kind_that_would_take_the_pod(
+    cluster: list[NodeBuilder], running: list[PodBuilder], pod: PodBuilder, like: str
+) -> None:
+    added = [text for kind, text, _ in told(cluster, running, pod) if text.startswith("add")]
+
+    assert added == ([f"add a node like {like}"] if like else [])
+
+
+def test_volumes_are_named_with_their_claims() -> None:
+    lost = PersistentVolumeClaim(metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost"))
+    snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
+        ("volume", "do without the volume v0 (claim data)", 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claims", "text"),
+    [
+        (["data"], "create the PersistentVolumeClaim data, or do without the volume v0 (claim data)"),
+        (
+            ["data", "logs"],
+            "create the PersistentVolumeClaims data and logs, or do without the volumes v0 (claim data) and v1 (claim logs)",
+        ),
+    ],
+)
+def test_claims_that_nobody_has_created_are_to_be_created(claims: list[str], text: str) -> None:
+    pod = WEB
+    for claim in claims:
+        pod = pod.claim(claim)
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes("a", "b")), pod.obj())] == [("volume", text, 2)]
+
+
+def with_resource_claims(*claims: PodResourceClaim) -> Pod:
+    pod = WEB.obj()
+    return replaced(pod, spec=replaced(pod.spec, resource_claims=list(claims)))
+
+
+def test_resource_claims() -> None:
+    pod = with_resource_claims(PodResourceClaim(name="gpu", resource_claim_template_name="not-made-yet"))
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
+        ("other", "do without the resource claim gpu", 1)
+    ]
+
+
+def test_resource_claims_that_nobody_has_created_are_to_be_created() -> None:
+    pod = with_resource_claims(*(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic")))
+
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
+        ("other", "create the ResourceClaims the-gpu and the-nic, or do without the resource claims gpu and nic", 1)
+    ]
+
+
+def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
+    constraint = TopologySpreadConstraint(max_skew=1, topology_key=ZONE, when_unsatisfiable="DoNotSchedule")
+    args = PodTopologySpreadArgs(default_constraints=(constraint,), defaulting_type="List")
+    framework = make_framework(NodeResourcesFit, lambda _, handle: PodTopologySpread(args, handle))
+    service = Service(metadata=ObjectMeta(name="web", namespace="default"), spec=MapSelectorSpec(selector={"app": "web"}))
+    snapshot = make_snapshot(*nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service])
+
+    evaluation = asyncio.run(evaluate(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS))
+
+    assert "didn't match pod topology spread constraints" in evaluation.message
+    assert found(snapshot, WEB.req(cpu=1).obj(), framework=framework) == ()
+
+
+def test_room_that_is_promised_to_others_is_not_offered() -> None:
+    cache = make_cache(node("a"))
+    first = make_pod("first").req(cpu=3).priority(5).obj()
+    nominations = Nominations({"a": ((cache.nominate(first), first),)})
+
+    told = found(cache.update_snapshot(), WEB.req(cpu=2).obj(), nominations=nominations)
+
+    assert [fix.text for fix in told] == ["ask for 1 of cpu instead of 2", "add a node like a"]
+
+
+class Suspicious(fwk.FilterPlugin):
+    """
+    Cannot judge pods that tolerate anything.
+    """
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
+        if pod.spec.tolerations:
+            raise ValueError("tolerant pods are odd")
+        return fwk.accept(len(rows))
+
+
+def test_a_change_that_a_plugin_cannot_judge_is_no_advice() -> None:
+    tainted = make_snapshot(node("a").taint("gpu"))
+
+    assert found(tainted, WEB.obj(), framework=make_framework(TaintToleration, Suspicious)) == ()
+    assert len(found(tainted, WEB.obj(), framework=make_framework(TaintToleration))) == 1
+
+
+def test_some_of_the_nodes_are_named() -> None:
+    names = [f"n{number}" for number in range(9)]
+
+    (fix,) = found(make_snapshot(*nodes(*names)), WEB.node_selector(disk="ssd").obj())
+
+    assert (fix.opens, fix.nodes) == (9, ("n0", "n1", "n2", "n3", "n4"))
+
+
+def test_asking_changes_nothing() -> None:
+    cache = make_cache(*nodes("a", "b"), pods=[on("1", "a").req(cpu=3)])
+    pod = WEB.req(cpu=4).node_selector(disk="ssd").obj()
+    snapshot = cache.update_snapshot()
+
+    first = found(snapshot, pod)
+
+    assert cache.update_snapshot() is snapshot
+    assert found(snapshot, pod) == first
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_told_is_what_the_scheduler_would_find(seed: int) -> None:
+    """
+    Whatever the cluster: the pod, changed as the fix says, fits on as many nodes, and on these.
+    """
+    cluster = random_cluster(random.Random(seed))
+    snapshot, pod = cluster.snapshot(), cluster.pod
+    evaluation = asyncio.run(evaluate(PROFILE, snapshot, pod, NO_NOMINATIONS))
+    refusals = Refusals.of(evaluation)
+    fixed = {fix.text: fix for fix in fixes(evaluation, refusals, PROFILE, pod, NO_NOMINATIONS)}
+    situation = Situation(pod, snapshot, Headroom(snapshot, pod, NO_NOMINATIONS), refusals)
+    plugins = [name for name, _ in PROFILE.plugins.filter]
+
+    tried = [one for one in (*giving_in_to_one(situation, plugins), *giving_in_to_all(situation)) if one.text in fixed]
+
+    assert not (evaluation.feasible and fixed)
+    for suggestion in tried:
+        feasible = asyncio.run(evaluate(PROFILE, snapshot, suggestion.pod, NO_NOMINATIONS)).feasible
+        fix = fixed[suggestion.text]
+        assert (fix.opens, fix.nodes) == (len(feasible), feasible[:5])

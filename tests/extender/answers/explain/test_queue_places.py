@@ -1,0 +1,254 @@
+"""Where pods wait, in the words of people."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from extender.answers.explain import queue_places as waiting
+from extender.answers.explain.queue_places import WallClock
+from extender.answers.types import PodName, Queue, QueuePlace, WakesOn
+from extender.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from extender.objects.decoding import replaced
+from extender.objects.meta import Condition
+from extender.objects.pod import Pod
+from extender.testing import PodBuilder, make_pod
+from tests.extender.queue.clocked import ClockedQueue, open_gate_named
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+AT_FIRST = "2026-01-01T11:00:00Z"
+REGISTERED = {
+    "default-scheduler": {
+        "Fit": [
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)),
+            ClusterEventWithHint(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
+        ],
+        "Taints": [ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT))],
+        "Gate": [ClusterEventWithHint(ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_LABEL))],
+    }
+}
+A_MESSAGE = "0/3 nodes are available: 3 Insufficient cpu."
+
+
+def at_noon(clocked: ClockedQueue) -> WallClock:
+    """
+    The queue was made an hour before noon, whatever has passed on its clock since.
+    """
+    clocked.now = 1000.0 + 3600
+    return WallClock(NOON, clocked.now)
+
+
+def view(clocked: ClockedQueue, registered: Mapping[str, waiting.Registered] = REGISTERED) -> Queue:
+    return waiting.queue_view(clocked.queue, registered, at_noon(clocked))
+
+
+def place(clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED) -> QueuePlace | None:
+    return waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
+
+
+def a_pod(name: str) -> PodBuilder:
+    return make_pod(name).uid(f"uid-{name}")
+
+
+def refused_with(pod: Pod, message: str) -> Pod:
+    conditions = [Condition(type="Ready", status="True", message="no"), Condition(type="PodScheduled", status="False", message=message)]
+    return replaced(pod, status=replaced(pod.status, conditions=conditions))
+
+
+def everywhere() -> ClockedQueue:
+    """
+    A pod in each part of the queue, and two that are to be tried.
+    """
+    clocked = ClockedQueue(gate=open_gate_named)
+    clocked.add(a_pod("tried"))
+    clocked.pop()
+    clocked.refused(a_pod("refused"), "Fit")
+    clocked.refused(a_pod("pausing"))
+    clocked.add(a_pod("gated").label(gate="closed"), a_pod("later"), a_pod("first").priority(5))
+    return clocked
+
+
+def test_every_pod_is_told_of_once_those_first_that_are_tried_first() -> None:
+    told = view(everywhere())
+
+    assert [(item.pod.name, item.queue) for item in told.items] == [
+        ("tried", "inFlight"),
+        ("first", "active"),
+        ("later", "active"),
+        ("pausing", "backoff"),
+        ("refused", "unschedulable"),
+        ("gated", "gated"),
+    ]
+    assert told.counts == {"active": 2, "backoff": 1, "unschedulable": 1, "gated": 1, "inFlight": 1}
+    assert told.deciding
+
+
+@pytest.mark.parametrize("name", ["tried", "first", "later", "pausing", "refused", "gated"])
+def test_one_pod_is_told_of_as_among_all(name: str) -> None:
+    clocked = everywhere()
+
+    (among_all,) = (item for item in view(clocked).items if item.pod.name == name)
+    assert place(clocked, name) == among_all
+
+
+def test_a_pod_that_does_not_wait_has_no_place() -> None:
+    assert place(everywhere(), "nobody") is None
+
+
+def test_only_the_pods_that_are_tried_next_are_in_an_order() -> None:
+    positions = {item.pod.name: item.position for item in view(everywhere()).items}
+
+    assert positions == {"tried": None, "first": 1, "later": 2, "pausing": None, "refused": None, "gated": None}
+
+
+def test_a_pause_has_an_end() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("pausing"))
+
+    told = place(clocked, "pausing")
+
+    assert told is not None
+    assert (told.attempts, told.since, told.backoff_ends) == (1, AT_FIRST, "2026-01-01T11:00:01Z")
+
+
+def test_a_refused_pod_says_who_refused_it_and_what_it_waits_for() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("refused"), "Taints", "Fit")
+
+    told = place(clocked, "refused")
+
+    assert told is not None
+    assert told.refused_by == ("Fit", "Taints")
+    assert told.wakes_on == (
+        WakesOn(event="Node/Add", plugins=("Fit", "Taints")),
+        WakesOn(event="Node/UpdateNodeAllocatable", plugins=("Fit",)),
+        WakesOn(event="AssignedPod/Delete", plugins=("Fit",)),
+        WakesOn(event="Node/UpdateNodeTaint", plugins=("Taints",)),
+    )
+
+
+def test_a_pod_that_somebody_wants_to_hear_more_about_waits_for_that_too() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("refused"), "Fit", pending=("Gate",))
+
+    told = place(clocked, "refused")
+
+    assert told is not None
+    assert told.refused_by == ("Fit", "Gate")
+    assert "UnschedulablePod/UpdatePodLabel" in {each.event for each in told.wakes_on}
+
+
+def test_a_gated_pod_says_by_whom() -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+    clocked.add(a_pod("gated").label(gate="closed"))
+
+    told = place(clocked, "gated")
+
+    assert told is not None
+    assert (told.queue, told.gated_by, told.attempts) == ("gated", "Gate", 0)
+    assert told.wakes_on == (WakesOn(event="UnschedulablePod/UpdatePodLabel", plugins=("Gate",)),)
+
+
+def test_what_is_to_be_tried_anyhow_waits_for_nothing() -> None:
+    clocked = ClockedQueue()
+    info = clocked.refused(a_pod("again"), "Fit")
+    clocked.queue.activate([info.pod])
+
+    told = place(clocked, "again")
+
+    assert told is not None
+    assert (told.queue, told.refused_by, told.wakes_on) == ("active", ("Fit",), ())
+
+
+@pytest.mark.parametrize(
+    ("resource", "action", "labels"),
+    [
+        pytest.param(EventResource.WILDCARD, ActionType.ALL, ["*"], id="anything"),
+        pytest.param(EventResource.NODE, ActionType.ADD, ["Node/Add"], id="one action"),
+        pytest.param(EventResource.CSI_NODE, ActionType.UPDATE, ["storage.k8s.io/CSINode/Update"], id="all updates"),
+        pytest.param(EventResource.NODE, ActionType.ALL, ["Node/All"], id="whatever happens to nodes"),
+        pytest.param(
+            EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, ["Node/Add", "Node/UpdateNodeLabel"], id="several actions"
+        ),
+        pytest.param(EventResource.POD, ActionType.ADD | ActionType.UPDATE, ["Pod/Add", "Pod/Update"], id="all updates among others"),
+    ],
+)
+def test_events_have_upstreams_names(resource: EventResource, action: ActionType, labels: Sequence[str]) -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("refused"), "Mine")
+    registered = {"default-scheduler": {"Mine": [ClusterEventWithHint(ClusterEvent(resource, action))]}}
+
+    told = place(clocked, "refused", registered)
+
+    assert told is not None
+    assert [each.event for each in told.wakes_on] == labels
+
+
+def test_plugins_and_profiles_that_registered_nothing_are_no_mistake() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("refused"), "Unheard")
+
+    for registered in (REGISTERED, {}):
+        told = place(clocked, "refused", registered)
+
+        assert told is not None
+        assert (told.refused_by, told.wakes_on) == (("Unheard",), ())
+
+
+def test_the_scheduler_is_quoted() -> None:
+    clocked = ClockedQueue()
+    clocked.queue.add(refused_with(a_pod("again").obj(), A_MESSAGE))
+    clocked.queue.add(a_pod("new").obj())
+
+    assert {item.pod.name: item.message for item in view(clocked).items} == {"again": A_MESSAGE, "new": ""}
+
+
+def test_a_long_queue_is_counted_whole_and_shown_in_part() -> None:
+    clocked = ClockedQueue(gate=open_gate_named)
+    clocked.refused(a_pod("refused"), "Fit")
+    clocked.refused(a_pod("pausing"))
+    for number in range(5010):
+        clocked.queue.add(a_pod(f"pod-{number}").obj())
+
+    told = view(clocked)
+
+    assert len(told.items) == 5000
+    assert {item.queue for item in told.items} == {"active"}
+    assert told.counts["active"] == 5010
+    assert (told.counts["backoff"], told.counts["unschedulable"]) == (1, 1)
+
+
+# Where another scheduler decides.
+
+
+def test_without_a_queue_all_pods_without_a_node_are_told_of_the_most_important_first() -> None:
+    pods = [
+        a_pod("b").obj(),
+        refused_with(a_pod("a").obj(), A_MESSAGE),
+        a_pod("urgent").priority(9).obj(),
+        a_pod("gated").gate("wait").obj(),
+    ]
+
+    told = waiting.without_a_queue(pods)
+
+    assert [(item.pod.name, item.queue, item.message) for item in told.items] == [
+        ("urgent", "unschedulable", ""),
+        ("a", "unschedulable", A_MESSAGE),
+        ("b", "unschedulable", ""),
+        ("gated", "gated", ""),
+    ]
+    assert (told.counts, told.deciding) == ({"pending": 4}, False)
+    assert all(item.position is None and item.since is None for item in told.items)
+
+
+def test_so_is_a_long_list_of_them() -> None:
+    told = waiting.without_a_queue(a_pod(f"pod-{number:04}").obj() for number in range(5001))
+
+    assert (len(told.items), told.counts) == (5000, {"pending": 5001})
+
+
+def test_a_pod_has_its_names_and_its_priority() -> None:
+    pod = a_pod("web").namespace("shop").priority(7).obj()
+
+    assert waiting.pod_name(pod) == PodName(namespace="shop", name="web", uid="uid-web", priority=7)
+    assert waiting.pod_name(replaced(pod, metadata=replaced(pod.metadata, namespace=""))).namespace == "default"

@@ -1,0 +1,147 @@
+"""One sentence about a pod that waits."""
+
+import asyncio
+
+import pytest
+
+from extender.answers.explain.explanation import summary
+from extender.answers.explain.preemption import preemption_answer
+from extender.answers.explain.verdict_tables import waterfall
+from extender.answers.phrases import why_no_room
+from extender.answers.types import PreemptionAnswer
+from extender.evaluation.evaluate import evaluate
+from extender.objects.decoding import replaced
+from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec
+from extender.objects.meta import Condition, LabelSelector, ObjectMeta
+from extender.plugins.default_preemption import DefaultPreemption
+from extender.plugins.node_affinity import NodeAffinity
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.snapshot import Snapshot
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term
+
+FRAMEWORK = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit, DefaultPreemption)
+NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit)
+
+
+def sentence(snapshot: Snapshot, pod: PodBuilder, *, preempts: bool = True) -> str:
+    evaluation = asyncio.run(evaluate(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS))
+    preemption = None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj())
+    return summary(pod.obj(), evaluation, waterfall(evaluation), preemption)
+
+
+def nodes(*names: str) -> list[NodeBuilder]:
+    return [make_node(name).capacity(cpu=4) for name in names]
+
+
+def test_a_pod_that_fits_somewhere() -> None:
+    busy = make_snapshot(*nodes("a", "b", "c"), pods=[make_pod("p").req(cpu=2).node("a")])
+    single = make_snapshot(*nodes("a"))
+
+    assert sentence(busy, make_pod().req(cpu=1)) == "It fits on 3 of 3 nodes, best on b."
+    assert sentence(single, make_pod().req(cpu=1)) == "It fits on the only node, a."
+
+
+def test_a_pod_that_fits_nowhere() -> None:
+    snapshot = make_snapshot(
+        make_node("a").capacity(cpu=4).unschedulable(),
+        *nodes("b", "c", "d"),
+        make_node("e").capacity(cpu=1).label(disk="ssd"),
+    )
+
+    told = sentence(snapshot, make_pod().req(cpu=2).node_selector(disk="ssd"), preempts=False)
+
+    assert told == "It fits on none of 5 nodes: NodeUnschedulable refuses 1, NodeAffinity 3 and NodeResourcesFit 1."
+
+
+def test_a_plugin_is_named_once_whenever_it_refused() -> None:
+    """
+    The terms name two nodes, so that PreFilter leaves out the third; one of the two lacks the label.
+    """
+    both = [name_term("In", "a"), name_term("In", "b")]
+    snapshot = make_snapshot(make_node("a").label(disk="ssd"), *nodes("b", "c"))
+
+    told = sentence(snapshot, make_pod().node_affinity(*both).node_selector(disk="ssd"), preempts=False)
+
+    assert told == "It fits on none of 3 nodes: NodeAffinity refuses 2 and NodeResourcesFit 1."
+
+
+@pytest.mark.parametrize(
+    ("pod", "end"),
+    [
+        pytest.param(make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"),
+        pytest.param(
+            make_pod().req(cpu=4),
+            "; it may evict nobody: where that could make room, no pod has a lower priority.",
+            id="nobody is less important",
+        ),
+        pytest.param(make_pod().req(cpu=9).priority(5), "; no eviction would make room.", id="the node is too small"),
+        pytest.param(
+            make_pod().req(cpu=4).priority(5).preemption_policy("Never"),
+            "; it may not preempt: not eligible due to preemptionPolicy=Never.",
+            id="it may not preempt",
+        ),
+    ],
+)
+def test_what_preemption_would_do_is_said(pod: PodBuilder, end: str) -> None:
+    snapshot = make_snapshot(*nodes("a"), pods=[make_pod("p").req(cpu=2).node("a")])
+
+    assert sentence(snapshot, pod) == f"It does not fit on the only node: NodeResourcesFit refuses it{end}"
+
+
+def test_the_less_important_may_not_be_enough() -> None:
+    running = [make_pod("p").req(cpu=1).node("a"), make_pod("q").req(cpu=2).node("a").priority(9)]
+    snapshot = make_snapshot(*nodes("a", "b"), pods=[*running, make_pod("r").req(cpu=4).node("b").priority(9)])
+
+    told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
+
+    assert told.endswith("NodeResourcesFit refuses 2; evicting all pods of lower priority would not make room.")
+
+
+def test_an_extender_may_keep_room_from_being_made() -> None:
+    failed = PreemptionAnswer(eligible=True, message="cannot reach it.", num_candidates=1)
+
+    assert why_no_room(failed) == "preemption failed: cannot reach it"
+
+
+def test_broken_budgets_are_mentioned() -> None:
+    everything = PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "web"}))
+    budget = PodDisruptionBudget(metadata=ObjectMeta(name="b", namespace="default"), spec=everything)
+    running = [make_pod(name).req(cpu=2).node("a").label(app=app) for name, app in (("p", "web"), ("q", "db"))]
+    snapshot = make_snapshot(*nodes("a"), pods=running, objects=[budget])
+
+    told = sentence(snapshot, make_pod().req(cpu=4).priority(5))
+
+    assert told.endswith("; evicting 2 pods from a would make room, 1 of them against a PodDisruptionBudget.")
+
+
+def test_a_gated_pod_is_held_back_whatever_its_chances() -> None:
+    snapshot = make_snapshot(*nodes("a"))
+
+    assert (
+        sentence(snapshot, make_pod().gate("quota"))
+        == "It is held back by the scheduling gate quota; apart from that, it fits on the only node, a."
+    )
+    assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith("It is held back by the scheduling gates x and y; ")
+
+
+def test_a_nominated_pod() -> None:
+    leaving = make_pod("p").req(cpu=2).node("a").terminating().obj()
+    target = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    leaving = replaced(leaving, status=replaced(leaving.status, conditions=[target]))
+    waiting, free = make_snapshot(*nodes("a"), pods=[leaving]), make_snapshot(*nodes("a"))
+    taken = make_snapshot(*nodes("a"), pods=[make_pod("q").req(cpu=2).node("a").priority(9)])
+    pod = make_pod().req(cpu=4).priority(5).nominated_node("a")
+
+    assert sentence(waiting, pod) == "It is nominated to a and waits for the pods there that it preempted to leave."
+    assert sentence(free, pod) == "It is nominated to a, where it fits now."
+    assert sentence(taken, pod) == (
+        "It is nominated to a, where it does not fit as things are; "
+        "it does not fit on the only node: NodeResourcesFit refuses it; "
+        "it may evict nobody: where that could make room, no pod has a lower priority."
+    )
+
+
+def test_what_keeps_anything_from_being_decided() -> None:
+    assert sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."

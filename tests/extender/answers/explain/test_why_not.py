@@ -1,0 +1,96 @@
+"""Why a node lost: the first criterion that tells it and the chosen one apart, in words."""
+
+import numpy as np
+import pytest
+
+from extender.answers.explain.preemption import why_not
+from extender.framework import NodeVictims
+from extender.objects.pod import STARTED_NOW
+from extender.preemption.candidates import Candidates, pick_one_node_for_preemption
+from extender.preemption.costs import Costs, costs_of, ranked
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+
+EIGHT, NINE = 1767254400, 1767258000  # of the morning of 2026-01-01
+CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 + 10, num_victims=1, start_time=NINE)
+
+
+@pytest.mark.parametrize(
+    ("lost", "chosen", "text"),
+    [
+        pytest.param(
+            CHOSEN._replace(num_pdb_violations=2, first_priority=-5),
+            CHOSEN,
+            "2 PodDisruptionBudget violations, none on node-3",
+            id="1: violations come before all else",
+        ),
+        pytest.param(
+            CHOSEN._replace(num_pdb_violations=1),
+            CHOSEN._replace(num_pdb_violations=3),
+            "1 PodDisruptionBudget violation, 3 on node-3",
+            id="1: one of them, and some on the chosen node",
+        ),
+        pytest.param(
+            CHOSEN._replace(first_priority=100, num_victims=9),
+            CHOSEN,
+            "its most important victim has priority 100, on node-3 it is 10",
+            id="2: the most important victim",
+        ),
+        pytest.param(
+            CHOSEN._replace(sum_of_priorities=CHOSEN.sum_of_priorities + 7),
+            CHOSEN,
+            "the priorities of its victims add up to 7 more than on node-3",
+            id="3: as many victims, of higher priority",
+        ),
+        pytest.param(
+            CHOSEN._replace(sum_of_priorities=2**32, num_victims=2),
+            CHOSEN,
+            "the priorities of its 2 pods, counted from the lowest there is, add up to more than of the 1 pod on node-3",
+            id="3: more victims",
+        ),
+        pytest.param(CHOSEN._replace(num_victims=2), CHOSEN, "2 pods would have to go, on node-3 1", id="4: one more that counts nothing"),
+        pytest.param(
+            CHOSEN._replace(start_time=EIGHT),
+            CHOSEN,
+            "its most important victims have run since 2026-01-01T08:00:00Z, those on node-3 have run since 2026-01-01T09:00:00Z",
+            id="5: more work would be lost",
+        ),
+        pytest.param(
+            CHOSEN,
+            CHOSEN._replace(start_time=STARTED_NOW),
+            "its most important victims have run since 2026-01-01T09:00:00Z, those on node-3 have not started yet",
+            id="5: no work would be lost on the chosen node",
+        ),
+        pytest.param(CHOSEN, CHOSEN, "ties with node-3 on every criterion", id="nothing tells them apart"),
+    ],
+)
+def test_the_first_criterion_that_differs_is_told(lost: Costs, chosen: Costs, text: str) -> None:
+    assert why_not(lost, chosen, "node-3") == text
+
+
+def v(priority: int, started: str = "2026-01-01T09:00:00Z") -> PodBuilder:
+    return make_pod().priority(priority).start_time(started)
+
+
+def candidates(*victims: list[PodBuilder], violations: tuple[int, ...]) -> Candidates:
+    """Node n0, n1, ... with these victims."""
+    nodes = [f"n{number}" for number in range(len(victims))]
+    placed = [[pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)] for node, pods in zip(nodes, victims, strict=True)]
+    snapshot = make_snapshot(*map(make_node, nodes), pods=[pod for pods in placed for pod in pods])
+    each = zip(nodes, placed, violations, strict=True)
+    return Candidates.of(snapshot, [NodeVictims(node, tuple(pods), count) for node, pods, count in each])
+
+
+def test_costs_are_what_the_criteria_look_at() -> None:
+    found = candidates([v(10)], [v(5, "2026-01-01T08:00:00Z"), v(5), v(-1)], violations=(0, 2))
+
+    assert costs_of(found) == [CHOSEN, Costs(2, 5, 3 * 2**31 + 9, 3, EIGHT)]
+
+
+def test_the_best_come_first_and_ties_stay_in_order() -> None:
+    """
+    By criterion after criterion, as the choice is made.
+    """
+    found = candidates([v(5)], [v(1)], [v(4)], [v(4)], [v(9)], violations=(0, 1, 0, 0, 0))
+
+    assert ranked(found).tolist() == [2, 3, 0, 4, 1]
+    assert np.array_equal(pick_one_node_for_preemption(found), ranked(found)[:2])

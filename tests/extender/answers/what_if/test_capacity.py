@@ -1,0 +1,222 @@
+"""How many of a pod fit, one after the other, without evicting anybody."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from extender import framework as fwk
+from extender.answers.types import Capacity, NodeRoom
+from extender.answers.what_if.capacity import capacity
+from extender.answers.what_if.what_if import simulated_frameworks
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError
+from extender.config.loading import default_configuration
+from extender.evaluation.evaluate import evaluate
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import replaced
+from extender.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
+from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from extender.plugins.node_affinity import NodeAffinity
+from extender.plugins.node_declared_features import NodeDeclaredFeatures
+from extender.plugins.node_ports import NodePorts
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.nominations import NO_NOMINATIONS
+from extender.snapshot import Rows
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+
+def cluster_of(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder] = ()) -> Cluster:
+    return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=[pod.obj() for pod in pods]))
+
+
+def fitting(cluster: Cluster, pod: Pod, limit: int = 1000) -> Capacity:
+    return capacity(cluster, simulated_frameworks(default_configuration(), cluster), pod, limit)
+
+
+def node(name: str, cpu: int) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu, memory="64Gi").label({HOST: name, ZONE: f"z{name[-1]}"})
+
+
+def rooms(found: Capacity) -> dict[str, int]:
+    return {room.node: room.pods for room in found.by_node}
+
+
+def test_every_node_is_filled_up() -> None:
+    found = fitting(cluster_of([node("a", 4), node("b", 8)], [make_pod("p").req(cpu="2500m").node("b")]), make_pod().req(cpu=1).obj())
+
+    assert found == Capacity(
+        fits=9,
+        by_node=(NodeRoom(node="b", pods=5), NodeRoom(node="a", pods=4)),
+        stopped_by="0/2 nodes are available: 2 Insufficient cpu.",
+    )
+
+
+def test_nobody_is_evicted_for_them() -> None:
+    cluster = cluster_of([node("a", 4)], [make_pod("p").req(cpu=3).node("a")])
+
+    assert fitting(cluster, make_pod().req(cpu=1).priority(1000).obj()).fits == 1
+    assert cluster.cache.pod("default/p") is not None
+
+
+def test_counting_stops_at_the_limit_of_the_question() -> None:
+    cluster = cluster_of([node("a", 4)])
+
+    found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=3)
+
+    assert (found.fits, found.is_limit, found.stopped_by) == (3, True, "")
+
+
+@pytest.mark.parametrize("pod", [make_pod().req(cpu=1), make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web")])
+def test_the_limit_may_be_all_there_is_room_for(pod: PodBuilder) -> None:
+    found = fitting(cluster_of([node("a", 4)]), pod.obj(), limit=4)
+
+    assert (found.fits, found.is_limit, found.stopped_by) == (4, False, "0/1 nodes are available: 1 Insufficient cpu.")
+
+
+def test_not_even_one_may_be_asked_for() -> None:
+    assert fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=0) == Capacity(
+        fits=0, by_node=(), stopped_by="", is_limit=True
+    )
+
+
+def test_copies_mind_each_other() -> None:
+    """
+    One a node, and nearly as many in each zone: what a copy takes counts for the next.
+    """
+    apart = make_pod().label(app="web").req(cpu=1).pod_anti_affinity(HOST, app="web").obj()
+    spread = make_pod().label(app="web").req(cpu=1).spread(1, ZONE, app="web").obj()
+    nodes = [node("a", 4), node("b", 2), node("c", 1)]
+
+    assert rooms(fitting(cluster_of(nodes), apart)) == {"a": 1, "b": 1, "c": 1}
+    assert rooms(fitting(cluster_of(nodes), spread)) == {"a": 2, "b": 2, "c": 1}
+
+
+def test_a_host_port_is_taken_once_a_node() -> None:
+    assert fitting(cluster_of([node("a", 4), node("b", 4)]), make_pod().host_port(80).obj()).fits == 2
+
+
+def test_room_that_is_promised_to_others_is_not_given_away() -> None:
+    promised = make_pod("first").req(cpu=3).priority(5).nominated_node("a")
+
+    assert fitting(cluster_of([node("a", 4)], [promised]), make_pod().req(cpu=1).obj()).fits == 1
+
+
+def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
+    """
+    Its node, its gates and what it was promised are its own.
+    """
+    running = make_pod("web").req(cpu=1).node("a").phase("Running")
+    gated = make_pod("web").req(cpu=1).gate("quota").nominated_node("b")
+
+    assert rooms(fitting(cluster_of([node("a", 2), node("b", 2)], [running]), running.obj())) == {"a": 1, "b": 2}
+    assert rooms(fitting(cluster_of([node("a", 2), node("b", 2)]), gated.obj())) == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        pytest.param(make_pod().req(cpu=9).obj(), "0/1 nodes are available: 1 Insufficient cpu.", id="too large"),
+        pytest.param(
+            make_pod().claim("data").obj(), '0/1 nodes are available: persistentvolumeclaim "data" not found.', id="a claim is missing"
+        ),
+        pytest.param(make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"', id="not ours"),
+        pytest.param(
+            make_pod().container(Container(name="c", resources=ResourceRequirements(requests={"cpu": "x"}))).obj(),
+            "spec.containers[0].resources.requests[cpu]: quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            id="not to be read",
+        ),
+    ],
+)
+def test_why_none_fits(pod: Pod, why: str) -> None:
+    assert fitting(cluster_of([node("a", 4)]), pod) == Capacity(fits=0, by_node=(), stopped_by=why)
+
+
+def test_no_nodes_no_room() -> None:
+    assert fitting(cluster_of([]), make_pod().obj()).stopped_by == "no nodes available to schedule pods"
+
+
+def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
+    pod = make_pod().obj()
+    pod = replaced(pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="gpus")]))
+
+    found = fitting(cluster_of([node("a", 4)]), pod)
+
+    assert found.fits == 0
+    assert found.stopped_by.startswith("0/1 nodes are available: ")
+
+
+class Elsewhere(fwk.FilterPlugin):
+    """
+    Minds nothing, but does not promise to look only at one node: copies have to be placed one by one for it.
+    """
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: Rows) -> fwk.Verdicts:
+        return fwk.accept(len(rows))
+
+
+PLUGINS = (
+    NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit,
+    PodTopologySpread, InterPodAffinity, NodeDeclaredFeatures,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_count_is_exact(seed: int) -> None:
+    """
+    Whatever the cluster: in step it is what it is one by one, and there is no room for one more.
+    """
+    drawn = random_cluster(random.Random(seed))
+    pod = replaced(drawn.pod, metadata=replaced(drawn.pod.metadata, deletion_timestamp=None))
+    state = ClusterState(nodes=drawn.nodes, pods=drawn.pods)
+    one_by_one, in_step = Cluster.of(state), Cluster.of(state)
+
+    placed = capacity(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}, pod, 60)
+    counted = capacity(in_step, {"default-scheduler": make_framework(*PLUGINS)}, pod, 60)
+    after = asyncio.run(evaluate(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS))
+
+    assert placed.fits == sum(room.pods for room in placed.by_node)
+    assert placed.is_limit or (after.feasible == () and after.fit_error == placed.stopped_by)
+    if drawn.pod.spec.affinity is None and not drawn.pod.spec.topology_spread_constraints:
+        assert counted == placed
+    else:
+        # Who minds other nodes is placed by chance among equals, so that the count may depend on it.
+        assert counted.is_limit == placed.is_limit
+
+
+def test_many_of_a_kind_are_counted_in_many_steps() -> None:
+    """
+    More than are held as hypotheses of hypotheses.
+    """
+    nodes = [make_node("a").capacity(cpu=4, pods=100), make_node("b").capacity(cpu=4, pods=33)]
+    promised = make_pod("first").priority(5).nominated_node("a")
+
+    found = fitting(cluster_of(nodes, [make_pod("p").node("b"), promised]), make_pod().req(cpu="1m").obj())
+
+    assert rooms(found) == {"a": 99, "b": 32}
+    assert found.stopped_by == "0/2 nodes are available: 2 Too many pods."
+
+
+def test_counting_that_nobody_waits_for_ends() -> None:
+    """
+    Copies that keep away from each other are placed one by one, and it is looked before each.
+    """
+    looks: list[bool] = []
+
+    def is_wanted() -> bool:
+        looks.append(len(looks) < 2)
+        return looks[-1]
+
+    about = cluster_of([node(f"n{number}", 4) for number in range(5)])
+    pod = make_pod().label(app="web").pod_anti_affinity(HOST, app="web").obj()
+    with pytest.raises(AbandonedError):
+        capacity(about, simulated_frameworks(default_configuration(), about), pod, 1000, is_wanted)
+
+    assert looks == [True, True, False]

@@ -1,0 +1,384 @@
+"""Objects as people write them, taken into a cluster: completed, refused in words, and workloads with the pods that they make."""
+
+from typing import Any
+
+import pytest
+
+from extender.answers.what_if.manifests import ManifestError, apply_manifests
+from extender.cache.cluster import Cluster
+from extender.embedded.trial_registry import TrialRegistry, templates_among
+from extender.objects.claims import is_fully_bound
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import convert, replaced
+from extender.objects.meta import ObjectMeta, OwnerReference
+from extender.objects.pod import Pod
+from extender.objects.workloads import Namespace, ReplicaSet
+from extender.testing import PodBuilder, make_node, make_pod
+
+CONTAINER = {"name": "c", "image": "registry.example/app:1"}
+POD_SPEC = {"containers": [CONTAINER]}
+
+
+def cluster(*nodes: str, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
+    made = [make_node(name).capacity(cpu=4, pods=10).label({"kubernetes.io/hostname": name}).obj() for name in nodes]
+    return Cluster.of(ClusterState(nodes=made, pods=pods, **others))
+
+
+def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**POD_SPEC, **spec}}
+
+
+def workload(
+    kind: str, name: str = "web", api_version: str = "apps/v1", pod_spec: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec or POD_SPEC}
+    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
+
+
+def owned(made: PodBuilder, kind: str, name: str) -> Pod:
+    obj = made.obj()
+    return replaced(obj, metadata=replaced(obj.metadata, owner_references=[OwnerReference(kind=kind, name=name, controller=True)]))
+
+
+def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
+    """A pod on node n as the templates here say."""
+    reference = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": owner, "controller": True}
+    metadata = {"name": name, "labels": {"app": label}, "ownerReferences": [reference]}
+    return convert(Pod, {**pod(name, nodeName="n"), "metadata": metadata})
+
+
+def taken(about: Cluster, objects: list[dict[str, Any]]) -> list[Pod]:
+    """The pods that come of the objects, and have no node."""
+    return list(apply_manifests(about, objects, TrialRegistry()).pods)
+
+
+def names(pods: list[Pod]) -> list[str]:
+    return [each.name for each in pods]
+
+
+# What is filled in.
+
+
+def test_limits_are_requests_where_none_are_given() -> None:
+    limited = {**CONTAINER, "resources": {"limits": {"cpu": "2"}}}
+
+    (made,) = taken(cluster(), [pod(containers=[limited])])
+
+    assert made.spec.containers[0].resources.requests == {"cpu": "2"}
+
+
+def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> None:
+    (made,) = taken(cluster(), [pod()])
+
+    assert (made.key, made.scheduler_name, made.priority, made.status.phase) == ("default/web", "default-scheduler", 0, "Pending")
+    assert made.uid
+
+
+@pytest.mark.parametrize("name", ["bring-your-own", "in-use", "system-node-critical"])
+def test_the_priority_is_that_of_the_class(name: str) -> None:
+    """
+    A class is written with the pod, known from pods of the cluster, or one that every cluster has.
+    """
+    priorities = {"bring-your-own": 7, "in-use": 500, "system-node-critical": 2_000_001_000}
+    like = make_pod("other").priority(500).node("n").obj()
+    other = replaced(like, spec=replaced(like.spec, priority_class_name="in-use"))
+    own = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "bring-your-own"}, "value": 7}
+
+    (made,) = taken(cluster("n", pods=(other,)), [pod(priorityClassName=name), own])
+
+    assert made.priority == priorities[name]
+
+
+def test_a_node_can_give_what_it_has() -> None:
+    about = cluster()
+    taken(about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}])
+
+    assert about.nodes["n"].status.allocatable == {"cpu": "8"}
+
+
+def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
+    marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}, "name": "fast"}
+    fast = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": marked, "provisioner": "example.com/disks"}
+    about = cluster()
+    taken(about, [fast])
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    taken(about, [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}])
+
+    assert about.cache.objects.pvcs["default", "data"].spec.storage_class_name == "fast"
+
+
+@pytest.mark.parametrize(
+    ("mode", "provisioner", "volume"),
+    [
+        pytest.param("Immediate", "example.com/disks", True, id="made at once"),
+        pytest.param("WaitForFirstConsumer", "example.com/disks", False, id="made for its pod"),
+        pytest.param("Immediate", "kubernetes.io/no-provisioner", False, id="made by nobody"),
+    ],
+)
+def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
+    disks = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disks"}, "provisioner": provisioner}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "disks"}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
+    about = cluster()
+    taken(about, [{**disks, "volumeBindingMode": mode}, claim])
+
+    made = about.cache.objects.pvcs["default", "data"]
+    assert is_fully_bound(made) is volume
+    assert list(about.cache.objects.pvs) == ([made.spec.volume_name] if volume else [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "allowed"),
+    [
+        pytest.param({"minAvailable": 1}, 2, id="all but one"),
+        pytest.param({"minAvailable": "50%"}, 1, id="the smaller half"),
+        pytest.param({"maxUnavailable": 1}, 1, id="one"),
+        pytest.param({"minAvailable": 5}, 0, id="more wanted than there are"),
+    ],
+)
+def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dict[str, Any], allowed: int) -> None:
+    pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
+    about = cluster("n", pods=pods)
+    written = {"selector": {"matchLabels": {"app": "db"}}, **spec}
+    taken(about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}])
+
+    assert about.cache.objects.pdbs["default", "b"].status.disruptions_allowed == allowed
+
+
+# What is refused, and what is passed over.
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        pytest.param({"metadata": {"name": "x"}}, "an object has no kind", id="no kind"),
+        pytest.param({"kind": "Pod"}, "Pod: an object needs an apiVersion and metadata", id="no metadata"),
+        pytest.param({"kind": "List", "items": [7]}, "List: an item is no object", id="a list of something else"),
+        pytest.param(
+            {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}},
+            "Whatever x: objects of kind Whatever (example.com/v1) are not known here",
+            id="an unknown kind",
+        ),
+        pytest.param(
+            pod(priorityClassName="nobody"),
+            'Pod default/web: pods "web" is forbidden: no PriorityClass with name nobody was found, '
+            "among the objects or on a pod of the cluster",
+            id="an unknown priority class",
+        ),
+        pytest.param(
+            workload("Job", api_version="batch/v1", parallelism="many"),
+            "Job web: Expected `int`, got `str` - at `$.spec.parallelism`",
+            id="a Job of the wrong form",
+        ),
+        pytest.param(
+            workload("DaemonSet", pod_spec={"containers": 7}),
+            "DaemonSet web: Expected `array`, got `int` - at `$.containers`",
+            id="a template of the wrong form",
+        ),
+        pytest.param(
+            workload("Deployment", replicas=100_000),
+            "Deployment default/web: more than 5000 pods cannot be created at a time",
+            id="too many pods",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused_in_words(written: dict[str, Any], why: str) -> None:
+    with pytest.raises(ManifestError) as refusal:
+        taken(cluster("n"), [written])
+
+    assert str(refusal.value) == why
+
+
+def test_a_pod_that_runs_cannot_be_created_again() -> None:
+    with pytest.raises(ManifestError, match='Pod default/web: pods "web" already exists'):
+        taken(cluster("n", pods=(make_pod("web").node("n").obj(),)), [pod("web")])
+
+
+def test_a_pod_that_waits_is_replaced_by_what_is_written_now() -> None:
+    about = cluster("n", pods=(make_pod("web").req(cpu=9).obj(),))
+
+    (made,) = taken(about, [pod("web")])
+
+    assert [*about.pending.values()] == [made]
+    assert made.spec.containers[0].resources.requests == {}
+
+
+def test_kinds_that_mean_nothing_to_a_scheduler_are_passed_over() -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}
+
+    assert names(taken(cluster(), [settings, pod()])) == ["web"]
+
+
+def test_lists_are_what_is_in_them() -> None:
+    listed = {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": name}, "spec": POD_SPEC} for name in "ab"]}
+
+    assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("written", [pod(), workload("Deployment"), workload("DaemonSet")])
+def test_a_namespace_that_does_not_exist_is_refused_as_the_api_server_does(written: dict[str, Any]) -> None:
+    """
+    Where namespaces are known at all: a dump may be without them, or with those of its labels alone.
+    """
+    lost = {**written, "metadata": {**written["metadata"], "namespace": "nowhere"}}
+    known = cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="default"))])
+    asked_for = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nowhere"}}
+
+    with pytest.raises(ManifestError, match=f'{written["kind"]} nowhere/web: namespaces "nowhere" not found'):
+        apply_manifests(known, [lost], TrialRegistry())
+    apply_manifests(known, [lost, asked_for], TrialRegistry())
+    apply_manifests(cluster("n"), [lost], TrialRegistry())
+    apply_manifests(cluster("n", namespaces=[Namespace(metadata=ObjectMeta(name="labelled"))]), [lost], TrialRegistry())
+
+
+def test_nothing_is_taken_in_when_anything_is_wrong() -> None:
+    about = cluster("n")
+    with pytest.raises(ManifestError):
+        taken(about, [pod("fine"), {"apiVersion": "example.com/v1", "kind": "Whatever", "metadata": {"name": "x"}}])
+
+    assert not about.pending
+
+
+# Workloads.
+
+
+def test_a_deployment_makes_pods_through_a_replica_set() -> None:
+    about = cluster()
+
+    made = taken(about, [workload("Deployment", replicas=2)])
+
+    assert names(made) == ["web-1", "web-2"]
+    ((_, name),) = about.cache.objects.replica_sets
+    assert [(each.metadata.owner_references[0].kind, each.metadata.owner_references[0].name) for each in made] == [("ReplicaSet", name)] * 2
+    selector = about.cache.objects.replica_sets["default", name].spec.selector
+    assert selector is not None
+    assert selector.match_labels.items() <= made[0].labels.items()
+
+
+def test_a_deployment_keeps_the_pods_that_it_has() -> None:
+    """
+    Only the difference is made up for: with two of three there, one comes.
+    """
+    owner = OwnerReference(kind="Deployment", name="web", controller=True)
+    replica_set = ReplicaSet(metadata=ObjectMeta(name="web-abc", namespace="default", owner_references=[owner]))
+    pods = tuple(made_of_template(f"web-{number}", "web", "ReplicaSet", "web-abc") for number in (1, 3))
+
+    made = taken(cluster("n", pods=pods, replica_sets=(replica_set,)), [workload("Deployment", replicas=3)])
+
+    assert names(made) == ["web-2"]
+
+
+def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    about = cluster("n", pods=(made_of_template("db-0", "db", "StatefulSet", "db"),))
+
+    made = taken(about, [workload("StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+
+    assert names(made) == ["db-1", "db-2"]
+    assert list(about.cache.objects.pvcs) == [("default", "data-db-1"), ("default", "data-db-2")]
+    volume = made[0].spec.volumes[0].persistent_volume_claim
+    assert volume is not None
+    assert volume.claim_name == "data-db-1"
+    assert made[0].labels["apps.kubernetes.io/pod-index"] == "1"
+
+
+def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
+    """
+    Not on one that has it, not on one that its selector leaves out, not on one with a taint that it minds; but on a cordoned one.
+    """
+    tainted = make_node("tainted").label({"kubernetes.io/hostname": "tainted"}).taint("dedicated", "db").obj()
+    about = cluster("a", "b", "has")
+    about.changed("nodes", None, tainted)
+    about.changed("nodes", None, make_node("cordoned").label({"kubernetes.io/hostname": "cordoned"}).unschedulable().obj())
+    about.changed("nodes", None, make_node("other").label({"kubernetes.io/hostname": "other"}).obj())
+    about.changed("pods", None, owned(make_pod("agent-has").node("has"), "DaemonSet", "agent"))
+    values = ["a", "b", "has", "tainted", "cordoned"]
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": values}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+    made = taken(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
+
+    assert names(made) == ["agent-a", "agent-b", "agent-cordoned"]
+    pinned = made[0].spec.affinity and made[0].spec.affinity.node_affinity and made[0].spec.affinity.node_affinity.required
+    assert pinned is not None
+    assert [field.values for each in pinned.node_selector_terms for field in each.match_fields] == [["a"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "pods"),
+    [
+        pytest.param({}, 1, id="one at a time"),
+        pytest.param({"parallelism": 3}, 3, id="three at a time"),
+        pytest.param({"parallelism": 3, "completions": 2}, 2, id="no more than are to complete"),
+        pytest.param({"parallelism": 3, "suspend": True}, 0, id="suspended"),
+    ],
+)
+def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: int) -> None:
+    once = {**POD_SPEC, "restartPolicy": "Never"}
+
+    made = taken(cluster(), [workload("Job", "sum", api_version="batch/v1", pod_spec=once, **spec)])
+
+    assert names(made) == [f"sum-{number}" for number in range(1, pods + 1)]
+    assert all(each.labels["job-name"] == "sum" for each in made)
+
+
+def test_a_cron_job_runs_once() -> None:
+    once = {"spec": {"template": {"metadata": {"labels": {"app": "tidy"}}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}}}
+    spec = {"schedule": "0 3 * * *", "jobTemplate": once}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tidy"}, "spec": spec}
+
+    assert names(taken(cluster(), [cron])) == ["tidy-1"]
+
+
+# What pods only describe.
+
+
+def test_an_ephemeral_volume_gets_its_claim() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    about = cluster()
+
+    (made,) = taken(about, [pod(volumes=[scratch])])
+
+    claim = about.cache.objects.pvcs["default", "web-scratch"]
+    assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [("Pod", made.uid, True)]
+
+
+def test_a_resource_claim_is_made_of_its_template() -> None:
+    exactly = {"exactly": {"deviceClassName": "gpu"}, "name": "r"}
+    spec = {"spec": {"devices": {"requests": [exactly]}}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    about = cluster()
+
+    (made,) = taken(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
+
+    assert [each.resource_claim_name for each in made.status.resource_claim_statuses] == ["web-gpu-1"]
+    claim = about.cache.objects.resource_claims["default", "web-gpu-1"]
+    assert claim.spec.devices.requests[0].exactly is not None
+    assert [owner.uid for owner in claim.metadata.owner_references] == [made.uid]
+
+
+def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() -> None:
+    spec = {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
+    about = cluster()
+
+    made = apply_manifests(about, [wants], TrialRegistry(templates_among([template])))
+
+    assert [each.resource_claim_name for each in made.pods[0].status.resource_claim_statuses] == ["web-gpu-1"]
+    assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
+    assert made.missing_templates == ()
+    assert apply_manifests(cluster(), [wants], TrialRegistry()).missing_templates == ("default/one-gpu",)
+    assert template["spec"] == {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
+
+
+def test_a_claim_that_is_there_is_used_as_it_is() -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-0"}, "spec": {**spec, "volumeName": "disk"}}
+    about = cluster()
+    taken(about, [claim])
+    taken(about, [workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+
+    assert about.cache.objects.pvcs["default", "data-db-0"].spec.volume_name == "disk"

@@ -1,0 +1,120 @@
+"""Whatever somebody writes is taken in or refused in words; nothing of it ends in an error of ours."""
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from extender.answers.types import WhatIfRequest
+from extender.answers.what_if.manifests import ManifestError
+from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.cluster_state import ClusterState
+from extender.testing import make_node
+
+AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+CONTAINER = {"name": "c", "image": "i", "resources": AMOUNTS, "ports": [{"containerPort": 80, "hostPort": 80}]}
+TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+POD_SPEC = {
+    "containers": [CONTAINER],
+    "restartPolicy": "Always",
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}},
+    "topologySpreadConstraints": [SPREAD],
+    "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": CLAIM}}}],
+    "resourceClaims": [{"name": "r", "resourceClaimTemplateName": "t"}],
+    "priorityClassName": "high",
+}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}, "annotations": {"a": "b"}}, "spec": POD_SPEC}
+ONCE = {**TEMPLATE, "spec": {**POD_SPEC, "restartPolicy": "Never"}}
+SELECTOR = {"matchLabels": {"app": "web"}}
+
+
+def named(api_version: str, kind: str, **parts: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "labels": {"a": "b"}}, **parts}
+
+
+OBJECTS = [
+    named("v1", "Pod", spec=POD_SPEC, status={"phase": "Pending"}),
+    named("v1", "Node", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]}, status={"capacity": {"cpu": "1"}}),
+    named("apps/v1", "Deployment", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
+    named("apps/v1", "ReplicaSet", spec={"replicas": 2, "selector": SELECTOR, "template": TEMPLATE}),
+    named(
+        "apps/v1",
+        "StatefulSet",
+        spec={
+            "replicas": 2,
+            "selector": SELECTOR,
+            "template": TEMPLATE,
+            "ordinals": {"start": 1},
+            "volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": CLAIM}],
+        },
+    ),
+    named("apps/v1", "DaemonSet", spec={"selector": SELECTOR, "template": TEMPLATE}),
+    named("batch/v1", "Job", spec={"parallelism": 2, "completions": 3, "template": ONCE}),
+    named("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}}),
+    named("v1", "ReplicationController", spec={"replicas": 1, "selector": {"app": "web"}, "template": TEMPLATE}),
+    named("policy/v1", "PodDisruptionBudget", spec={"minAvailable": "50%", "selector": SELECTOR}, status={"disruptionsAllowed": 1}),
+    named("v1", "PersistentVolumeClaim", spec=CLAIM),
+    named("v1", "List", items=[named("v1", "Pod", spec=POD_SPEC)]),
+]
+CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
+ODD: tuple[Any, ...] = (None, 0, -1, 2**40, 1.5, True, "", "x", "50%", [], {}, [None], ["x"], [{}], {"x": None}, {"x": {"y": []}})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to everything in there."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in items:
+        yield (*path, key)
+        yield from places(member, (*path, key))
+
+
+def spoilt(obj: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    """The object with something else in one or two places."""
+    made = copy.deepcopy(obj)
+    for _ in range(chance.randint(1, 2)):
+        *way, last = chance.choice(list(places(made)))
+        parent: Any = made
+        for key in way:
+            parent = parent[key]
+        if chance.random() < 0.2:
+            del parent[last]
+        else:
+            parent[last] = copy.deepcopy(chance.choice(ODD))
+        if not any(True for _ in places(made)):
+            break
+    return made
+
+
+@pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
+def test_what_is_not_spoilt_is_taken_in(obj: dict[str, Any]) -> None:
+    cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
+
+    assert what_if(cluster, Configuration.default(), WhatIfRequest(create=[CLASS, obj]), TrialRegistry).is_complete
+
+
+@pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
+def test_what_is_spoilt_is_taken_in_or_refused(obj: dict[str, Any]) -> None:
+    chance = random.Random(obj["kind"])
+    cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
+    taken = refused = 0
+    for _ in range(40):
+        request = WhatIfRequest(create=[CLASS, spoilt(obj, chance)])
+        try:
+            what_if(cluster.fork(), Configuration.default(), request, TrialRegistry)
+        except WhatIfError as exc:
+            refused += 1
+            assert isinstance(exc.__cause__, ManifestError)
+            assert str(exc)
+        else:
+            taken += 1
+
+    assert taken
+    assert refused

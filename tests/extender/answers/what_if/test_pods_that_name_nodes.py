@@ -1,0 +1,66 @@
+"""Pods that name their node in their manifest: nobody schedules them."""
+
+from typing import Any
+
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.what_if.what_if import what_if
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.cluster_state import ClusterState
+from extender.testing import make_node, make_pod
+
+
+def cluster() -> Cluster:
+    nodes = [make_node("n1").capacity(cpu=4, memory="8Gi", pods=110).obj()]
+    return Cluster.of(ClusterState(nodes=nodes, pods=[make_pod("there").req(cpu=2).node("n1").obj()]))
+
+
+def written(name: str, cpu: int, node: str = "", **status: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
+    spec = {"containers": [container], **({"nodeName": node} if node else {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec, "status": status}
+
+
+def ask(*create: dict[str, Any]) -> WhatIf:
+    return what_if(cluster(), Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
+
+
+def test_it_is_taken_as_it_is_and_its_room_is_gone() -> None:
+    answer = ask(written("fixed", 1, "n1"), written("other", 2))
+
+    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
+    assert answer.summary.endswith(" default/fixed is not scheduled, for it names node n1 itself, which takes it as it is.")
+
+
+def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:
+    answer = ask(written("fixed", 3, "n1"), written("other", 2))
+
+    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "n1")]
+    assert answer.summary == (
+        "default/other would go to n1. "
+        "default/fixed is not scheduled, for it names node n1 itself, whose kubelet would refuse such a pod: OutOfcpu."
+    )
+
+
+def test_one_that_says_that_it_runs_is_there_nevertheless() -> None:
+    answer = ask(written("fixed", 3, "n1", phase="Running"), written("other", 1))
+
+    assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
+
+
+def test_a_node_that_is_not_there_takes_nothing() -> None:
+    answer = ask(written("fixed", 1, "nowhere"))
+
+    assert answer.placements == ()
+    assert answer.summary == (
+        "default/fixed is not scheduled, for it names node nowhere itself; "
+        "there is no such node, so that it would run nowhere and be deleted."
+    )
+
+
+def test_of_many_only_some_are_named() -> None:
+    answer = ask(*(written(f"fixed-{number}", 0, "n1") for number in range(25)))
+
+    assert answer.summary.count("names node n1 itself") == 20
+    assert answer.summary.endswith("5 more pods name their nodes themselves.")

@@ -1,0 +1,206 @@
+"""Workloads that are written anew although they have pods: fewer of them, or others, as far as their controllers get."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.what_if.what_if import what_if
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import convert, replaced
+from extender.objects.pod import Pod, PodSpec, PodStatus
+from extender.testing import make_node
+
+
+def template(cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}}
+
+
+def workload(
+    replicas: int, cpu: int | str = 1, kind: str = "Deployment", pod_spec: dict[str, Any] | None = None, **spec: Any
+) -> dict[str, Any]:
+    wanted = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template(cpu, **(pod_spec or {})), **spec}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": wanted}
+
+
+def pod(name: str, on: str, cpu: int | str = 1, kind: str = "ReplicaSet", **metadata: Any) -> Pod:
+    """One that the workload has made before; a Deployment's is known by its labels alone."""
+    made = template(cpu)
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web-6b5f" if kind == "ReplicaSet" else "web", "controller": True, "uid": "w"}
+    labels = {"app": "web", "pod-template-hash": "6b5f"}
+    written = {"name": name, "uid": name, "labels": labels, "ownerReferences": [owner], **metadata}
+    return convert(Pod, {"metadata": written, "spec": {**made["spec"], **({"nodeName": on} if on else {})}, "status": {"phase": "Running"}})
+
+
+def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
+    nodes = [make_node(f"n{place}").capacity(cpu=cpu, memory="8Gi", pods=110).obj() for place, cpu in enumerate(cpus, 1)]
+    return Cluster.of(ClusterState(nodes=nodes, pods=pods))
+
+
+def ask(about: Cluster, *create: dict[str, Any], **request: Any) -> WhatIf:
+    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), **request), TrialRegistry)
+
+
+def gone(answer: WhatIf) -> list[tuple[str, str]]:
+    return [(each.victim.pod.name, each.why) for each in answer.evictions]
+
+
+def places(answer: WhatIf) -> dict[str, str]:
+    return {each.pod.name: each.node for each in answer.placements}
+
+
+def test_fewer_replicas_are_pods_that_go() -> None:
+    answer = ask(cluster([4], pod("web-a", "n1")), workload(0))
+
+    assert gone(answer) == [("web-a", "scaled down")]
+    assert not any(each.returns for each in answer.evictions)
+    assert (answer.summary, answer.placements) == ("default/web-a would be deleted, for fewer are wanted.", ())
+
+
+def test_who_goes_first_is_missed_least() -> None:
+    """
+    A pod without a node, then one that is not ready, then a cheap one, then one of a crowded node, then the youngest.
+    """
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+
+    def made(name: str, on: str, day: int = 1, **annotations: str) -> Pod:
+        known = pod(name, on, creationTimestamp=f"2026-01-0{day}T00:00:00Z", annotations=annotations)
+        return replaced(known, status=known.status if name == "unready" else convert(PodStatus, ready))
+
+    cost = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
+    crowd = made("old", "n1"), made("young", "n1", 2)
+    about = cluster([4, 4, 4], *crowd, made("alone", "n3"), made("cheap", "n2", 1, **cost), made("unready", "n2"), made("nowhere", ""))
+
+    order = ["nowhere", "unready", "cheap", "young", "old", "alone"]
+    for left in range(6):
+        assert [name for name, _ in gone(ask(about, workload(left)))] == order[: 6 - left]
+
+
+def test_a_stateful_set_loses_its_highest_ordinals() -> None:
+    pods = [pod(f"web-{number}", "n1", kind="StatefulSet") for number in range(3)]
+
+    assert gone(ask(cluster([4], *pods), workload(1, kind="StatefulSet"))) == [("web-2", "scaled down"), ("web-1", "scaled down")]
+
+
+def test_a_job_that_is_suspended_loses_its_pods() -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"suspend": True, "template": template()}}
+
+    assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
+
+
+def test_room_of_pods_that_go_is_taken_by_others() -> None:
+    other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": template(2)["spec"]}
+
+    answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(0), other)
+
+    assert places(answer) == {"other": "n1"}
+    assert answer.summary == "default/other would go to n1, and 2 pods would be deleted, for fewer are wanted."
+
+
+def test_a_number_that_is_not_written_stays_as_it_is() -> None:
+    written = workload(1)
+    del written["spec"]["replicas"]
+
+    assert ask(cluster([4], pod("web-a", "n1"), pod("web-b", "n1")), written).summary == "Nothing would change."
+
+
+def test_what_the_template_says_as_before_changes_nothing() -> None:
+    about = cluster([4], pod("web-a", "n1", "1000m"))
+
+    assert ask(about, workload(1)).summary == "Nothing would change."
+
+
+def test_pods_of_another_template_are_replaced_step_by_step() -> None:
+    """
+    A surge of one: a new pod, then an old one less, and so on, with no more room than that takes.
+    """
+    about = cluster([3], pod("web-a", "n1"), pod("web-b", "n1"))
+
+    answer = ask(about, workload(2, pod_spec={"priority": 0, "tolerations": [{"key": "a", "operator": "Exists"}]}))
+
+    assert places(answer) == {"web-1": "n1", "web-2": "n1"}
+    assert [why for _, why in gone(answer)] == ["replaced", "replaced"]
+    assert answer.summary == "Both pods would find a place, and 2 pods would be replaced by pods of the new template."
+    assert answer.notes == ("Deployment default/web: 2 of its 2 pods are not of this template (toleration a)",)
+
+
+def test_a_rollout_that_finds_no_room_stops_and_says_so() -> None:
+    """
+    Scaled and changed at once: all three are made at once, one finds no place, and so the old one never goes.
+    """
+    answer = ask(cluster([4, 4], pod("web-a", "n1")), workload(3, 3))
+
+    assert sorted(places(answer).values()) == ["", "n1", "n2"]
+    assert gone(answer) == []
+    assert answer.summary == (
+        "2 of 3 pods would find a place. The rollout of Deployment default/web would stop there: 1 pod of the old template would stay."
+    )
+    assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of c)",)
+
+
+def test_pods_may_be_missing_while_they_are_replaced_if_the_deployment_says_so() -> None:
+    rolling = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+    answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(2, "900m", strategy=rolling))
+
+    assert sorted(places(answer).values()) == ["n1", "n1"]
+    assert len(answer.evictions) == 2
+
+
+def test_recreate_lets_all_go_before_any_comes() -> None:
+    answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(1, 2, strategy={"type": "Recreate"}))
+
+    assert places(answer) == {"web-1": "n1"}
+    assert len(answer.evictions) == 2
+
+
+def test_a_stateful_set_replaces_from_the_last_on_under_the_same_names() -> None:
+    """
+    The second one finds no room, and the first is left as it was.
+    """
+    pods = [pod(f"web-{number}", f"n{number + 1}", kind="StatefulSet") for number in range(3)]
+
+    answer = ask(cluster([4, 1, 4], *pods), workload(3, 4, kind="StatefulSet", podManagementPolicy="Parallel"))
+
+    assert gone(answer) == [("web-2", "replaced"), ("web-1", "replaced")]
+    assert places(answer) == {"web-2": "n3", "web-1": ""}
+    assert "StatefulSet default/web would stop there: 1 pod of the old template would stay." in answer.summary
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (workload(1, 2, kind="ReplicaSet"), "a ReplicaSet does not change pods that it has"),
+        (workload(1, 2, paused=True), "it is paused"),
+    ],
+)
+def test_where_nobody_replaces_pods_the_answer_says_so(changed: dict[str, Any], why: str) -> None:
+    kind = changed["kind"]
+    made = pod("web-a", "n1")
+    if kind == "ReplicaSet":
+        made = pod("web-a", "n1", ownerReferences=[{"kind": "ReplicaSet", "name": "web", "controller": True, "uid": "w"}])
+
+    answer = ask(cluster([4], made), changed)
+
+    assert answer.summary == "Nothing would change."
+    assert answer.notes[-1] == f"{kind} default/web: these pods stay as they are: {why}"
+
+
+def test_what_admission_adds_is_no_change_of_the_template() -> None:
+    made = pod("web-a", "n1")
+    sidecar = {"name": "proxy", "image": "registry.example/proxy:1"}
+    volume = {"name": "kube-api-access-x", "projected": {}}
+    spec = {"nodeName": "n1", "containers": [template()["spec"]["containers"][0], sidecar], "volumes": [volume]}
+    about = cluster([4], replaced(made, spec=convert(PodSpec, spec)))
+
+    answer = ask(about, workload(1))
+
+    assert answer.summary == "Nothing would change."
+    assert answer.notes == (
+        "Deployment default/web: what its pods have besides the template is taken as added on admission (container proxy, image proxy)",
+    )

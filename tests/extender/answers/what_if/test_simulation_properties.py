@@ -1,0 +1,66 @@
+"""Whatever is asked about whatever cluster: in the end nobody could do better, and everybody is where the answer says."""
+
+import asyncio
+import random
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from extender.answers.what_if.simulation import Simulation
+from extender.answers.what_if.what_if import simulated_frameworks
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.evaluation.evaluate import evaluate
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import replaced
+from extender.objects.meta import OwnerReference
+from extender.objects.pod import Pod
+from extender.runtime.nominations import Nominations
+from extender.testing import random_cluster
+
+
+def with_owner(pod: Pod, chance: random.Random) -> Pod:
+    """Most pods are a controller's, and priorities differ."""
+    owners = [OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)] if chance.random() < 0.8 else []
+    priority = chance.choice((0, 0, 10, 20))
+    return replaced(pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, priority=priority))
+
+
+@settings(deadline=None, max_examples=40, phases=[phase for phase in Phase if phase is not Phase.shrink])
+@given(st.integers(0, 2**32))
+def test_in_the_end_nobody_could_do_better(seed: int) -> None:
+    """
+    Who has no place is told so by the scheduler itself, about the cluster as it is in the end; and nothing is counted twice or lost.
+    """
+    chance = random.Random(seed)
+    before = random_cluster(chance)
+    running = [with_owner(pod, chance) for pod in before.pods]
+    arriving = [with_owner(pod, chance) for pod in (before.pod, *before.arrivals)]
+    cluster = Cluster.of(ClusterState(nodes=before.nodes, pods=[*running, *(pod for pod in arriving if not pod.spec.node_name)]))
+    frameworks = simulated_frameworks(Configuration.default(), cluster)
+    simulation = Simulation(cluster, frameworks)
+    for pod in list(cluster.pending.values()):
+        simulation.submit(pod, "pending")
+    if chance.random() < 0.3:
+        simulation.drain_node(before.nodes[0].name)
+    elif chance.random() < 0.3:
+        simulation.remove_node(before.nodes[0].name)
+
+    asyncio.run(simulation.run())
+
+    assert simulation.is_complete
+    where = {pod.uid: pod.spec.node_name for pod in cluster.cache.pods}
+    assert {each.pod.uid: each.node for each in simulation.placements if each.node}.items() <= where.items()
+    for each in simulation.placements:
+        pod = cluster.pending.get(each.pod.uid)
+        if each.node or pod is None or pod.spec.scheduling_gates or pod.scheduler_name not in frameworks:
+            continue
+        snapshot = cluster.cache.update_snapshot()
+        nominated = Nominations(cluster.nominees(frameworks))
+        end = asyncio.run(evaluate(frameworks[pod.scheduler_name], snapshot, pod, nominated))
+        assert (end.feasible, end.error or end.message) == ((), each.message)
+    gone = {each.victim.pod.uid for each in simulation.evictions if not each.returns}
+    everybody = {pod.uid for pod in (*running, *arriving)}
+    assert {*where, *cluster.pending} >= everybody - gone - {pod.uid for pod in running if pod.spec.node_name == before.nodes[0].name}
+    for eviction in simulation.evictions:
+        assert eviction.by is None or eviction.by.priority > eviction.victim.pod.priority

@@ -1,0 +1,82 @@
+"""Manifests with fields that no API server knows are refused, in an API server's words: misspelt demands are none."""
+
+from typing import Any
+
+import pytest
+
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.cluster_state import ClusterState
+from extender.testing import make_node
+
+SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}]}
+
+
+def ask(*create: dict[str, Any]) -> WhatIf:
+    about = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, memory="8Gi", pods=10).obj()]))
+    return what_if(about, Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
+
+
+def written(api_version: str, kind: str, spec: dict[str, Any], **others: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, "spec": spec, **others}
+
+
+def of_pods(**spec: Any) -> dict[str, Any]:
+    return {"template": {"metadata": {"labels": {"app": "x"}}, "spec": spec}}
+
+
+def unknown_in(path: str) -> list[str]:
+    return [f"{path}.containers[0].resuorces", f"{path}.nodeSelektor"]
+
+
+SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "paths"),
+    [
+        (written("v1", "Pod", SPEC), unknown_in("spec")),
+        (written("apps/v1", "Deployment", {"replicas": 1, **SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
+        (written("apps/v1", "DaemonSet", {**SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
+        (written("batch/v1", "Job", of_pods(**SPEC)), unknown_in("spec.template.spec")),
+        (
+            written("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": of_pods(**SPEC)}}),
+            unknown_in("spec.jobTemplate.spec.template.spec"),
+        ),
+        (written("policy/v1", "PodDisruptionBudget", {"minAvailabel": 1, **SELECTOR}), ["spec.minAvailabel"]),
+        (written("v1", "Node", {}, status={"alocatable": {"cpu": "4"}}), ["status.alocatable"]),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_what_an_api_server_would_refuse_is_refused_in_its_words(obj: dict[str, Any], paths: list[str]) -> None:
+    """
+    Of kinds that our own API does not serve, the pods are known.
+    """
+    with pytest.raises(WhatIfError) as refused:
+        ask(obj)
+
+    kind, version = obj["kind"], obj["apiVersion"].rpartition("/")[2]
+    named = set(str(refused.value).partition("strict decoding error: ")[2].split(", "))
+    assert f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: ' in str(refused.value)
+    assert named == {f'unknown field "{path}"' for path in paths}
+
+
+@pytest.mark.parametrize(
+    "of_a_server", [{"resourceVersion": "7"}, {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}], ids=["version", "uid"]
+)
+def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, Any]) -> None:
+    pod = written("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
+
+    answer = ask({**pod, "metadata": {**pod["metadata"], **of_a_server}})
+
+    assert [placement.node for placement in answer.placements] == ["n"]
+
+
+def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "dada": {}}
+    job = written("batch/v1", "Job", {"managedBy": "x", "newer": 1, **of_pods(containers=[{"name": "c", "image": "x"}])})
+
+    assert [placement.node for placement in ask(config_map, job).placements] == ["n"]

@@ -1,0 +1,538 @@
+"""What would happen if: where pods would go, who would have to leave, and where those would find a place."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.what_if.simulation import Simulation
+from extender.answers.what_if.what_if import WhatIfError, simulated_frameworks, what_if
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import AbandonedError
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.cluster_state import ClusterState
+from extender.objects.decoding import replaced
+from extender.objects.devices import ResourceSlice
+from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
+from extender.objects.pod import Pod, PodResourceClaim
+from extender.plugins.node_name import NodeName
+from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
+from extender.testing.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
+from tests.extender.cache.seen import seen
+
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+
+
+def node(name: str, cpu: int = 4) -> NodeBuilder:
+    return make_node(name).capacity(cpu=cpu, memory="8Gi", pods=110).label({"kubernetes.io/hostname": name})
+
+
+def owned(pod: PodBuilder, kind: str = "ReplicaSet") -> Pod:
+    """The pod, made by a controller."""
+    made = pod.obj()
+    owner = OwnerReference(kind=kind, name=f"{made.name}-owner", uid=f"{made.name}-owner", controller=True)
+    return replaced(made, metadata=replaced(made.metadata, owner_references=[owner]))
+
+
+def running(name: str, on: str, cpu: int = 1, priority: int = 0, kind: str = "ReplicaSet") -> Pod:
+    return owned(make_pod(name).req(cpu=cpu).node(on).priority(priority), kind)
+
+
+def cluster(*nodes: NodeBuilder, pods: tuple[Pod, ...] = (), **others: Any) -> Cluster:
+    return Cluster.of(ClusterState(nodes=[each.obj() for each in nodes], pods=pods, **others))
+
+
+def written(name: str, cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
+    """A pod as people write one."""
+    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": str(cpu)}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+def ask(about: Cluster, *create: Mapping[str, Any], **request: Any) -> WhatIf:
+    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry)
+
+
+def places(answer: WhatIf) -> dict[str, str]:
+    return {placement.pod.name: placement.node for placement in answer.placements}
+
+
+def moves(answer: WhatIf) -> list[tuple[str, str, str, str, int]]:
+    """(who, why, from where, to where, depth) of every eviction."""
+    return [(each.victim.pod.name, each.why, each.node, each.lands_on, each.depth) for each in answer.evictions]
+
+
+# Pods that come.
+
+
+def test_a_pod_goes_where_the_scheduler_would_put_it() -> None:
+    answer = ask(cluster(node("small", 1), node("large")), written("web", 2))
+
+    assert places(answer) == {"web": "large"}
+    assert answer.placements[0].requests == {"cpu": "2"}
+    assert (answer.summary, answer.unplaced, answer.is_complete) == ("default/web would go to large.", 0, True)
+
+
+def test_a_pod_that_fits_nowhere_is_told_what_the_scheduler_tells_it() -> None:
+    answer = ask(cluster(node("small", 1)), written("web", 2))
+
+    (placement,) = answer.placements
+    assert placement.message == (
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
+    assert answer.summary == f"default/web would find no place: {placement.message}"
+    assert answer.unplaced == 1
+
+
+def test_pods_are_placed_in_the_order_of_the_queue_and_take_room_from_each_other() -> None:
+    """
+    The important one comes first, whatever the order in which they are written.
+    """
+    answer = ask(cluster(node("n", 2)), HIGH, written("low", 2), written("urgent", 2, priorityClassName="high"))
+
+    assert places(answer) == {"urgent": "n", "low": ""}
+    assert not answer.evictions
+
+
+def test_pods_that_wait_already_are_placed_if_they_are_asked_about() -> None:
+    waiting = make_pod("waiting").req(cpu=1).obj()
+    about = cluster(node("n", 2), pods=(waiting,))
+
+    assert places(ask(about, written("web"))) == {"web": "n"}
+    answer = ask(about, written("web", 2), include_pending=True)
+    assert [(each.pod.name, each.cause, each.node) for each in answer.placements] == [("waiting", "pending", "n"), ("web", "created", "")]
+
+
+def test_a_pod_that_is_gated_is_not_placed() -> None:
+    answer = ask(cluster(node("n")), written("held", schedulingGates=[{"name": "example.com/quota"}]))
+
+    assert answer.placements[0].message == "waiting for scheduling gates: [example.com/quota]"
+
+
+def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
+    answer = ask(cluster(node("n")), written("odd", schedulerName="volcano"))
+
+    assert answer.placements[0].message == 'no profile here for schedulerName "volcano"'
+
+
+# Pods that have to go.
+
+
+def test_victims_are_named_and_so_is_where_they_would_land() -> None:
+    about = cluster(node("n1", 3), node("n2", 1), pods=(running("etl", "n1"), running("big", "n1", 2, priority=2000)))
+
+    answer = ask(about, HIGH, written("web", 1, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
+
+    assert places(answer) == {"web": "n1", "etl": "n2"}
+    (eviction,) = answer.evictions
+    assert (eviction.victim.owner, eviction.by and eviction.by.name, eviction.returns) == ("ReplicaSet/etl-owner", "web", True)
+    assert moves(answer) == [("etl", "preempted", "n1", "n2", 1)]
+    placement = answer.placements[0]
+    assert [victim.pod.name for victim in placement.evicts] == ["etl"]
+    assert placement.preemption is not None
+    assert placement.preemption.node == "n1"
+    assert placement.message == ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.")
+    assert answer.summary == "default/web would go to n1, and default/etl would be evicted from n1 and land on n2."
+
+
+def test_evictions_cascade_as_far_as_priorities_reach() -> None:
+    about = cluster(node("n1", 2), node("n2", 2), pods=(running("middle", "n1", 2, priority=500), running("low", "n2", 2)))
+
+    answer = ask(about, HIGH, written("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
+
+    assert moves(answer) == [("middle", "preempted", "n1", "n2", 1), ("low", "preempted", "n2", "", 2)]
+    assert [each.by and each.by.name for each in answer.evictions] == ["web", "middle"]
+    assert answer.evictions[1].message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert places(answer) == {"web": "n1", "middle": "n2", "low": ""}
+
+
+def test_a_pod_of_its_own_does_not_come_back() -> None:
+    alone = make_pod("alone").req(cpu=2).node("n").obj()
+
+    answer = ask(cluster(node("n", 2), node("free", 2).unschedulable(), pods=(alone,)), HIGH, written("web", 2, priorityClassName="high"))
+
+    (eviction,) = answer.evictions
+    assert (eviction.returns, eviction.lands_on) == (False, "")
+    assert places(answer) == {"web": "n"}
+
+
+def test_a_pod_that_came_along_may_have_to_go_again() -> None:
+    """
+    The important one cannot be placed until another has come; by then a third has taken the room.
+    """
+    beside = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+    leader = written("leader", priorityClassName="high")
+    leader["metadata"]["labels"] = {"app": "db"}
+
+    answer = ask(cluster(node("n", 3)), HIGH, written("urgent", 2, priorityClassName="high", affinity=affinity), leader, written("web", 2))
+
+    assert places(answer) == {"urgent": "n", "leader": "n", "web": ""}
+    (eviction,) = answer.evictions
+    assert (eviction.victim.pod.name, eviction.by and eviction.by.name, eviction.returns) == ("web", "urgent", False)
+    assert answer.placements[2].message == "it is evicted, and nobody makes it again"
+
+
+def test_who_was_refused_hears_of_room_that_comes_later() -> None:
+    """
+    The first pod fits only beside the second, which is less important and comes later.
+    """
+    term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    follower = written("follower", priorityClassName="high", affinity=affinity)
+    leader = written("leader")
+    leader["metadata"]["labels"] = {"app": "db"}
+
+    answer = ask(cluster(node("n1"), node("n2")), HIGH, follower, leader)
+
+    assert places(answer)["follower"] == places(answer)["leader"] != ""
+
+
+def test_who_waits_for_victims_on_their_way_out_gets_their_room() -> None:
+    victim = make_pod("victim").req(cpu=2).node("n").terminating().obj()
+    gone = Condition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    victim = replaced(victim, status=replaced(victim.status, conditions=[gone]))
+    waiting = make_pod("waiting").req(cpu=2).priority(10).nominated_node("n").obj()
+
+    answer = ask(cluster(node("n", 2), pods=(victim, waiting)), include_pending=True)
+
+    assert (places(answer), answer.evictions) == ({"waiting": "n"}, ())
+    assert answer.placements[0].message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
+
+
+def test_devices_are_given_out_one_by_one() -> None:
+    """
+    One device a node, and three pods with a claim of a template each: the important one and one of the others get theirs.
+    """
+    exactly = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one"},
+        "spec": {"spec": {"devices": {"requests": [exactly]}}},
+    }
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    low = [written(f"low-{number}", **claims) for number in range(2)]
+    about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(make_device_class("any"),))
+
+    answer = ask(about, HIGH, template, *low, written("high", priorityClassName="high", **claims))
+
+    assert {places(answer)["high"], places(answer)["low-0"]} == {"n1", "n2"}
+    assert answer.placements[1].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+
+
+def test_who_has_to_go_gives_his_devices_back() -> None:
+    """
+    The claim was for a device of the first node; it can be one of the second then.
+    """
+    allocation = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
+    claim = make_claim("mine", exactly(), allocation=allocation, reservedFor=[{"resource": "pods", "name": "web", "uid": "default/web"}])
+    web = running("web", "n1")
+    using = replaced(web, spec=replaced(web.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="mine")]))
+    objects = {"resource_slices": devices(), "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
+
+    assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
+
+
+def devices() -> tuple[ResourceSlice, ...]:
+    """One on each node."""
+    return tuple(make_slice("gpu", name=name, pool=name, nodeName=name) for name in ("n1", "n2"))
+
+
+# Budgets.
+
+
+def budget(allowed: int) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(name="keep", namespace="default"),
+        spec=PodDisruptionBudgetSpec(selector=LabelSelector(match_labels={"app": "db"})),
+        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
+    )
+
+
+def protected(name: str, on: str) -> Pod:
+    return owned(make_pod(name).req(cpu=2).node(on).label(app="db"))
+
+
+@pytest.mark.parametrize(("allowed", "violating"), [(0, [1, 1]), (1, [0, 1]), (2, [0, 0])])
+def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) -> None:
+    """
+    Two pods push one each from a node of its own; what the first uses up, the second does not have any more.
+    """
+    about = cluster(node("n1", 2), node("n2", 2), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(allowed),))
+
+    answer = ask(about, HIGH, written("x", 2, priorityClassName="high"), written("y", 2, priorityClassName="high"))
+
+    assert [len(each.victim.violates) for each in answer.evictions] == violating
+    assert [each.preemption and each.preemption.num_pdb_violations for each in answer.placements[:2]] == violating
+    said = {0: "", 1: " violates PodDisruptionBudget default/keep.", 2: " 2 evictions violate PodDisruptionBudget default/keep."}
+    assert answer.summary.endswith(said[sum(violating)])
+    assert ("violate" in answer.summary) == any(violating)
+
+
+# Nodes that go.
+
+
+def test_a_drained_node_keeps_what_belongs_to_it() -> None:
+    mirror = make_pod("static").node("n1").annotation({"kubernetes.io/config.mirror": "x"}).obj()
+    about = cluster(node("n1"), node("n2"), pods=(running("web", "n1"), running("agent", "n1", kind="DaemonSet"), mirror))
+
+    answer = ask(about, drain_nodes=["n1"])
+
+    assert moves(answer) == [("web", "drained", "n1", "n2", 1)]
+    assert answer.summary == "default/web would be evicted from n1 and land on n2."
+
+
+def test_a_removed_node_takes_its_own_pods_with_it() -> None:
+    pods = running("web", "n1", 2), running("api", "n1"), running("agent", "n1", kind="DaemonSet")
+    about = cluster(node("n1"), node("n2", 1), pods=pods)
+
+    answer = ask(about, remove_nodes=["n1"])
+
+    assert moves(answer) == [("web", "node removed", "n1", "", 1), ("api", "node removed", "n1", "n2", 1)]
+    assert answer.placements[0].message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert answer.unplaced == 1
+
+
+def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
+    """
+    Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may leave come first.
+    """
+    others = replaced(budget(0), metadata=ObjectMeta(name="other", namespace="elsewhere"))
+    pods = protected("a", "n1"), protected("b", "n1"), running("web", "n1")
+    about = cluster(node("n1", 8), node("n2", 8), pods=pods, pdbs=(budget(1), others))
+
+    answer = ask(about, drain_nodes=["n1"])
+
+    assert [(each.victim.pod.name, each.waits_for, each.lands_on) for each in answer.evictions] == [
+        ("a", (), "n2"), ("web", (), "n2"), ("b", ("keep",), "n2"),
+    ]  # fmt: skip
+    assert {each.pod.name: each.waits_for for each in answer.placements} == {"a": (), "web": (), "b": ("keep",)}
+    assert not any(each.victim.violates for each in answer.evictions)
+    assert answer.summary == (
+        "2 pods would be evicted (2 would land elsewhere). "
+        "The drain would wait for PodDisruptionBudget default/keep before default/b may leave n1; then it would land on n2."
+    )
+
+
+@pytest.mark.parametrize(
+    ("num_pods", "size", "rest"),
+    [
+        (1, 1, "before default/p0 may leave n1; then it would find no place."),
+        (3, 4, "before 3 pods may leave (then 1 would land elsewhere, 2 would find no place)."),
+    ],
+)
+def test_a_drain_that_nobody_may_leave_evicts_nobody(num_pods: int, size: int, rest: str) -> None:
+    pods = tuple(protected(f"p{number}", "n1") for number in range(num_pods))
+
+    answer = ask(cluster(node("n1", 8), node("n2", size - 1), pods=pods, pdbs=(budget(0),)), drain_nodes=["n1"])
+
+    assert answer.summary == f"The drain would wait for PodDisruptionBudget default/keep {rest}"
+
+
+def test_a_node_that_is_gone_asks_no_budgets() -> None:
+    about = cluster(node("n1", 8), node("n2", 8), pods=(protected("a", "n1"),), pdbs=(budget(0),))
+
+    answer = ask(about, remove_nodes=["n1"])
+
+    assert [(each.victim.violates, each.waits_for) for each in answer.evictions] == [((), ())]
+    assert answer.summary == "default/a would be evicted from n1 and land on n2."
+
+
+def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
+    about = cluster(node("n1", 8), node("n2", 8), node("n3", 8), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(1),))
+
+    answer = ask(about, remove_nodes=["n1"], drain_nodes=["n2"])
+
+    assert [(each.victim.pod.name, each.waits_for) for each in answer.evictions] == [("a", ()), ("b", ("keep",))]
+
+
+def test_a_node_that_is_added_takes_pods() -> None:
+    added = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}, "status": {"capacity": {"cpu": "8", "pods": "10"}}}
+
+    assert places(ask(cluster(node("n", 1)), added, written("web", 4))) == {"web": "new"}
+
+
+def test_only_nodes_that_are_there_can_go() -> None:
+    with pytest.raises(WhatIfError, match='node "gone" not found'):
+        ask(cluster(node("n")), drain_nodes=["gone"])
+
+
+# Another configuration.
+
+
+def test_another_configuration_decides_instead() -> None:
+    about = cluster(node("busy"), node("idle"), pods=(running("web", "busy", 2),))
+    most = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeResourcesFit", "args": most}]}
+    disabled = {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{**profile, "plugins": disabled}],
+    }
+
+    assert places(ask(about, written("api"))) == {"api": "idle"}
+    assert places(ask(about, written("api"), configuration=configuration)) == {"api": "busy"}
+
+
+# Loops, and the end of all steps.
+
+
+class EvictsAnybody(fwk.PostFilterPlugin):
+    """Pushes out whoever is on the first node, important or not; as two schedulers do that do not know of each other."""
+
+    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        snapshot = self.handle.snapshot
+        there = tuple(snapshot.pod_at(slot) for slot in snapshot.pods.on_node[0])
+        victims = fwk.NodeVictims(node=snapshot.nodes.objects[0].name, pods=there, num_pdb_violations=0)
+        return fwk.PostFilterResult(fwk.SUCCESS, victims.node, victims)
+
+
+class NeverReserves(fwk.ReservePlugin):
+    """Finds too late that a pod cannot be where it was put."""
+
+    def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        return fwk.unschedulable("license server is down") if pod.name == "web" else fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+        """Nothing was kept."""
+
+
+def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
+    simulation = Simulation(about, {"default-scheduler": make_framework(*plugins, live=about.cache)})
+    for pod in pods:
+        about.changed("pods", None, pod)
+        simulation.submit(pod, "created")
+    asyncio.run(simulation.run())
+    return simulation
+
+
+def test_pods_that_push_each_other_out_for_ever_are_told_apart_from_progress() -> None:
+    about = cluster(node("n", 2), pods=(running("b", "n", 2),))
+
+    simulation = played(about, NodeName, NodeResourcesFit, EvictsAnybody, pods=(owned(make_pod("a").req(cpu=2)),))
+
+    (loop,) = simulation.loops
+    assert loop.text == (
+        "default/a evicts default/b from n, then default/b evicts default/a from n, "
+        "then default/a would evict default/b from n again, and so on for ever"
+    )
+    assert [pod.name for pod in loop.pods] == ["a", "b"]
+    assert [(each.victim.pod.name, each.lands_on) for each in simulation.evictions] == [("b", "n"), ("a", "")]
+    assert simulation.is_complete
+
+
+def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
+    about = cluster(node("n", 2), pods=(running("b", "n", 2),))
+
+    simulation = played(
+        about, NodeName, NodeResourcesFit, EvictsAnybody, NeverReserves, pods=(owned(make_pod("web").req(cpu=2).priority(10)),)
+    )
+
+    (loop,) = simulation.loops
+    assert loop.text == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on for ever"
+    assert {each.pod.name: each.node for each in simulation.placements} == {"web": "", "b": "n"}
+
+
+def test_who_runs_out_of_steps_says_so() -> None:
+    about = cluster(node("n", 8))
+    request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
+
+    answer = what_if(about, Configuration.default(), request, TrialRegistry, steps=4)
+
+    assert (answer.is_complete, answer.unplaced) == (False, 2)
+    assert [bool(placement.node) for placement in answer.placements] == [True] * 4 + [False] * 2
+
+
+# What is asked changes nothing.
+
+
+def test_equal_questions_have_equal_answers() -> None:
+    pods = tuple(running(f"p{number}", f"n{number}", 2) for number in range(6))
+    about = cluster(*(node(f"n{number}", 2) for number in range(6)), pods=pods)
+    question = HIGH, written("x", 2, priorityClassName="high"), written("y", 2, priorityClassName="high")
+
+    assert ask(about, *question) == ask(about, *question)
+
+
+def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
+    """
+    Questions are worked out in threads; meanwhile pods come and go. In the end the cluster knows exactly what it was told.
+    """
+    pods = [running(f"p{number}", f"n{number % 4}") for number in range(8)]
+    claims = (budget(1),)
+    about = cluster(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
+    request = WhatIfRequest(create=[HIGH, written("web", 4, priorityClassName="high")], drain_nodes=["n1"], remove_nodes=["n2"])
+    answers: list[WhatIf] = []
+    for round_ in range(20):
+        before = everything(about)
+        fork = about.fork()
+        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request, TrialRegistry)))  # type: ignore[misc]
+        thread.start()
+        assert everything(about) == before
+        changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)
+        about.changed("pods", pods[round_ % 8], changed)
+        pods[round_ % 8] = changed
+        after = everything(about)
+        thread.join()
+        assert everything(about) == after
+
+    assert len(answers) == 20
+    fresh = cluster(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
+    assert everything(about)["pods"] == everything(fresh)["pods"]
+
+
+def everything(about: Cluster) -> dict[str, Any]:
+    """All that is known of a cluster."""
+    tables = {name: dict(getattr(about.cache.objects, name)) for name in ("pdbs", "pvcs", "pvs", "services", "namespaces", "replica_sets")}
+    shown = seen(about.cache.update_snapshot())
+    return {
+        "nodes": dict(about.nodes),
+        "columns": shown,
+        "pods": {name: sorted(pod["pod"].uid for pod in on_node["pods"]) for name, on_node in shown.items()},
+        "pending": dict(about.pending),
+        "assumed": about.cache.assumed_pods,
+        "unreadable": dict(about.unreadable),
+        **tables,
+    }
+
+
+def test_frameworks_of_a_question_are_its_own() -> None:
+    about = cluster(node("n"))
+
+    assert simulated_frameworks(Configuration.default(), about).keys() == {"default-scheduler"}
+
+
+def test_a_simulation_that_nobody_waits_for_ends() -> None:
+    """
+    Whoever asked has gone, or the service ends: it is looked before every step.
+    """
+    looks: list[bool] = []
+
+    def is_wanted() -> bool:
+        looks.append(len(looks) < 3)
+        return looks[-1]
+
+    about = cluster(node("n", 8))
+    request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
+    with pytest.raises(AbandonedError):
+        what_if(about, Configuration.default(), request, TrialRegistry, is_wanted=is_wanted)
+
+    assert looks == [True, True, True, False]
+    assert len([pod for pod in about.cache.pods if pod.spec.node_name == "n"]) == 3
+
+
+def test_a_configuration_of_many_profiles_is_refused() -> None:
+    profiles = [{"schedulerName": f"profile-{number}"} for number in range(101)]
+    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+
+    with pytest.raises(WhatIfError, match="more than 100 profiles"):
+        ask(cluster(node("n")), configuration=configuration)
