@@ -10,10 +10,11 @@ from typing import Final
 
 from extender.config.default_plugins import DEFAULT_PLUGINS
 from extender.config.extenders import EXTENDER, Extender
+from extender.config.json_types import DURATION, FLOAT32, struct_of, wire
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import Plugins
 from extender.golang.durations import Duration
-from extender.golang.schema import BOOL, DURATION, FLOAT32, INT32, INT64, STRING, ListOf, struct_of, wire
+from extender.golang.schema import BOOL, INT32, INT64, STRING, ListOf
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 GROUP: Final = "kubescheduler.config.k8s.io"
@@ -106,7 +107,7 @@ class Configuration:
     pod_initial_backoff_seconds: int = field(default=1, metadata=wire(INT64))
     pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
     profiles: tuple[Profile, ...] = (Profile(),)
-    extenders: tuple[Extender, ...] = field(default=(), metadata=wire(ListOf(EXTENDER), omit_empty=True))
+    extenders: tuple[Extender, ...] = field(default=(), metadata=wire(ListOf(EXTENDER, make=tuple), omit_empty=True))
     delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
 
     @classmethod

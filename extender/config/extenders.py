@@ -6,8 +6,9 @@ Upstream: kube-scheduler/config/v1, types.go, Extender.
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.config.json_types import BYTES, DURATION, struct_of, wire
 from extender.golang.durations import Duration
-from extender.golang.schema import BOOL, BYTES, DURATION, INT64, STRING, ListOf, struct_of, wire
+from extender.golang.schema import BOOL, INT64, STRING, ListOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ class Extender:
     http_timeout: Duration = field(default=Duration.of(5), metadata=wire(DURATION, zero_is_default=True))
     node_cache_capable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
     managed_resources: tuple[ExtenderManagedResource, ...] = field(
-        default=(), metadata=wire(ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource")), omit_empty=True)
+        default=(), metadata=wire(ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), omit_empty=True)
     )
     ignorable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
 

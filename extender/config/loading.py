@@ -11,19 +11,18 @@ from typing import Any, Final, NamedTuple, NoReturn
 from extender.config.configuration import API_VERSION, KIND, Configuration, PluginConfig, Profile, with_default_args
 from extender.config.default_plugins import DEFAULT_PLUGINS
 from extender.config.errors import ConfigErrors
-from extender.config.plugin_args import ARGS_KINDS, ARGS_OF
+from extender.config.json_types import RAW, fields_of, struct_of, wire
+from extender.config.plugin_args import ARGS_OF, ARGS_TYPES
 from extender.config.plugin_sets import PLUGINS, Plugins, merge
 from extender.config.validation import validate
-from extender.golang.json import Json, JsonError, as_json, cannot_unmarshal, members, parse_json, plain, type_word
+from extender.golang.json import Json, JsonError, as_json, parse_json, plain
 from extender.golang.quoting import quoted
-from extender.golang.schema import INT32, RAW, STRING, Field, ListOf, Struct, fields_of, read, struct_of, wire
+from extender.golang.schema import INT32, NO_TYPE_META, STRING, Field, ListOf, Struct, read_as, type_meta
 from extender.golang.yaml import YamlDocument, YamlError, read_yaml
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _INTERNAL: Final = "__internal"
-_TYPE_META_GO: Final = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
-_NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 _SEVERAL_DOCUMENTS: Final = "yaml: several documents in one configuration file, where only the first would be used"
 
 
@@ -73,21 +72,21 @@ class _ProfileAsWritten:
     percentage_of_nodes_to_score: int | None = field(default=None, metadata=wire(INT32))
     plugins: Plugins | None = field(default=None, metadata=wire(PLUGINS))
     plugin_config: tuple[_PluginConfigAsWritten, ...] = field(
-        default=(), metadata=wire(ListOf(struct_of(_PluginConfigAsWritten, "v1.PluginConfig")))
+        default=(), metadata=wire(ListOf(struct_of(_PluginConfigAsWritten, "v1.PluginConfig"), make=tuple))
     )
 
 
 _CONFIGURATION: Final = Struct(
     f"v1.{KIND}",
-    (
-        Field("kind", "kind", STRING),
-        Field("apiVersion", "api_version", STRING),
-        Field("profiles", "profiles", ListOf(struct_of(_ProfileAsWritten, "v1.KubeSchedulerProfile"))),
-        *fields_of(Configuration),
-    ),
-    dict,
+    {
+        "kind": Field(STRING),
+        "apiVersion": Field(STRING, attribute="api_version"),
+        "profiles": Field(ListOf(struct_of(_ProfileAsWritten, "v1.KubeSchedulerProfile"), make=tuple)),
+        **fields_of(Configuration),
+    },
+    make=dict,
 )
-_KINDS: Final[dict[str, Struct]] = {KIND: _CONFIGURATION, **ARGS_KINDS}
+_TYPES: Final[dict[str, Struct]] = {KIND: _CONFIGURATION, **ARGS_TYPES}
 
 
 class _UnreadableError(Exception):
@@ -146,7 +145,7 @@ def _document(text: str) -> YamlDocument:
     try:
         return YamlDocument(parse_json(text))
     except JsonError as exc:
-        raise _UnreadableError(f"{_NO_TYPE_META}{exc}") from exc
+        raise _UnreadableError(f"{NO_TYPE_META}{exc}") from exc
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
@@ -156,36 +155,27 @@ def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_G
         raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
     if not kind.version:
         raise _UnreadableError(f"Object 'apiVersion' is missing in '{text}'")
-    if kind.api_version != API_VERSION or kind.kind not in _KINDS:
+    if kind.api_version != API_VERSION or kind.kind not in _TYPES:
         version = f"version {quoted(kind.api_version)}"
         if kind.version == _INTERNAL:
             version = f"the internal version of group {quoted(kind.group)}"
         raise _UnreadableError(f"no kind {quoted(kind.kind)} is registered for {version} in scheme {quoted(_SCHEME)}")
     try:
-        return kind, *read(_KINDS[kind.kind], {} if value is None else value)
+        return kind, *read_as(_TYPES[kind.kind], {} if value is None else value)
     except JsonError as exc:
         raise _UnreadableError(str(exc)) from exc
 
 
 def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
-    """What the object says it is. Upstream: SimpleMetaFactory.Interpret, gvkWithDefaults."""
-    if value is not None and not isinstance(value, dict):
-        raise _UnreadableError(_NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META_GO))
-    said = {"apiVersion": "", "kind": ""}
-    # This one look at the members does not care for upper and lower case; the strict reading that follows does.
-    names = {name.casefold(): name for name in said}
-    for key, item in members(value) if value is not None else ():
-        name = names.get(key.casefold())
-        if name is None or item is None:
-            continue
-        if not isinstance(item, str):
-            # The Go struct has no name here: the dot stands alone.
-            raise _UnreadableError(_NO_TYPE_META + cannot_unmarshal(type_word(item), "string", f".{name}"))
-        said[name] = item
-    group, version = _group_version(said["apiVersion"])
+    """What the object says it is, and the default where it says nothing. Upstream: runtime/serializer/json, gvkWithDefaults."""
+    try:
+        api_version, kind = type_meta(value)
+    except JsonError as exc:
+        raise _UnreadableError(str(exc)) from exc
+    group, version = _group_version(api_version)
     if not version and group in ("", default.group):
         group, version = default.group, default.version
-    return _GroupVersionKind(group, version, said["kind"] or default.kind)
+    return _GroupVersionKind(group, version, kind or default.kind)
 
 
 def _group_version(text: str) -> tuple[str, str]:

@@ -6,10 +6,66 @@ Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.config.core_types import NODE_AFFINITY, TOPOLOGY_SPREAD_CONSTRAINT
+from extender.config.json_types import DURATION_POINTER, STRINGS, fields_of, struct_of, wire
 from extender.golang.durations import Duration
-from extender.golang.schema import BOOL, DURATION_POINTER, INT32, INT64, STRING, Field, ListOf, Scalar, Struct, fields_of, struct_of, wire
-from extender.objects.pod import NodeAffinity, TopologySpreadConstraint
+from extender.golang.schema import BOOL, INT32, INT64, STRING, Field, Kind, ListOf, MapOf, Scalar, Struct, written_list
+from extender.objects.meta import LabelSelector, LabelSelectorRequirement, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.objects.pod import NodeAffinity, PreferredSchedulingTerm, TopologySpreadConstraint
+
+_STRINGS: Final = ListOf(STRING, make=written_list)
+_LABEL_SELECTOR_REQUIREMENT: Final = struct_of(
+    LabelSelectorRequirement,
+    "v1.LabelSelectorRequirement",
+    key=wire(STRING),
+    operator=wire(Scalar(Kind.STRING, "v1.LabelSelectorOperator")),
+    values=wire(_STRINGS, omit_empty=True),
+)
+_LABEL_SELECTOR: Final = struct_of(
+    LabelSelector,
+    "v1.LabelSelector",
+    match_labels=wire(MapOf(STRING), omit_empty=True),
+    match_expressions=wire(ListOf(_LABEL_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+)
+_NODE_SELECTOR_REQUIREMENT: Final = struct_of(
+    NodeSelectorRequirement,
+    "v1.NodeSelectorRequirement",
+    key=wire(STRING),
+    operator=wire(Scalar(Kind.STRING, "v1.NodeSelectorOperator")),
+    values=wire(_STRINGS, omit_empty=True),
+)
+_NODE_SELECTOR_TERM: Final = struct_of(
+    NodeSelectorTerm,
+    "v1.NodeSelectorTerm",
+    match_expressions=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+    match_fields=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+)
+_NODE_SELECTOR: Final = struct_of(
+    NodeSelector,
+    "v1.NodeSelector",
+    node_selector_terms=wire(ListOf(_NODE_SELECTOR_TERM, make=written_list), null_if_absent=True),
+)
+_PREFERRED_TERM: Final = struct_of(
+    PreferredSchedulingTerm, "v1.PreferredSchedulingTerm", weight=wire(INT32), preference=wire(_NODE_SELECTOR_TERM)
+)
+_NODE_AFFINITY: Final = struct_of(
+    NodeAffinity,
+    "v1.NodeAffinity",
+    required=wire(_NODE_SELECTOR, name="requiredDuringSchedulingIgnoredDuringExecution", omit_none=True),
+    preferred=wire(ListOf(_PREFERRED_TERM, make=list), name="preferredDuringSchedulingIgnoredDuringExecution", omit_empty=True),
+)
+_NODE_INCLUSION_POLICY: Final = Scalar(Kind.STRING, "v1.NodeInclusionPolicy")
+_TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
+    TopologySpreadConstraint,
+    "v1.TopologySpreadConstraint",
+    max_skew=wire(INT32),
+    topology_key=wire(STRING),
+    when_unsatisfiable=wire(Scalar(Kind.STRING, "v1.UnsatisfiableConstraintAction")),
+    label_selector=wire(_LABEL_SELECTOR, omit_none=True),
+    min_domains=wire(INT32, omit_none=True),
+    node_affinity_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
+    node_taints_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
+    match_label_keys=wire(ListOf(STRING, make=list), omit_empty=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +84,8 @@ class UtilizationShapePoint:
     score: int = field(default=0, metadata=wire(INT32))
 
 
-_RESOURCES: Final = ListOf(struct_of(ResourceSpec, "v1.ResourceSpec"))
-_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint, "v1.UtilizationShapePoint"))
+_RESOURCES: Final = ListOf(struct_of(ResourceSpec, "v1.ResourceSpec"), make=tuple)
+_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint, "v1.UtilizationShapePoint"), make=tuple)
 _CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
@@ -49,7 +105,7 @@ REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
 class ScoringStrategy:
     """How NodeResourcesFit scores. The type has no default once a strategy is given."""
 
-    type: str = field(default="", metadata=wire(Scalar("v1.ScoringStrategyType", str), omit_empty=True))
+    type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), omit_empty=True))
     resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
         default=None, metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True)
@@ -84,7 +140,7 @@ class InterPodAffinityArgs:
 class NodeAffinityArgs:
     """A node affinity that every pod of the profile has besides its own."""
 
-    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(NODE_AFFINITY, omit_none=True))
+    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(_NODE_AFFINITY, omit_none=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +154,8 @@ class NodeResourcesBalancedAllocationArgs:
 class NodeResourcesFitArgs:
     """What the Fit filter overlooks (resources, and whole groups: what stands before the slash), and how it scores."""
 
-    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(ListOf(STRING), omit_empty=True))
-    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(ListOf(STRING), omit_empty=True))
+    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
+    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
     scoring_strategy: ScoringStrategy | None = field(
         default=ScoringStrategy(LEAST_ALLOCATED), metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True)
     )
@@ -114,11 +170,11 @@ class PodTopologySpreadArgs:
     """The constraints of pods that have none: those that Kubernetes has built in (`System`), or these (`List`)."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = field(
-        default=(), metadata=wire(ListOf(TOPOLOGY_SPREAD_CONSTRAINT), omit_empty=True)
+        default=(), metadata=wire(ListOf(_TOPOLOGY_SPREAD_CONSTRAINT, make=tuple), omit_empty=True)
     )
     defaulting_type: str = field(
         default=SYSTEM_DEFAULTING,
-        metadata=wire(Scalar("v1.PodTopologySpreadConstraintsDefaulting", str), zero_is_default=True, omit_empty=True),
+        metadata=wire(Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), zero_is_default=True, omit_empty=True),
     )
 
 
@@ -141,16 +197,16 @@ PluginArgs = (
     | VolumeBindingArgs
 )
 
-_TYPE_META: Final = (Field("kind", "kind", STRING), Field("apiVersion", "api_version", STRING))
+_TYPE_META: Final = {"kind": Field(STRING), "apiVersion": Field(STRING, attribute="api_version")}
 
 
-def _args_kind(cls: type[PluginArgs]) -> Struct:
-    """The kind of an args type: its fields, besides the kind and apiVersion that an object may carry."""
+def _args_type(cls: type[PluginArgs]) -> Struct:
+    """Returns the type of the arguments: their fields, besides the kind and apiVersion that an object may carry."""
 
     def make(kind: str = "", api_version: str = "", **members: object) -> PluginArgs:
         return cls(**members)  # type: ignore[arg-type]
 
-    return Struct(f"v1.{cls.__name__}", (*_TYPE_META, *fields_of(cls)), make)
+    return Struct(f"v1.{cls.__name__}", {**_TYPE_META, **fields_of(cls)}, make=make)
 
 
 ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
@@ -165,8 +221,8 @@ ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
 }
 """The in-tree plugins that have arguments, with the type of these."""
 
-ARGS_KINDS: Final[dict[str, Struct]] = {cls.__name__: _args_kind(cls) for cls in ARGS_OF.values()}
-"""The kinds of args that may be decoded, by their `kind`."""
+ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in ARGS_OF.values()}
+"""The types of arguments that may be decoded, by their `kind`."""
 
 
 def write_args(args: PluginArgs) -> dict[str, object]:

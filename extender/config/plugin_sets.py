@@ -3,12 +3,14 @@
 Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, mergePlugins.
 """
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from extender.golang.schema import INT32, STRING, Field, ListOf, Struct, struct_of, wire
+from extender.config.json_types import struct_of, wire
+from extender.golang.schema import INT32, STRING, Field, ListOf, Presence, Struct
 
 MULTI_POINT: Final = "multiPoint"
 
@@ -49,8 +51,8 @@ PLUGIN: Final = struct_of(Plugin, "v1.Plugin")
 class PluginSet:
     """What is enabled and what is disabled at one extension point, in order."""
 
-    enabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN), omit_empty=True))
-    disabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN), omit_empty=True))
+    enabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+    disabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
 
 
 PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")
@@ -64,11 +66,12 @@ def plugins(**sets: PluginSet) -> Plugins:
     return MappingProxyType({point: sets.get(point, PluginSet()) for point in (*EXTENSION_POINTS, MULTI_POINT)})
 
 
-def _set_of(value: Plugins, point: str) -> PluginSet:
-    return value[point]
-
-
-PLUGINS: Final = Struct("v1.Plugins", [Field(name, name, PLUGIN_SET) for name in (*EXTENSION_POINTS, MULTI_POINT)], plugins, _set_of)
+PLUGINS: Final = Struct(
+    "v1.Plugins",
+    {point: Field(PLUGIN_SET, presence=Presence.ZERO) for point in (*EXTENSION_POINTS, MULTI_POINT)},
+    make=plugins,
+    get=operator.getitem,
+)
 
 
 def merge(defaults: Plugins, custom: Plugins) -> Plugins:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from extender.config.completion import complete
 from extender.config.configuration import API_VERSION, KIND, Configuration, Profile, enabled_names
+from extender.config.json_types import struct_of
 from extender.config.plugin_args import ARGS_OF, write_args
 from extender.config.plugin_sets import PLUGINS
-from extender.golang.schema import struct_of
 
 _CONFIGURATION: Final = struct_of(Configuration, f"v1.{KIND}")
 

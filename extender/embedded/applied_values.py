@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from extender.embedded import comparing, field_sets
 from extender.embedded.comparing import UnkeyedItemError
-from extender.embedded.schema.types import Kind, ListOf, MapOf, Scalar, Struct, Type
+from extender.golang.schema import GoType, Kind, ListOf, MapOf, Scalar, Struct
 
 _NUMBERS: Final = frozenset((Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64))
 _TEXTS: Final = frozenset((Kind.STRING, Kind.BYTES, Kind.DURATION))
 
 
-def problem_text(kind: Type, value: Any) -> str:
+def problem_text(kind: GoType, value: Any) -> str:
     """What is wrong with a value, in one text; empty if nothing is."""
     problems = list(_problems(kind, value, ""))
     return (
@@ -23,7 +23,7 @@ def problem_text(kind: Type, value: Any) -> str:
     )
 
 
-def _problems(kind: Type, value: Any, path: str) -> Iterator[str]:
+def _problems(kind: GoType, value: Any, path: str) -> Iterator[str]:
     if value is None:
         return
     if isinstance(kind, Scalar):

@@ -17,9 +17,10 @@ from extender.embedded import applied_values, comparing, field_sets, managed_fie
 from extender.embedded.field_sets import LEAF, FieldSet
 from extender.embedded.owners import Owned, Owner, Owners
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema.types import Struct
 from extender.embedded.statuses import ApiStatus, bad_request
+from extender.golang.json import JsonError
 from extender.golang.quoting import quoted
+from extender.golang.schema import Struct
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 KUBECTL: Final = "kubectl"
@@ -97,7 +98,7 @@ def _check(resource: Resource, applied: Object) -> None:
 def _read(resource: Resource, after: Object) -> Object:
     try:
         obj, _ = schema.read(resource, after)
-    except schema.WrongType as error:
+    except JsonError as error:
         called = _called(resource, after.get("metadata") or {})
         raise ApiStatus(500, "", f"failed to convert new typed object ({called}) to object: {error}") from error
     return obj

@@ -14,7 +14,7 @@ import orjson
 
 from extender.embedded import field_sets
 from extender.embedded.field_sets import LEAF, SELF, FieldSet
-from extender.embedded.schema.types import ListOf, MapOf, Struct, Type
+from extender.golang.schema import GoType, ListOf, MapOf, Struct
 
 ABSENT: Final = object()
 """Stands for a field that is not there; None is null."""
@@ -40,14 +40,14 @@ class Comparison:
         return field_sets.union(self.modified, self.added)
 
 
-def is_leaf(kind: Type) -> bool:
+def is_leaf(kind: GoType) -> bool:
     """True if a value of this type is one field, whatever is in it."""
     if isinstance(kind, (Struct, MapOf)):
         return kind.atomic
     return not isinstance(kind, ListOf) or kind.list_type == "atomic"
 
 
-def type_below(kind: Type, name: str) -> Type | None:
+def type_below(kind: GoType, name: str) -> GoType | None:
     """The type of a field of a struct or a key of a map; None if the struct has no such field."""
     if isinstance(kind, Struct):
         field = kind.fields.get(name)
@@ -94,7 +94,7 @@ def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, lis
     return result
 
 
-def compare(kind: Type, old: Any, new: Any) -> Comparison:
+def compare(kind: GoType, old: Any, new: Any) -> Comparison:
     """How `new` differs from `old`, two values of one type."""
     added, modified, removed = _compare(kind, old, new)
     return Comparison(added or LEAF, modified or LEAF, removed or LEAF)
@@ -106,7 +106,7 @@ _SAME: Final[_Nodes] = (None, None, None)
 _MODIFIED: Final[_Nodes] = (None, LEAF, None)
 
 
-def _compare(kind: Type, old: Any, new: Any) -> _Nodes:
+def _compare(kind: GoType, old: Any, new: Any) -> _Nodes:
     if old is ABSENT:
         return everything(kind, new), None, None
     if new is ABSENT:
@@ -120,7 +120,7 @@ def _compare(kind: Type, old: Any, new: Any) -> _Nodes:
     return _compare_maps(kind, old or {}, new or {})
 
 
-def _compare_maps(kind: Type, old: Mapping[str, Any], new: Mapping[str, Any]) -> _Nodes:
+def _compare_maps(kind: GoType, old: Mapping[str, Any], new: Mapping[str, Any]) -> _Nodes:
     parts: _Parts = ({}, {}, {})
     for name, value in new.items():
         below = type_below(kind, name)
@@ -162,7 +162,7 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
     return parts[0] or None, parts[1] or None, parts[2] or None
 
 
-def everything(kind: Type, value: Any) -> FieldSet:
+def everything(kind: GoType, value: Any) -> FieldSet:
     """What stands below the path element of a value that came into being, or went: itself and all fields in it."""
     if not value or is_leaf(kind):
         return LEAF
@@ -182,7 +182,7 @@ def everything(kind: Type, value: Any) -> FieldSet:
     return result
 
 
-def fields_of(kind: Type, value: Any) -> FieldSet:
+def fields_of(kind: GoType, value: Any) -> FieldSet:
     """The fields that a value sets: every leaf, every item of a list and key of a map; not the named fields that only hold others."""
     if isinstance(kind, ListOf):
         found = {}
@@ -197,13 +197,13 @@ def fields_of(kind: Type, value: Any) -> FieldSet:
     return {element: node for element, node in found.items() if node is not None}
 
 
-def _fields_below(kind: Type, value: Any, is_own: bool) -> FieldSet | None:
+def _fields_below(kind: GoType, value: Any, is_own: bool) -> FieldSet | None:
     if value is None or value == {} or is_leaf(kind):
         return LEAF
     return field_sets.node(is_own, fields_of(kind, value))
 
 
-def with_named_fields(kind: Type | None, fields: FieldSet) -> FieldSet:
+def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
     """The set with the named fields of structs that hold any of its members. Upstream: Set.EnsureNamedFieldsAreMembers."""
     result = {}
     for element, node in fields.items():

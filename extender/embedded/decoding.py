@@ -3,15 +3,13 @@
 Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json (v1.36.2).
 """
 
-import json
-import re
 from typing import Any, Final
 
 from extender.embedded import protobuf, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import RESOURCES, Object
-from extender.embedded.schema.types import Struct
-from extender.golang.json import BRACKETS, go_words, plain
+from extender.golang.json import JsonError, parse_json, plain
+from extender.golang.schema import Struct, read_as, type_meta
 from extender.golang.yaml import YamlError, read_yaml
 
 JSON: Final = "application/json"
@@ -22,8 +20,6 @@ MAX_BYTES: Final = 3 * 1024 * 1024
 MAX_DEPTH: Final = 200
 """Of nested values; upstream goes further, no object of ours needs it."""
 
-_SUSPICIOUS: Final = re.compile(r"\\u[dD][89a-fA-F]|[0-9]{19}|[eE][+-]?[0-9]{3}")
-"""What may stand for something that JSON can say and nobody can store: half a character, or a number beyond all bounds."""
 _SHOWN: Final = 30
 _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
 
@@ -38,14 +34,11 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
         return protobuf.parse(body)
     text = body.decode(errors="replace")
     if media_type == YAML:
-        return _parse_yaml(text)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise ValueError("exceeded max depth")
-    try:
-        value = schema.parse(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(go_words(error)) from error
-    return _storable(value) if _SUSPICIOUS.search(text) else value
+        try:
+            return plain(read_yaml(text).value)
+        except YamlError as error:
+            raise ValueError(f"error converting YAML to JSON: {error}") from error
+    return parse_json(text, max_depth=MAX_DEPTH, keep_digits=False)
 
 
 def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:
@@ -63,8 +56,8 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
         prefix = "" if media_type == protobuf.MEDIA_TYPE else "couldn't get version/kind; json parse error: "
         raise _unrecognized(kind, f"{prefix}{error}", body) from error
     try:
-        found_version, found_kind = schema.kind_of(value)
-    except schema.WrongType as error:
+        found_version, found_kind = type_meta(value)
+    except JsonError as error:
         raise _unrecognized(kind, str(error), body) from error
     found_version, found_kind = found_version or expected, found_kind or kind
     if (found_version, found_kind) == (expected, kind):
@@ -85,9 +78,10 @@ def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str 
     Raises:
         ApiStatus: 400.
     """
+    value: Object
     try:
-        value, problems = schema.read_as(struct, raw)
-    except schema.WrongType as error:
+        value, problems = read_as(struct, raw)
+    except JsonError as error:
         raise statuses.undecodable(kind, version, str(error)) from error
     if problems and write.field_validation == "Strict":
         raise statuses.undecodable(kind, version, f"strict decoding error: {', '.join(problems)}")
@@ -105,47 +99,3 @@ def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
 def _is_known(api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
     return schema.find(group, version, kind) is not None or any((each.api_version, each.kind) == (api_version, kind) for each in RESOURCES)
-
-
-def _parse_yaml(text: str) -> Any:
-    try:
-        return _storable(plain(read_yaml(text).value))
-    except YamlError as error:
-        raise ValueError(f"error converting YAML to JSON: {error}") from error
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for found in BRACKETS.finditer(text):
-        bracket = found[0]
-        if bracket in ("[", "{"):
-            depth += 1
-            deepest = max(deepest, depth)
-        elif bracket in ("]", "}"):
-            depth -= 1
-    return deepest
-
-
-def _storable(value: Any) -> Any:
-    """Without halves of characters, as Go replaces them; numbers that no int64 holds as floats."""
-    if isinstance(value, dict):
-        for name in list(value):
-            item = _storable(value[name])
-            whole = _storable(name)
-            if whole != name:
-                del value[name]
-            value[whole] = item
-        return value
-    if isinstance(value, list):
-        return [_storable(each) for each in value]
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return _finite(float(value) if value.bit_length() < 1024 else float("inf"))
-    return _finite(value) if isinstance(value, float) else value
-
-
-def _finite(number: float) -> float:
-    if number - number != 0:
-        raise ValueError("json: cannot unmarshal number into Go value of type float64")
-    return number

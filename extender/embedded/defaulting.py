@@ -13,7 +13,7 @@ from extender.embedded import schema
 from extender.embedded.container_totals import container_totals
 from extender.embedded.images import pull_policy
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema.types import Field, ListOf, MapOf, Presence, Struct, Type
+from extender.golang.schema import Field, GoType, ListOf, MapOf, Presence, Struct
 from extender.objects.quantity import MILLI, quantity_of
 from extender.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
 
@@ -31,7 +31,7 @@ def set_defaults(resource: Resource, obj: Object) -> None:
     _fill_struct(schema.type_of(resource), obj)
 
 
-def _fill(of: Type, value: Any) -> None:
+def _fill(of: GoType, value: Any) -> None:
     if value is None:
         return
     if isinstance(of, Struct):
@@ -65,7 +65,7 @@ def _concerned(struct: Struct) -> tuple[tuple[str, Field], ...]:
     return tuple((name, field) for name, field in struct.fields.items() if field.default is not None or _is_concerned(field.type))
 
 
-def _is_concerned(of: Type) -> bool:
+def _is_concerned(of: GoType) -> bool:
     if _is_resource_list(of):
         return True
     if isinstance(of, Struct):
@@ -75,7 +75,7 @@ def _is_concerned(of: Type) -> bool:
     return isinstance(of, MapOf) and _is_concerned(of.value)
 
 
-def _is_resource_list(of: Type) -> bool:
+def _is_resource_list(of: GoType) -> bool:
     return isinstance(of, MapOf) and of.go_type == "v1.ResourceList"
 
 

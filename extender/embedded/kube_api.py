@@ -35,6 +35,7 @@ from extender.embedded.query import WriteOptions
 from extender.embedded.registry import Registry
 from extender.embedded.resources import BINDINGS, Object, Resource
 from extender.embedded.statuses import ApiStatus
+from extender.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
 """A watch that names no end lasts so long, and up to twice as long. Upstream: MinRequestTimeout."""
@@ -237,10 +238,10 @@ class KubeApi:
         media_type = media_types.of_body(call.request.headers.get("content-type", ""), decoding.MEDIA_TYPES, decoding.JSON)
         try:
             value = decoding.parse(body, media_type)
-            _, kind = schema.kind_of(value)
+            _, kind = type_meta(value)
             if kind not in ("", "DeleteOptions"):
                 raise ValueError(f'no kind "{kind}" is registered for the internal version of group "meta.k8s.io"')
-            options, _ = schema.read_as(schema.lookup("", "v1", "DeleteOptions"), value or {})
+            options, _ = read_as(schema.lookup("", "v1", "DeleteOptions"), value or {})
         except ValueError as error:
             raise statuses.bad_request(str(error)) from error
         return query.checked_delete_options(options)

@@ -17,7 +17,7 @@ from extender.embedded.comparing import Comparison
 from extender.embedded.field_sets import LEAF, FieldSet
 from extender.embedded.owners import Owned, Owner, Owners
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema.types import Struct
+from extender.golang.schema import Struct
 
 Operation = Literal["Apply", "Update"]
 
@@ -122,7 +122,7 @@ def _ownable(obj: Object, ignored: FieldSet) -> Object:
 @cache
 def zero_value(kind: Struct) -> Object:
     """The object that says nothing. What is there already when nothing was said becomes nobody's by being said again."""
-    result: Object = schema.empty(kind)
+    result: Object = kind.zero()
     return result
 
 

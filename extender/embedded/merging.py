@@ -9,10 +9,10 @@ from typing import Any
 from extender.embedded import comparing, field_sets
 from extender.embedded.comparing import ABSENT
 from extender.embedded.field_sets import FieldSet
-from extender.embedded.schema.types import ListOf, Scalar, Type
+from extender.golang.schema import GoType, ListOf, Scalar
 
 
-def merge(kind: Type, live: Any, applied: Any) -> Any:
+def merge(kind: GoType, live: Any, applied: Any) -> Any:
     """The live value with what was applied laid over it; neither is changed, parts are shared.
 
     Lists keep what only the live value has, where it stood; what both have comes in the order of the applied value.
@@ -63,7 +63,7 @@ def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict
     return followers
 
 
-def remove(kind: Type | None, value: Any, fields: FieldSet) -> Any:
+def remove(kind: GoType | None, value: Any, fields: FieldSet) -> Any:
     """The value without these fields; None if nothing is left of it."""
     if kind is None or value is None or isinstance(kind, Scalar):
         return value

@@ -15,15 +15,18 @@ import orjson
 from extender.embedded import apply, schema, statuses
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema.types import Struct
 from extender.embedded.strategic_merge import PatchError, PatchFormatError, merge
 from extender.golang import field_errors
+from extender.golang.json import JsonError, cannot_unmarshal, type_word
+from extender.golang.schema import Struct
 
 JSON: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
+
+_MAP: Final = "map[string]interface {}"
 
 MAX_OPERATIONS: Final = 10_000
 """Of a JSON patch. Upstream: maxJSONPatchOperations."""
@@ -53,8 +56,7 @@ class Patch:
         if self.type == JSON:
             return _json_patched(original, self.body)
         if not isinstance(self.body, dict):
-            into = "Go value of type map[string]interface {}"
-            raise statuses.bad_request(f"error decoding patch: json: cannot unmarshal {_word(self.body)} into {into}")
+            raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(self.body), _MAP)}")
         if self.type == MERGE:
             return merged(original, self.body)
         try:
@@ -72,7 +74,7 @@ class Patch:
         """
         try:
             new, problems = schema.read(resource, patched)
-        except schema.WrongType as error:
+        except JsonError as error:
             raise self._unreadable(patched, str(error)) from error
         if problems and write.field_validation == "Strict":
             raise self._unreadable(patched, f"strict decoding error: {', '.join(problems)}")
@@ -87,10 +89,8 @@ class Patch:
             ApiStatus: 409 if others own what is applied; or it cannot be applied.
         """
         if not isinstance(self.body, dict):
-            raise statuses.bad_request(
-                f"error decoding patch: error unmarshaling JSON: while decoding JSON: "
-                f"json: cannot unmarshal {_word(self.body)} into Go value of type map[string]interface {{}}"
-            )
+            why = cannot_unmarshal(type_word(self.body), _MAP)
+            raise statuses.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {why}")
         result = apply.apply(resource, live, self.body, manager=write.manager, force=write.force, subresource=subresource, now=now)
         return self.read(resource, result, write)
 
@@ -115,8 +115,8 @@ def merged(original: Any, patch: Mapping[str, Any]) -> Object:
 def _json_patched(original: Object, operations: Any) -> Object:
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
         wrong = operations if not isinstance(operations, list) else next(each for each in operations if not isinstance(each, dict))
-        where = "value of type []handlers.jsonPatchOp" if wrong is operations else "value of type handlers.jsonPatchOp"
-        raise statuses.bad_request(f"error decoding patch: json: cannot unmarshal {_word(wrong)} into Go {where}")
+        wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
+        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
     if len(operations) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
@@ -135,9 +135,3 @@ def _json_patched(original: Object, operations: Any) -> Object:
     if not isinstance(patched, dict):
         raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {})
     return patched
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    return {list: "array", dict: "object", str: "string", type(None): "null"}.get(type(value), "number")

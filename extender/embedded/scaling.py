@@ -8,7 +8,7 @@ from typing import Any, Final
 from extender.embedded import decoding, schema, statuses, validation
 from extender.embedded.query import WriteOptions
 from extender.embedded.resources import REPLICATION_CONTROLLERS, Object, Resource
-from extender.embedded.schema.types import Struct
+from extender.golang.schema import Struct
 
 API_VERSION: Final = "autoscaling/v1"
 _SHOWN_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -33,6 +33,7 @@ from extender.embedded.resources import (
     of_kind,
 )
 from extender.embedded.statuses import ApiStatus
+from extender.golang.json import JsonError
 from extender.objects import decoding
 from extender.objects.devices import ResourceClaim
 from extender.objects.meta import ApiObject
@@ -165,7 +166,7 @@ class _Seeding:
         """What was written by hand, completed and checked as if it were created; what it says of itself counts."""
         try:
             obj, _ = schema.read(resource, raw)
-        except schema.WrongType as exc:
+        except JsonError as exc:
             raise statuses.undecodable(resource.kind, resource.version, str(exc)) from exc
         obj["metadata"].pop("resourceVersion", None)
         if resource.namespaced:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from extender.embedded.resources import Object
-from extender.embedded.schema.types import Field, ListOf, MapOf, Preserve, Struct, Type
+from extender.golang.schema import Field, GoType, ListOf, MapOf, Preserve, Struct
 
 MARKER: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"
@@ -28,7 +28,7 @@ class PatchFormatError(PatchError):
     """One of its special members is malformed."""
 
 
-def merge(of: Type, original: Object, patch: Object) -> Object:
+def merge(of: GoType, original: Object, patch: Object) -> Object:
     """The original with the patch applied. Both are used up.
 
     Raises:
@@ -62,7 +62,7 @@ def _shape(value: Any) -> type:
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
-def _field(of: Type, name: str) -> Field:
+def _field(of: GoType, name: str) -> Field:
     if isinstance(of, Struct):
         if name not in of.fields:
             raise PatchError(f'unable to find api field "{name}" in {of.short_name}')
@@ -91,7 +91,7 @@ def _retain_keys(original: Object, patch: Object) -> None:
         del original[name]
 
 
-def _merge_ordered(of: Type, original: Object, patch: Object, directive: str) -> None:
+def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) -> None:
     """Merge a list whose order the patch dictates."""
     name = directive.removeprefix(ORDER)
     order, added, present = patch.pop(directive), patch.pop(name, None), original.get(name)
@@ -232,7 +232,7 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-def _name_of(of: Type) -> str:
+def _name_of(of: GoType) -> str:
     item = of.item if isinstance(of, ListOf) else of
     return item.short_name if isinstance(item, Struct) else ""
 

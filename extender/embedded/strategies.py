@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from extender.embedded.qos import qos_class
 from extender.embedded.resources import Object, Resource
-from extender.embedded.schema import empty, type_of
+from extender.embedded.schema import type_of
 
 _RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
 """What of the metadata a status update leaves alone for newer kinds. Upstream: metav1.ResetObjectMetaForStatus."""
@@ -37,7 +37,7 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
         metadata["generation"] = 1
     # Nodes come with their status.
     if resource.kind != "Node" and resource.subresource("status") is not None:
-        obj["status"] = empty(type_of(resource).fields["status"].type)
+        obj["status"] = type_of(resource).fields["status"].type.zero()
     rule = _ON_CREATE.get(resource.kind)
     if rule is not None:
         rule(obj)

@@ -11,6 +11,8 @@ from extender.embedded.registry import Registry
 from extender.embedded.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
 from extender.embedded.seed import seed
 from extender.embedded.store import Store
+from extender.golang.json import JsonError
+from extender.golang.schema import read_as
 
 TemplateOf = Callable[[str, str], Object | None]
 """(namespace, name) -> the ResourceClaimTemplate of a cluster, if there is one."""
@@ -84,8 +86,8 @@ class TrialRegistry:
         if known is None:
             return ""
         try:
-            _, problems = schema.read_as(known, _only(obj, _POD_TEMPLATES.get((api_version, kind), ())))
-        except schema.WrongType:
+            _, problems = read_as(known, _only(obj, _POD_TEMPLATES.get((api_version, kind), ())))
+        except JsonError:
             return ""  # refused where it is created
         why = f"strict decoding error: {', '.join(problems)}"
         return str(statuses.undecodable(obj["kind"], version, why)) if problems else ""

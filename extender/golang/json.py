@@ -4,6 +4,7 @@ Upstream: Go, encoding/json, scanner.go, decode.go, encode.go.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias, final
@@ -50,7 +51,7 @@ class TooLargeError(JsonError):
 
 
 MAX_DEPTH: Final = 100
-"""Lists and objects may not be nested more deeply. A configuration needs a dozen levels."""
+"""Lists and objects may not be nested more deeply, unless the caller says otherwise. A configuration needs a dozen levels."""
 
 _MAX_INT_DIGITS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -74,19 +75,23 @@ _GO_WORDS: Final = {
 """What Go says for the messages of Python's decoder, which begin so."""
 
 
-def parse_json(text: str) -> Json:
-    """The value that `text` holds.
+def parse_json(text: str, *, max_depth: int = MAX_DEPTH, keep_digits: bool = True) -> Json:
+    """Returns the value that `text` holds.
+
+    Arguments:
+        keep_digits: numbers that are no int64 in plain digits become `Number`, else floats.
 
     Raises:
-        JsonError: no JSON, or nested too deeply.
+        JsonError: no JSON, nested too deeply, or a number that no float holds where digits are not kept.
     """
     try:
-        value: Json = _DECODER.decode(text)
+        value: Json = (_DIGITS_DECODER if keep_digits else _FLOAT_DECODER).decode(text)
     except json.JSONDecodeError as exc:
         raise JsonError(go_words(exc)) from exc
     except RecursionError as exc:
         raise JsonError("exceeded max depth") from exc
-    _check_depth(value)
+    if text.count("{") + text.count("[") > max_depth:
+        _check_depth(value, max_depth)
     return _without_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
@@ -172,9 +177,9 @@ def _is_in_object(text: str) -> bool:
     return opened[-1:] == ["{"]
 
 
-def _check_depth(value: Json) -> None:
+def _check_depth(value: Json, max_depth: int) -> None:
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(max_depth + 1):
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return
@@ -196,6 +201,18 @@ def _integer(text: str) -> int | Number:
     return int(text) if len(text) <= _MAX_INT_DIGITS else Number(text)
 
 
+def _integer_or_float(text: str) -> int | float:
+    number = int(text) if len(text) <= _MAX_INT_DIGITS else _finite(text)
+    return number if -(2**63) <= number < 2**64 else float(number)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise JsonError(cannot_unmarshal("number", "float64"))
+    return number
+
+
 def _refuse_constant(name: str) -> Json:
     # Python reads NaN and the infinities, which JSON does not know.
     raise JsonError(f"invalid character {quoted_character(name.lstrip('-')[0])} looking for beginning of value")
@@ -212,4 +229,9 @@ def _without_surrogates(value: Json) -> Json:
     return value
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant)
+_DIGITS_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=Number, parse_int=_integer, parse_constant=_refuse_constant
+)
+_FLOAT_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_finite, parse_int=_integer_or_float, parse_constant=_refuse_constant
+)

@@ -1,30 +1,87 @@
-"""Go's types as values: how each is read from JSON, with Go's words for what does not fit, and written again.
+"""Go's types as values: how each is read from JSON, with Go's words for what does not fit, and what Kubernetes says of it.
 
-Reading is strict. It knows three sorts of trouble: what stops it at once (a duration that is none), what makes the document unreadable (a
-value of the wrong type; the first one is reported), and what is only forbidden (unknown and repeated fields; all are reported).
+Reading is strict. It knows three sorts of trouble: what stops it at once (types that read themselves, such as times and durations), what
+makes the document unreadable (a value of the wrong type; the first one is reported), and what is only forbidden (unknown and repeated
+fields; all are reported). A struct with a `make` becomes a value of Python; any other is read as the API keeps it: known fields only, in
+order, empty ones left out or filled in as Go writes them.
 
-`struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in JSON, so that a
-default stands beside the name and the type of what it fills.
-
-Upstream: sigs.k8s.io/json, UnmarshalStrict; Go, encoding/json, decode.go and encode.go.
+Upstream: sigs.k8s.io/json, UnmarshalStrict; Go, encoding/json, decode.go and encode.go; the struct tags of k8s.io/api.
 """
 
 import base64
 import binascii
-import dataclasses
-import math
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, final
 
-from extender.golang.durations import Duration, DurationError
-from extender.golang.json import Json, JsonError, Number, cannot_unmarshal, members, plain, type_word
+from extender.golang.json import Json, JsonError, Number, Repeating, cannot_unmarshal, members, plain, type_word
 from extender.golang.quoting import quoted
+from extender.golang.times import TimeError, read_micro_time, read_time
 
 MAX_PROBLEMS: Final = 100
 """No more unknown and repeated fields than this are reported. Upstream: sigs.k8s.io/json, maxStrictErrors."""
+
+
+@final
+class Kind(Enum):
+    """What a JSON scalar stands for. The values are what Go calls the types."""
+
+    STRING = "string"
+    BOOL = "bool"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT32 = "uint32"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BYTES = "[]uint8"
+    """Base64 in JSON."""
+    QUANTITY = "resource.Quantity"
+    TIME = "v1.Time"
+    """RFC 3339 with whole seconds, in UTC when written."""
+    MICRO_TIME = "v1.MicroTime"
+    """RFC 3339 with six digits of a second."""
+    DURATION = "v1.Duration"
+    INT_OR_STRING = "intstr.IntOrString"
+
+
+BOUNDS: Final[Mapping[Kind, tuple[int, int]]] = {
+    Kind.INT32: (-(1 << 31), (1 << 31) - 1),
+    Kind.INT64: (-(1 << 63), (1 << 63) - 1),
+    Kind.UINT32: (0, (1 << 32) - 1),
+}
+"""The least and the largest number of the integer kinds."""
+
+_ZEROS: Final[Mapping[Kind, Any]] = {
+    Kind.STRING: "",
+    Kind.BOOL: False,
+    Kind.INT32: 0,
+    Kind.INT64: 0,
+    Kind.UINT32: 0,
+    Kind.FLOAT32: 0.0,
+    Kind.FLOAT64: 0,
+    Kind.BYTES: None,
+    Kind.QUANTITY: "0",
+    Kind.TIME: None,
+    Kind.MICRO_TIME: None,
+    Kind.DURATION: "0s",
+    Kind.INT_OR_STRING: 0,
+}
+
+
+@final
+class Presence(Enum):
+    """What is written of a field that is empty."""
+
+    OMIT = "omit"
+    """Nothing: an empty text, list or map, zero and false are as good as absent."""
+    KEEP = "keep"
+    """What was given, even if it is empty; nothing if nothing was."""
+    ZERO = "zero"
+    """The empty value of its type: 0, "", {}, with the fields of a Struct filled in likewise."""
+    NULL = "null"
+    """null."""
 
 
 @final
@@ -41,15 +98,19 @@ class Reading:
     def __init__(self) -> None:
         self.mismatch = ""
         self.problems: dict[str, None] = {}
-        # The Go struct and the names of fields down to here, and the same path with the indices of lists.
+        # The Go struct and the names of fields down to here; and the same path with indices of lists and keys of maps.
         self._struct = ""
         self._fields: list[str] = []
         self._path: list[str] = []
 
+    def type_error(self, word: str, go_type: str) -> str:
+        """Returns what Go says of a value of the wrong type at this place."""
+        return cannot_unmarshal(word, go_type, f"{self._struct}.{'.'.join(self._fields)}" if self._fields else "")
+
     def does_not_fit(self, word: str, go_type: str) -> None:
         """Notes a value of the wrong type."""
         if not self.mismatch:
-            self.mismatch = cannot_unmarshal(word, go_type, f"{self._struct}.{'.'.join(self._fields)}" if self._fields else "")
+            self.mismatch = self.type_error(word, go_type)
 
     def cannot_use(self, reason: str) -> None:
         """Notes a value that has the right type and is wrong all the same."""
@@ -65,144 +126,94 @@ class Reading:
         """Reads the value of a field of a struct."""
         outer, self._struct = self._struct, struct
         self._fields.append(name)
-        self._path.append(f".{name}")
-        result = of.read(value, self)
-        self._path.pop()
+        result = self.part(of, value, f".{name}")
         self._fields.pop()
         self._struct = outer
         return result
 
-    def item(self, of: "GoType", value: Json, index: int) -> Any:
-        """Reads an item of a list."""
-        self._path.append(f"[{index}]")
+    def part(self, of: "GoType", value: Json, step: str) -> Any:
+        """Reads an item of a list or a value of a map, which is one step further down the path."""
+        self._path.append(step)
         result = of.read(value, self)
         self._path.pop()
         return result
 
 
 class GoType(ABC):
-    """How the values of a Go type are read and written.
+    """How the values of a Go type are read, and written where they are values of Python.
 
     Attributes:
-        name: the type as Go's errors call it, such as `[]v1.Container`.
-        zero: the value of a field that is not there.
-        reads_null: whether null is read; everywhere else it is as if the field were not there.
+        reads_null: whether null is read; everywhere else it is as if the value were not there.
     """
 
-    reads_null = False
+    __slots__ = ()
+    reads_null: bool = False
 
-    def __init__(self, name: str, zero: object) -> None:
-        self.name = name
-        self.zero = zero
+    @property
+    @abstractmethod
+    def go_name(self) -> str:
+        """The type as Go's errors call it, such as `[]v1.Container`."""
+
+    @abstractmethod
+    def zero(self) -> Any:
+        """Returns the value of what is not there."""
 
     @abstractmethod
     def read(self, value: Json, reading: Reading) -> Any:
-        """Returns the value, or `zero` after noting in `reading` what is wrong."""
+        """Returns the value, or anything after noting in `reading` what is wrong."""
 
     def write(self, value: Any) -> Any:
-        """Returns the value in dicts, lists and scalars."""
+        """Returns a value of Python in dicts, lists and scalars."""
         return value
 
 
-@final
+@dataclass(frozen=True, slots=True)
 class Scalar(GoType):
-    """string, bool, and named types of these."""
+    """A text, number, truth value or one of Kubernetes' own.
 
-    def __init__(self, name: str, python_type: type) -> None:
-        super().__init__(name, python_type())
-        self._type = python_type
+    Attributes:
+        go_type: what Go calls it in an error if it is a named type, such as `v1.RestartPolicy`.
+    """
+
+    kind: Kind
+    go_type: str = ""
+
+    @property
+    def go_name(self) -> str:
+        return self.go_type or self.kind.value
+
+    def zero(self) -> Any:
+        return _ZEROS[self.kind]
 
     def read(self, value: Json, reading: Reading) -> Any:
-        if type(value) is self._type:
-            return value
-        reading.does_not_fit(type_word(value), self.name)
-        return self.zero
+        kind = self.kind
+        if kind is Kind.STRING or kind is Kind.BOOL:
+            return value if isinstance(value, str if kind is Kind.STRING else bool) else self._refuse(value, reading)
+        if kind in BOUNDS:
+            return value if _fits(value, kind) else self._refuse(value, reading, with_digits=True)
+        if kind is Kind.FLOAT64:
+            return value if isinstance(value, int | float) and not isinstance(value, bool) else self._refuse(value, reading)
+        if kind is Kind.BYTES:
+            return _base64(value, reading) if isinstance(value, str) else self._refuse(value, reading)
+        return _read_itself(kind, value, reading)
+
+    def _refuse(self, value: Json, reading: Reading, *, with_digits: bool = False) -> None:
+        reading.does_not_fit(number_word(value) if with_digits else type_word(value), self.go_name)
 
 
 @final
-class Integer(GoType):
-    """int32 and int64: plain digits, within the range."""
+@dataclass(frozen=True, slots=True)
+class Preserve(GoType):
+    """JSON that is kept as it is. Owned and applied as one value."""
 
-    def __init__(self, name: str, maximum: int) -> None:
-        super().__init__(name, 0)
-        self._maximum = maximum
+    go_type: str = "runtime.RawExtension"
 
-    def read(self, value: Json, reading: Reading) -> int:
-        if isinstance(value, int) and not isinstance(value, bool) and -self._maximum - 1 <= value <= self._maximum:
-            return value
-        reading.does_not_fit(_with_digits(value), self.name)
-        return 0
+    @property
+    def go_name(self) -> str:
+        return self.go_type
 
-
-@final
-class Float32(GoType):
-    """float32, kept as the shortest decimal that means the same float32."""
-
-    def __init__(self) -> None:
-        super().__init__("float32", 0.0)
-
-    def read(self, value: Json, reading: Reading) -> float:
-        number = None
-        if isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value):
-            number = _shortest_float32(float(value))
-        if number is None:
-            reading.does_not_fit(_with_digits(value), self.name)
-            return 0.0
-        return number
-
-    def write(self, value: float) -> float:
-        # Go writes whole numbers without a point.
-        return int(value) if value == int(value) else value
-
-
-@final
-class DurationType(GoType):
-    """metav1.Duration; a pointer to one takes null for an absent field."""
-
-    def __init__(self, *, is_pointer: bool) -> None:
-        super().__init__("v1.Duration", Duration())
-        self.reads_null = not is_pointer
-
-    def read(self, value: Json, reading: Reading) -> Duration:
-        # Anything but a duration ends the reading: upstream's type reads itself.
-        if value is not None and not isinstance(value, str):
-            raise JsonError(cannot_unmarshal(type_word(value), "string"))
-        try:
-            return Duration.parse(value or "")
-        except DurationError as exc:
-            raise JsonError(str(exc)) from exc
-
-    def write(self, value: Duration) -> str:
-        return str(value)
-
-
-@final
-class Bytes(GoType):
-    """[]byte, which is base64 in JSON."""
-
-    def __init__(self) -> None:
-        super().__init__("[]uint8", b"")
-
-    def read(self, value: Json, reading: Reading) -> bytes:
-        if not isinstance(value, str):
-            reading.does_not_fit(type_word(value), self.name)
-            return b""
-        try:
-            return base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
-        except (binascii.Error, ValueError) as exc:
-            reading.cannot_use(f"illegal base64 data: {exc}")
-            return b""
-
-    def write(self, value: bytes) -> str:
-        return base64.b64encode(value).decode()
-
-
-@final
-class RawExtension(GoType):
-    """runtime.RawExtension: JSON that is kept as it is, to be read later."""
-
-    def __init__(self) -> None:
-        super().__init__("runtime.RawExtension", None)
+    def zero(self) -> Any:
+        return None
 
     def read(self, value: Json, reading: Reading) -> Json:
         return value
@@ -212,23 +223,220 @@ class RawExtension(GoType):
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class ListOf(GoType):
+    """A slice. Null items are zero values.
+
+    Attributes:
+        keys: the fields that tell the items of a `map` list apart.
+        make: builds a value of Python of the items; None to keep them in a list, or null without any.
+    """
+
+    item: GoType
+    list_type: Literal["atomic", "set", "map"] = "atomic"
+    keys: tuple[str, ...] = ()
+    make: Callable[[Iterable[Any]], Any] | None = None
+
+    @property
+    def go_name(self) -> str:
+        return f"[]{self.item.go_name}"
+
+    def zero(self) -> Any:
+        return self.make(()) if self.make is not None else None
+
+    def read(self, value: Json, reading: Reading) -> Any:
+        if not isinstance(value, list):
+            reading.does_not_fit(type_word(value), self.go_name)
+            return self.zero()
+        of, items = self.item, []
+        for place, item in enumerate(value):
+            items.append(of.zero() if item is None and not of.reads_null else reading.part(of, item, f"[{place}]"))
+        return items if self.make is None else self.make(items)
+
+    def write(self, value: Sequence[Any]) -> Any:
+        return [self.item.write(item) for item in value]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class MapOf(GoType):
-    """A map from strings to values of one type."""
+    """A map with any text as key, sorted by key as Go writes it. Null values are zero values."""
 
-    def __init__(self, value: GoType) -> None:
-        super().__init__(f"map[string]{value.name}", {})
-        self._value = value
+    value: GoType
+    atomic: bool = False
+    go_type: str = ""
+    """As for a Scalar: `v1.ResourceList`."""
 
-    def read(self, value: Json, reading: Reading) -> dict[str, Any]:
+    @property
+    def go_name(self) -> str:
+        return self.go_type or f"map[string]{self.value.go_name}"
+
+    def zero(self) -> Any:
+        return None
+
+    def read(self, value: Json, reading: Reading) -> Any:
         if not isinstance(value, dict):
-            reading.does_not_fit(type_word(value), self.name)
+            reading.does_not_fit(type_word(value), self.go_name)
             return {}
-        found: dict[str, Any] = {}
+        of, found = self.value, {}
         for key, member in members(value):
             if key in found:
                 reading.forbid("duplicate", key)
-            found[key] = self._value.read(member, reading) if member is not None else self._value.zero
-        return found
+            found[key] = of.zero() if member is None else reading.part(of, member, f".{key}")
+        return {key: found[key] for key in sorted(found)}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a Struct, as its tags in Go describe it.
+
+    Attributes:
+        patch_key: what strategic merge tells the items of this list apart by.
+        patch_strategy: `merge`, `replace`, `retainKeys`, `merge,retainKeys` or empty.
+        required: OpenAPI calls it required.
+        presence: what is written of it when it is empty.
+        default: what OpenAPI says and server-side apply assumes for an absent key of a list item; None: no default.
+        protobuf: its number; numbers of messages that JSON does not show stand before it. Empty: it is in no message.
+        attribute: of the value of Python that holds it; empty for its name in JSON.
+        zero_is_default: a zero value is as if the field were not there.
+    """
+
+    type: GoType
+    patch_key: str | None = None
+    patch_strategy: str = ""
+    required: bool = False
+    presence: Presence = Presence.OMIT
+    default: str | int | bool | None = None
+    protobuf: tuple[int, ...] = ()
+    attribute: str = ""
+    zero_is_default: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Struct(GoType):
+    """An object with known fields, in the order in which they are written. Compared by identity.
+
+    Attributes:
+        name: ends with package and type, such as `v1.Pod`; in full it is what OpenAPI calls the type: `io.k8s.api.core.v1.Pod`.
+        fields: by JSON name.
+        atomic: owned and applied as one value.
+        make: builds a value of Python of the fields that were there, by attribute; None to keep JSON.
+        get: takes an attribute out of such a value again.
+    """
+
+    name: str
+    fields: Mapping[str, Field]
+    atomic: bool = False
+    make: Callable[..., Any] | None = None
+    get: Callable[[Any, str], Any] = getattr
+    short_name: str = field(init=False)
+    """The name without its package: `Pod`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "short_name", self.name.rpartition(".")[2])
+
+    @property
+    def go_name(self) -> str:
+        return ".".join(self.name.split(".")[-2:])
+
+    def zero(self) -> Any:
+        return self._made({})
+
+    def read(self, value: Json, reading: Reading) -> Any:
+        if not isinstance(value, dict):
+            reading.does_not_fit(type_word(value), self.go_name)
+            return self.zero()
+        fields, short_name = self.fields, self.short_name
+        found: dict[str, Any] = {}
+        seen: set[str] | None = set() if isinstance(value, Repeating) else None
+        for name, member in members(value):
+            known = fields.get(name)
+            if known is None:
+                reading.forbid("unknown", name)
+                continue
+            if seen is not None:
+                if name in seen:
+                    reading.forbid("duplicate", name)
+                seen.add(name)
+            if member is None and not known.type.reads_null:
+                continue
+            part = reading.field(known.type, member, short_name, name)
+            if known.zero_is_default and part == known.type.zero():
+                # Of fields of one name the last one counts: it takes back what an earlier one said.
+                found.pop(known.attribute or name, None)
+            else:
+                found[known.attribute or name] = part
+        return self._made(found)
+
+    def write(self, value: Any) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        for name, known in self.fields.items():
+            part = self.get(value, known.attribute or name)
+            if part is None or (known.presence is Presence.NULL and written_or_null(part) is None):
+                if known.presence not in (Presence.OMIT, Presence.KEEP):
+                    written[name] = None
+            elif part or known.presence is not Presence.OMIT:
+                written[name] = known.type.write(part)
+        return written
+
+    def _made(self, found: dict[str, Any]) -> Any:
+        if self.make is not None:
+            return self.make(**found)
+        written: dict[str, Any] = {}
+        for name, known in self.fields.items():
+            if name in found:
+                if found[name] or known.presence is not Presence.OMIT:
+                    written[name] = found[name]
+            elif known.presence is Presence.ZERO:
+                written[name] = known.type.zero()
+            elif known.presence is Presence.NULL:
+                written[name] = None
+        return written
+
+
+def read_as(of: GoType, value: Json) -> tuple[Any, list[str]]:
+    """Returns the value of a document, new in all its parts, and what a strict reader objects to.
+
+    Raises:
+        JsonError: something has the wrong type.
+    """
+    reading = Reading()
+    found = of.zero() if value is None else of.read(value, reading)
+    if reading.mismatch:
+        raise JsonError(reading.mismatch)
+    return found, list(reading.problems)
+
+
+_TYPE_META: Final = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
+
+
+def type_meta(value: Json) -> tuple[str, str]:
+    """Returns the apiVersion and the kind that a document says it has, empty if it does not.
+
+    Raises:
+        JsonError: it is no object, or they are no texts.
+
+    Upstream: apimachinery, runtime/serializer/json/meta.go, SimpleMetaFactory.Interpret.
+    """
+    said = {"apiVersion": "", "kind": ""}
+    if value is None:
+        return "", ""
+    if not isinstance(value, dict):
+        raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META))
+    # This one look at the members does not care for upper and lower case; the strict reading that follows does.
+    names = {name.casefold(): name for name in said}
+    for key, member in members(value):
+        name = names.get(key.casefold())
+        if name is None or member is None:
+            continue
+        if not isinstance(member, str):
+            # The Go struct has no name here: the dot stands alone.
+            raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(member), "string", f".{name}"))
+        said[name] = member
+    return said["apiVersion"], said["kind"]
 
 
 class WrittenEmpty(list[Any]):
@@ -245,168 +453,44 @@ def written_or_null(items: Sequence[Any]) -> Sequence[Any] | None:
     return items if items or isinstance(items, WrittenEmpty) else None
 
 
-class ListOf(GoType):
-    """A slice. `make` builds the value of the items that were read; null items are zero values."""
-
-    def __init__(self, item: GoType, make: Callable[[Iterable[Any]], Any] = tuple, zero: object = ()) -> None:
-        super().__init__(f"[]{item.name}", zero)
-        self._item = item
-        self._make = make
-
-    def read(self, value: Json, reading: Reading) -> Any:
-        if not isinstance(value, list):
-            reading.does_not_fit(type_word(value), self.name)
-            return self.zero
-        of = self._item
-        return self._make(
-            reading.item(of, item, index) if item is not None or of.reads_null else of.zero for index, item in enumerate(value)
-        )
-
-    def write(self, value: Sequence[Any]) -> Any:
-        return [self._item.write(item) for item in value]
-
-
-@final
-class ListOrNull(ListOf):
-    """A slice that is always written, as null if it was not there. Its values are made by `written_list`."""
-
-    def __init__(self, item: GoType) -> None:
-        super().__init__(item, written_list, [])
-
-    def write(self, value: Sequence[Any]) -> Any:
-        return None if written_or_null(value) is None else super().write(value)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field of a struct: its name in JSON, the attribute that holds it, and when it is left out of what is written.
-
-    Attributes:
-        zero_is_default: a zero value is as if the field were not there.
-        omit_empty: zero, empty and absent values are not written.
-        omit_none: absent values are not written, though zero ones are.
-    """
-
-    name: str
-    attribute: str
-    type: GoType
-    zero_is_default: bool = False
-    omit_empty: bool = False
-    omit_none: bool = False
-
-
-@final
-class Struct(GoType):
-    """A struct. `make` builds the value of the fields that were there, `get` takes one out again."""
-
-    def __init__(self, name: str, fields: Iterable[Field], make: Callable[..., Any], get: Callable[[Any, str], Any] = getattr) -> None:
-        super().__init__(name, make())
-        self.fields = tuple(fields)
-        self._by_name = {field.name: field for field in self.fields}
-        self._short_name = name.rpartition(".")[2]
-        self._make = make
-        self._get = get
-
-    def read(self, value: Json, reading: Reading) -> Any:
-        if not isinstance(value, dict):
-            reading.does_not_fit(type_word(value), self.name)
-            return self.zero
-        seen: set[str] = set()
-        found: dict[str, Any] = {}
-        for name, member in members(value):
-            field = self._by_name.get(name)
-            if field is None:
-                reading.forbid("unknown", name)
-                continue
-            if name in seen:
-                reading.forbid("duplicate", name)
-            seen.add(name)
-            if member is None and not field.type.reads_null:
-                continue
-            part = reading.field(field.type, member, self._short_name, name)
-            if field.zero_is_default and part == field.type.zero:
-                # The last field of a name counts, here to take back what an earlier one said.
-                found.pop(field.attribute, None)
-            else:
-                found[field.attribute] = part
-        return self._make(**found)
-
-    def write(self, value: Any) -> dict[str, Any]:
-        written: dict[str, Any] = {}
-        for field in self.fields:
-            part = self._get(value, field.attribute)
-            if (field.omit_none and part is None) or (field.omit_empty and part == field.type.zero):
-                continue
-            written[field.name] = None if part is None else field.type.write(part)
-        return written
-
-
-def read(of: GoType, value: Json) -> tuple[Any, list[str]]:
-    """Returns the value of a document, and what is forbidden in it.
-
-    Raises:
-        JsonError: something has the wrong type.
-    """
-    reading = Reading()
-    found = of.read(value, reading)
-    if reading.mismatch:
-        raise JsonError(reading.mismatch)
-    return found, list(reading.problems)
-
-
-def wire(
-    of: GoType, *, name: str = "", zero_is_default: bool = False, omit_empty: bool = False, omit_none: bool = False
-) -> Mapping[str, Any]:
-    """Returns the metadata of a dataclass field; the name in JSON is the attribute's in camelCase if not given."""
-    return {"type": of, "name": name, "zero_is_default": zero_is_default, "omit_empty": omit_empty, "omit_none": omit_none}
-
-
-def struct_of(cls: Any, name: str) -> Struct:
-    """Returns the type of a dataclass: its fields with metadata from `wire`, in order."""
-    return Struct(name, fields_of(cls), cls)
-
-
-def fields_of(cls: Any) -> list[Field]:
-    """Returns the fields that a dataclass declares with `wire`."""
-    fields = []
-    for declared in dataclasses.fields(cls):
-        options = dict(declared.metadata)
-        if options:
-            name = options.pop("name") or _camel(declared.name)
-            fields.append(Field(name, declared.name, **options))
-    return fields
-
-
-def _camel(attribute: str) -> str:
-    first, *rest = attribute.split("_")
-    return first + "".join(part.capitalize() for part in rest)
-
-
-def _with_digits(value: Json) -> str:
-    """Returns the word for a value of the wrong type, numbers with their digits."""
+def number_word(value: Json) -> str:
+    """Returns Go's word for a value of the wrong type where it shows the digits of numbers."""
     if isinstance(value, Number):
         return f"number {value.text}"
-    return f"number {value}" if isinstance(value, int) and not isinstance(value, bool) else type_word(value)
+    return f"number {value!r}" if isinstance(value, int | float) and not isinstance(value, bool) else type_word(value)
 
 
-def _shortest_float32(number: float) -> float | None:
-    """Returns the shortest decimal that means the same float32; None if there is none."""
+def _fits(value: Json, kind: Kind) -> bool:
+    least, largest = BOUNDS[kind]
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= largest
+
+
+def _base64(value: str, reading: Reading) -> str:
     try:
-        narrow: float = struct.unpack("<f", struct.pack("<f", number))[0]
-    except OverflowError:
-        return None
-    shorter = (float(f"{narrow:.{digits}g}") for digits in range(1, 9))
-    return next((decimal for decimal in shorter if struct.unpack("<f", struct.pack("<f", decimal))[0] == narrow), narrow)
+        base64.b64decode(value, validate=True)
+    except binascii.Error:
+        valid = len(value) - len(value.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"))
+        reading.cannot_use(f"illegal base64 data at input byte {valid}")
+    return value
 
 
-STRING: Final = Scalar("string", str)
-BOOL: Final = Scalar("bool", bool)
-INT32: Final = Integer("int32", 2**31 - 1)
-INT64: Final = Integer("int64", 2**63 - 1)
-FLOAT32: Final = Float32()
-DURATION: Final = DurationType(is_pointer=False)
-DURATION_POINTER: Final = DurationType(is_pointer=True)
-BYTES: Final = Bytes()
-RAW: Final = RawExtension()
-MAP_OF_STRINGS: Final = MapOf(STRING)
+def _read_itself(kind: Kind, value: Json, reading: Reading) -> Any:
+    """Returns a value of a type that reads itself, and ends the reading where it cannot."""
+    if kind is Kind.INT_OR_STRING and not isinstance(value, str):
+        if not _fits(value, Kind.INT32):
+            raise JsonError(reading.type_error(number_word(value), "int32"))
+        return value
+    if not isinstance(value, str):
+        raise JsonError(reading.type_error(type_word(value), "string"))
+    if kind in (Kind.INT_OR_STRING, Kind.DURATION):
+        return value
+    try:
+        return read_micro_time(value) if kind is Kind.MICRO_TIME else read_time(value)
+    except TimeError as exc:
+        raise JsonError(str(exc)) from exc
+
+
+STRING: Final = Scalar(Kind.STRING)
+BOOL: Final = Scalar(Kind.BOOL)
+INT32: Final = Scalar(Kind.INT32)
+INT64: Final = Scalar(Kind.INT64)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.embedded.schema import lookup
-from extender.embedded.schema.types import Field, Kind, ListOf, MapOf, Preserve, Scalar, Struct, Type
+from extender.golang.schema import Field, GoType, Kind, ListOf, MapOf, Scalar, Struct
 
 Schema = dict[str, Any]
 VERSION_2: Final = 2
@@ -82,14 +82,14 @@ def definition(struct: Struct, version: int) -> Schema:
     return schema
 
 
-def mentioned(of: Type) -> list[Struct]:
+def mentioned(of: GoType) -> list[Struct]:
     """The Structs in a type, itself and those in its fields, each once."""
     found: dict[str, Struct] = {}
     _collect(of, found)
     return list(found.values())
 
 
-def _collect(of: Type, found: dict[str, Struct]) -> None:
+def _collect(of: GoType, found: dict[str, Struct]) -> None:
     if isinstance(of, ListOf):
         _collect(of.item, found)
     elif isinstance(of, MapOf):
@@ -117,7 +117,7 @@ def _property(field: Field, version: int) -> Schema:
     return schema
 
 
-def _schema(of: Type, version: int) -> Schema:
+def _schema(of: GoType, version: int) -> Schema:
     if isinstance(of, Struct):
         return reference(of.name, version)
     if isinstance(of, Scalar):
@@ -125,11 +125,10 @@ def _schema(of: Type, version: int) -> Schema:
     if isinstance(of, ListOf):
         schema: Schema = {"type": "array", "items": _schema(of.item, version), "x-kubernetes-list-type": of.list_type}
         return schema | ({"x-kubernetes-list-map-keys": list(of.keys)} if of.keys else {})
-    if isinstance(of, Preserve):
-        return {"type": "object"}
-    return {"type": "object", "additionalProperties": _schema(of.value, version)} | (
-        {"x-kubernetes-map-type": "atomic"} if of.atomic else {}
-    )
+    if isinstance(of, MapOf):
+        values: Schema = {"type": "object", "additionalProperties": _schema(of.value, version)}
+        return values | ({"x-kubernetes-map-type": "atomic"} if of.atomic else {})
+    return {"type": "object"}
 
 
 def _scalar(of: Scalar, version: int) -> Schema:

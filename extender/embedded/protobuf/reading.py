@@ -14,8 +14,8 @@ import orjson
 
 from extender.embedded import schema
 from extender.embedded.resources import Object
-from extender.embedded.schema.types import BOUNDS, Field, Kind, ListOf, MapOf, Preserve, Scalar, Struct, Type
 from extender.golang.quoting import quoted
+from extender.golang.schema import BOUNDS, Field, GoType, Kind, ListOf, MapOf, Preserve, Scalar, Struct
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
@@ -164,7 +164,7 @@ def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
             result[name] = _value(field.type, raw)
 
 
-def _values(of: Type, raw: _Raw) -> list[Any]:
+def _values(of: GoType, raw: _Raw) -> list[Any]:
     """An item of a list; or several, as numbers may be packed together."""
     if not isinstance(raw, bytes) or not isinstance(of, Scalar) or not (of.kind in BOUNDS or of.kind is Kind.BOOL):
         return [_value(of, raw)]
@@ -175,7 +175,7 @@ def _values(of: Type, raw: _Raw) -> list[Any]:
     return found
 
 
-def _value(of: Type, raw: _Raw) -> Any:
+def _value(of: GoType, raw: _Raw) -> Any:
     if isinstance(of, Scalar):
         return _scalar(of.kind, raw)
     if isinstance(of, Struct):

@@ -7,16 +7,36 @@ Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1 
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import msgspec
 
 from extender.embedded.resources import Resource
-from extender.embedded.schema.types import Field, Kind, ListOf, MapOf, Presence, Preserve, Scalar, Struct, Type
+from extender.golang.json import Json, JsonError, as_json
+from extender.golang.schema import Field, GoType, Kind, ListOf, MapOf, Presence, Preserve, Reading, Scalar, Struct, read_as
+from extender.objects.quantity import QuantityError, quantity_of
 
 TABLE: Final = Path(__file__).with_name("kubernetes-1.36.json")
+
+
+@final
+class QuantityType(Scalar):
+    """resource.Quantity, as its canonical text."""
+
+    def read(self, value: Json, reading: Reading) -> str:
+        # The type reads itself: anything but a quantity ends the reading.
+        try:
+            return _canonical(value if isinstance(value, str | int | float) and not isinstance(value, bool) else as_json(value))
+        except QuantityError as exc:
+            raise JsonError(str(exc)) from exc
+
+
+@lru_cache(maxsize=32768)
+def _canonical(raw: str | int | float) -> str:
+    return str(quantity_of(raw))
+
 
 _PACKAGES: Final = {
     "": "core",
@@ -37,10 +57,10 @@ _PACKAGES: Final = {
 _META: Final = "meta/v1"
 _TYPE_META: Final = ("kind", "apiVersion")
 _META_KINDS: Final = frozenset({"DeleteOptions", "Status"})
-_SCALARS: Final[Mapping[str, Type]] = {
+_SCALARS: Final[Mapping[str, GoType]] = {
     **{kind.value: Scalar(kind) for kind in (Kind.STRING, Kind.BOOL, Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64)},
     "[]byte": Scalar(Kind.BYTES),
-    "resource.Quantity": Scalar(Kind.QUANTITY),
+    "resource.Quantity": QuantityType(Kind.QUANTITY),
     "intstr.IntOrString": Scalar(Kind.INT_OR_STRING),
     "meta/v1.Time": Scalar(Kind.TIME),
     "meta/v1.MicroTime": Scalar(Kind.MICRO_TIME),
@@ -53,6 +73,19 @@ _SCALARS: Final[Mapping[str, Type]] = {
 def type_of(resource: Resource) -> Struct:
     """Returns the type of the objects of a resource."""
     return lookup(resource.group, resource.version, resource.kind)
+
+
+def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
+    """Returns the object as the API keeps it, and what a strict reader objects to.
+
+    Returns:
+        A new object: known fields only, in upstream's order, quantities and times in canonical form, empty fields left out or
+        filled in as Go does; and texts such as `unknown field "spec.foo"`.
+
+    Raises:
+        JsonError: some value does not fit its field.
+    """
+    return read_as(type_of(resource), obj)
 
 
 def lookup(group: str, version: str, kind: str) -> Struct:
@@ -130,7 +163,7 @@ class _Loader:
             of = replace(of, atomic=row.map_type == "atomic")
         return Field(of, row.patch_key, row.patch_strategy, row.required, row.presence, row.default, row.protobuf)
 
-    def _type(self, of: str) -> Type:
+    def _type(self, of: str) -> GoType:
         """The type that Go spells so, with every name in full."""
         if of in _SCALARS:
             return _SCALARS[of]

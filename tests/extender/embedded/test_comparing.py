@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.embedded import comparing, field_sets, merging
-from extender.embedded.schema.types import Field, Kind, ListOf, MapOf, Scalar, Struct
+from extender.golang.schema import Field, Kind, ListOf, MapOf, Scalar, Struct
 
 INT32, STRING = Scalar(Kind.INT32), Scalar(Kind.STRING)
 POINT = Struct("Point", {"x": Field(INT32), "y": Field(INT32)}, atomic=True)

@@ -4,7 +4,7 @@ import pytest
 
 from extender.embedded import schema
 from extender.embedded.resources import RESOURCES
-from extender.embedded.schema.types import ListOf, MapOf, Struct
+from extender.golang.schema import ListOf, MapOf, Struct
 
 TYPE_META = {"kind", "apiVersion"}
 """Said by the envelope of a message."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from extender.embedded import protobuf, schema
 from extender.embedded.resources import DEPLOYMENTS, NAMESPACES, RESOURCES
+from extender.golang.schema import read_as
 from tests.extender.embedded.protobuf.sent import BUDGET, DEPLOYMENT, NAMESPACE
 from tests.extender.embedded.protobuf.writing import body, field, message, sample, varint
 
@@ -184,7 +185,7 @@ def test_an_object_with_everything_is_read_as_it_was(kind):
     found = protobuf.parse(body(group, kind[2], message(of, said)))
 
     assert found == said
-    assert schema.read_as(of, found)[1] == []
+    assert read_as(of, found)[1] == []
 
 
 @given(st.binary(max_size=60))

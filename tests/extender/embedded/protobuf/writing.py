@@ -6,7 +6,7 @@ from datetime import datetime
 
 import orjson
 
-from extender.embedded.schema.types import Kind, ListOf, MapOf, Preserve, Scalar, Struct
+from extender.golang.schema import Kind, ListOf, MapOf, Preserve, Scalar, Struct
 
 SAMPLES = {
     Kind.STRING: "text",

@@ -4,7 +4,7 @@ import pytest
 
 from extender.embedded import schema
 from extender.embedded.resources import RESOURCES
-from extender.embedded.schema.types import Field, ListOf, MapOf, Presence, Scalar, Struct
+from extender.golang.schema import Field, ListOf, MapOf, Presence, Scalar, Struct
 
 
 def structs(of, seen):
@@ -92,5 +92,5 @@ def test_how_lists_are_merged(all_structs, kind, name, key, strategy):
 
 
 def test_nothing_is_empty_by_accident():
-    assert schema.empty(schema.lookup("", "v1", "Pod")) == {"metadata": {}, "spec": {"containers": None}, "status": {}}
+    assert schema.lookup("", "v1", "Pod").zero() == {"metadata": {}, "spec": {"containers": None}, "status": {}}
     assert Field(Scalar).presence is Presence.OMIT
