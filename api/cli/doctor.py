@@ -20,7 +20,7 @@ from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.apiserver.credentials.tls import TlsError
-from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.golang.durations import Duration
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")

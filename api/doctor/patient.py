@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from extender.config.extenders import Extender
+from extender.config.configuration import Extender
 from extender.framework import ExtenderError
 from extender.http_extender.calling import Caller, open_transport, post_request, trust_of
 

@@ -25,7 +25,7 @@ from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import WhatIfRequest
 from extender.concurrency.abandoned import in_thread
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.golang.json_bytes import read
 from extender.objects.decoding import DecodeError
 

@@ -11,7 +11,7 @@ from api.face import decoded, json_response
 from api.refusals import Refusal, cannot_be_done, not_there
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.golang.json_bytes import read
 from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects.decoding import DecodeError

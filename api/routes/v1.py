@@ -9,7 +9,7 @@ from api.documentation import EVALUATE
 from api.face import decoded, face_of, json_response
 from api.hang_up import until_hang_up
 from api.refusals import RETRY_SOON, Refusal
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.golang.json_bytes import read
 from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects.decoding import DecodeError

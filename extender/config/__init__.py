@@ -4,11 +4,18 @@ No plugin is known here by more than its name, the extension points it implement
 is worked out by `extender.runtime.profiles`.
 """
 
-from extender.config.completion import calling_order, complete
-from extender.config.configuration import ClientConnection, Configuration, LeaderElection, PluginConfig, Profile
-from extender.config.default_plugins import DEFAULT_PLUGINS, IN_TREE_POINTS
-from extender.config.errors import ConfigErrors
-from extender.config.extenders import Extender, ExtenderManagedResource, ExtenderTLSConfig
+from extender.config.completion import calling_order, complete, written
+from extender.config.configuration import (
+    ClientConnection,
+    ConfigErrors,
+    Configuration,
+    Extender,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    LeaderElection,
+    PluginConfig,
+    Profile,
+)
 from extender.config.loading import default_configuration, load, load_file
 from extender.config.plugin_args import (
     DefaultPreemptionArgs,
@@ -24,9 +31,8 @@ from extender.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from extender.config.plugin_sets import EXTENSION_POINTS, MULTI_POINT, Plugin, Plugins, PluginSet
+from extender.config.plugin_sets import DEFAULT_PLUGINS, EXTENSION_POINTS, IN_TREE_POINTS, MULTI_POINT, Plugin, Plugins, PluginSet
 from extender.config.validation import validate
-from extender.config.writing import written
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError
 

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import (
     LEAST_ALLOCATED,
     LIST_DEFAULTING,

@@ -1,16 +1,28 @@
-"""What the extenders of a configuration change in it, and what keeps them from being made.
+"""A configuration as the scheduler runs it: what its extenders change in it and what keeps them from being made; and as v1 JSON.
 
-Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go, TLSConfigFor.
+Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go, TLSConfigFor;
+cmd/kube-scheduler/app/options, configfile.go, LogOrWriteConfig; pkg/scheduler/framework/runtime, framework.go, NewFramework (the captured
+profile).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from extender.config.configuration import Configuration, PluginConfig, Profile
-from extender.config.errors import ConfigErrors
-from extender.config.extenders import Extender, ExtenderTLSConfig
-from extender.config.plugin_args import NodeResourcesFitArgs
+from extender.config.configuration import (
+    API_VERSION,
+    KIND,
+    ConfigErrors,
+    Configuration,
+    Extender,
+    ExtenderTLSConfig,
+    PluginConfig,
+    Profile,
+    enabled_names,
+)
+from extender.config.json_types import struct_of
+from extender.config.plugin_args import ARGS_OF, NodeResourcesFitArgs, write_args
+from extender.config.plugin_sets import PLUGINS
 
 _FIT: Final = "NodeResourcesFit"
 _PEM_BLOCK: Final = b"-----BEGIN "
@@ -60,3 +72,43 @@ def _check_tls(extender: Extender) -> None:
 
 def _refuse(text: str) -> NoReturn:
     raise ConfigErrors([f"couldn't build extenders: {text}"], "create")
+
+
+_CONFIGURATION: Final = struct_of(Configuration, f"v1.{KIND}")
+
+
+def written(configuration: Configuration) -> dict[str, Any]:
+    """The configuration as the scheduler runs it, every default spelled out, in dicts, lists and scalars.
+
+    Arguments of plugins that no profile enables are left out, and the others stand in the order of their names.
+
+    Raises:
+        ConfigErrors: the extenders cannot be made.
+    """
+    completed = complete(configuration)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        **_CONFIGURATION.write(completed),
+        "profiles": [_profile(profile) for profile in completed.profiles],
+    }
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    shown: dict[str, Any] = {"schedulerName": profile.scheduler_name}
+    if profile.percentage_of_nodes_to_score is not None:
+        shown["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    shown["plugins"] = PLUGINS.write(profile.plugins)
+    enabled = enabled_names(profile.plugins)
+    used = [config for config in profile.plugin_configs if config.name in enabled and config.args is not None]
+    if used:
+        used.sort(key=lambda config: config.name)
+        shown["pluginConfig"] = [{"name": config.name, "args": _args(config.name, config.args)} for config in used]
+    return shown
+
+
+def _args(name: str, args: object) -> object:
+    kind = ARGS_OF.get(name)
+    if kind is None or not isinstance(args, kind):
+        return args
+    return {"apiVersion": API_VERSION, "kind": kind.__name__, **write_args(args)}

@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration as a frozen value: `Configuration()` is the default one.
+"""KubeSchedulerConfiguration as a frozen value: `Configuration()` is the default one; and why one cannot be used.
 
 Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go; pkg/scheduler/apis/config/v1,
 defaults.go (v1.36.2).
@@ -6,20 +6,33 @@ defaults.go (v1.36.2).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
-from extender.config.default_plugins import DEFAULT_PLUGINS
-from extender.config.extenders import EXTENDER, Extender
-from extender.config.json_types import DURATION, FLOAT32, struct_of, wire
+from extender.config.json_types import BYTES, DURATION, FLOAT32, struct_of, wire
 from extender.config.plugin_args import ARGS_OF
-from extender.config.plugin_sets import Plugins
+from extender.config.plugin_sets import DEFAULT_PLUGINS, Plugins
 from extender.golang.durations import Duration
+from extender.golang.field_errors import FieldError, aggregate
 from extender.golang.schema import BOOL, INT32, INT64, STRING, ListOf
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 GROUP: Final = "kubescheduler.config.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1"
 KIND: Final = "KubeSchedulerConfiguration"
+
+
+Stage = Literal["load", "validation", "create"]
+"""Where a configuration fails: while it is read, while its values are checked, while profiles and extenders are built of it."""
+
+
+class ConfigErrors(Exception):  # noqa: N818  it carries all of them
+    """The configuration cannot be used. Its text is upstream's aggregate of all errors."""
+
+    def __init__(self, errors: Iterable[FieldError | str], stage: Stage = "validation") -> None:
+        """Arguments: errors: a text is an error about the whole configuration."""
+        self.errors: Final = tuple(FieldError("", detail=error) if isinstance(error, str) else error for error in errors)
+        self.stage: Final = stage
+        super().__init__(aggregate(self.errors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +57,55 @@ class ClientConnection:
     content_type: str = field(default="application/vnd.kubernetes.protobuf", metadata=wire(STRING, zero_is_default=True))
     qps: float = field(default=50.0, metadata=wire(FLOAT32, zero_is_default=True))
     burst: int = field(default=100, metadata=wire(INT32, zero_is_default=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtenderTLSConfig:
+    """How the extender is reached over TLS. Data comes before files, and is PEM."""
+
+    insecure: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    server_name: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    cert_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    key_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    ca_file: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    cert_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
+    key_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
+    ca_data: bytes = field(default=b"", metadata=wire(BYTES, omit_empty=True), repr=False)
+
+    @property
+    def has_ca(self) -> bool:
+        """Whether it says whom to trust."""
+        return bool(self.ca_file or self.ca_data)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderManagedResource:
+    """An extended resource for which the extender is asked; the scheduler itself may ignore it."""
+
+    name: str = field(default="", metadata=wire(STRING))
+    ignored_by_scheduler: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extender:
+    """An HTTP extender. A verb that is empty is not asked for; without managed resources every pod is sent."""
+
+    url_prefix: str = field(default="", metadata=wire(STRING))
+    filter_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    preempt_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    prioritize_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    weight: int = field(default=0, metadata=wire(INT64, omit_empty=True))
+    bind_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
+    enable_https: bool = field(default=False, metadata=wire(BOOL, name="enableHTTPS", omit_empty=True))
+    tls_config: ExtenderTLSConfig | None = field(
+        default=None, metadata=wire(struct_of(ExtenderTLSConfig, "v1.ExtenderTLSConfig"), omit_none=True)
+    )
+    http_timeout: Duration = field(default=Duration.of(5), metadata=wire(DURATION, zero_is_default=True))
+    node_cache_capable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    managed_resources: tuple[ExtenderManagedResource, ...] = field(
+        default=(), metadata=wire(ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), omit_empty=True)
+    )
+    ignorable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +169,9 @@ class Configuration:
     pod_initial_backoff_seconds: int = field(default=1, metadata=wire(INT64))
     pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
     profiles: tuple[Profile, ...] = (Profile(),)
-    extenders: tuple[Extender, ...] = field(default=(), metadata=wire(ListOf(EXTENDER, make=tuple), omit_empty=True))
+    extenders: tuple[Extender, ...] = field(
+        default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), omit_empty=True)
+    )
     delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
 
     @classmethod

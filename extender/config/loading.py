@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from extender.config.configuration import API_VERSION, KIND, Configuration, PluginConfig, Profile, with_default_args
-from extender.config.default_plugins import DEFAULT_PLUGINS
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import API_VERSION, KIND, ConfigErrors, Configuration, PluginConfig, Profile, with_default_args
 from extender.config.json_types import RAW, fields_of, struct_of, wire
 from extender.config.plugin_args import ARGS_OF, ARGS_TYPES
-from extender.config.plugin_sets import PLUGINS, Plugins, merge
+from extender.config.plugin_sets import DEFAULT_PLUGINS, PLUGINS, Plugins, merge
 from extender.config.validation import validate
 from extender.golang.json import Json, JsonError, as_json, parse_json, plain
 from extender.golang.quoting import quoted

@@ -1,6 +1,9 @@
-"""Which plugins run at which extension point, as a profile says it, and how what people write is merged with the defaults.
+"""Which plugins run at which extension point: what a profile says, the defaults, and how the two are merged.
 
-Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, mergePlugins.
+The defaults are those of the feature gates of 1.36: gates that are off leave their plugins out, though a profile may still name them.
+
+Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, getDefaultPlugins and
+mergePlugins; framework/plugins/registry.go (v1.36.2).
 """
 
 import operator
@@ -101,3 +104,60 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
         ),
         disabled=disabled,
     )
+
+
+DEFAULT_PLUGINS: Final[Plugins] = plugins(
+    multiPoint=PluginSet(
+        enabled=(
+            Plugin("SchedulingGates"),
+            Plugin("PrioritySort"),
+            Plugin("NodeUnschedulable"),
+            Plugin("NodeName"),
+            Plugin("TaintToleration", 3),
+            Plugin("NodeAffinity", 2),
+            Plugin("NodePorts"),
+            Plugin("NodeResourcesFit", 1),
+            Plugin("VolumeRestrictions"),
+            Plugin("NodeVolumeLimits"),
+            Plugin("VolumeBinding"),
+            Plugin("VolumeZone"),
+            Plugin("PodTopologySpread", 2),
+            Plugin("InterPodAffinity", 2),
+            Plugin("DynamicResources", 2),
+            Plugin("DefaultPreemption"),
+            Plugin("NodeResourcesBalancedAllocation", 1),
+            Plugin("ImageLocality", 1),
+            Plugin("DefaultBinder"),
+            Plugin("NodeDeclaredFeatures"),
+        )
+    )
+)
+
+IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "SchedulingGates": frozenset({"preEnqueue"}),
+        "PrioritySort": frozenset({"queueSort"}),
+        "NodeUnschedulable": frozenset({"filter"}),
+        "NodeName": frozenset({"filter"}),
+        "TaintToleration": frozenset({"filter", "preScore", "score"}),
+        "NodeAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "NodePorts": frozenset({"preFilter", "filter"}),
+        "NodeResourcesFit": frozenset({"preFilter", "filter", "preScore", "score", "placementScore"}),
+        "VolumeRestrictions": frozenset({"preFilter", "filter"}),
+        "NodeVolumeLimits": frozenset({"preFilter", "filter"}),
+        "VolumeBinding": frozenset({"preFilter", "filter", "reserve", "preBind", "preScore", "score"}),
+        "VolumeZone": frozenset({"preFilter", "filter"}),
+        "PodTopologySpread": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "InterPodAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "DynamicResources": frozenset({"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}),
+        "DefaultPreemption": frozenset({"postFilter", "preEnqueue"}),
+        "NodeResourcesBalancedAllocation": frozenset({"preScore", "score"}),
+        "ImageLocality": frozenset({"score"}),
+        "DefaultBinder": frozenset({"bind"}),
+        "NodeDeclaredFeatures": frozenset({"preFilter", "filter"}),
+        "GangScheduling": frozenset({"preEnqueue", "permit"}),
+        "TopologyPlacementGenerator": frozenset({"placementGenerate"}),
+        "PodGroupPodsCount": frozenset({"placementScore"}),
+    }
+)
+"""Every in-tree plugin with the extension points it implements."""

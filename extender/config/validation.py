@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.config.args_validation import CHECKED_WHEN_LOADED, validate_args
-from extender.config.configuration import API_VERSION, ClientConnection, Configuration, LeaderElection, Profile
-from extender.config.extenders import Extender
+from extender.config.configuration import API_VERSION, ClientConnection, Configuration, Extender, LeaderElection, Profile
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EXTENSION_POINTS, PluginSet
 from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required

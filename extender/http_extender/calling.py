@@ -18,7 +18,7 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from extender.apiserver.credentials.tls import Pem, Tls, context
-from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.framework import ExtenderError
 
 MAX_ANSWER_BYTES: Final = 64 * 2**20

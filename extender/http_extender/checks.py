@@ -10,9 +10,7 @@ from typing import Final
 import httpx
 
 from extender.apiserver.credentials.tls import TlsError
-from extender.config.configuration import Configuration
-from extender.config.errors import ConfigErrors
-from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
 from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
 from extender.http_extender.calling import trust_of
 

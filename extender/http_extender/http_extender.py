@@ -12,8 +12,7 @@ from typing import Final, TypeVar, final
 import httpx
 
 from extender.config.completion import calling_order
-from extender.config.configuration import Configuration
-from extender.config.extenders import Extender
+from extender.config.configuration import Configuration, Extender
 from extender.framework import ExtenderError, NodeVictims
 from extender.golang.quoting import quoted
 from extender.http_extender.calling import Caller, trust_of

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Final, NoReturn
 
 from extender.config.args_validation import validate_args
-from extender.config.configuration import Configuration, Profile, enabled_names
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors, Configuration, Profile, enabled_names
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EVERYTHING, EXTENSION_POINTS, MULTI_POINT, Plugin, PluginSet
 from extender.golang.field_errors import aggregate

@@ -13,9 +13,8 @@ from typing import Any, TypeVar, final
 
 from extender import framework as fwk
 from extender.config.completion import complete
-from extender.config.configuration import Configuration, Profile
-from extender.config.default_plugins import IN_TREE_POINTS
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors, Configuration, Profile
+from extender.config.plugin_sets import IN_TREE_POINTS
 from extender.golang.field_errors import FieldError
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint

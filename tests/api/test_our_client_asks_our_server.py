@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from extender.config.extenders import Extender
+from extender.config.configuration import Extender
 from extender.framework import ExtenderError, NodeVictims
 from extender.http_extender import HTTPExtender
 from extender.objects.decoding import convert

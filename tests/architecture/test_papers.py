@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from extender.config.default_plugins import DEFAULT_PLUGINS
+from extender.config.plugin_sets import DEFAULT_PLUGINS
 from extender.plugins import IN_TREE
 from extender.runtime.registry import POINTS, implemented_points
 

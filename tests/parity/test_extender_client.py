@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.config.extenders import Extender, ExtenderManagedResource
+from extender.config.configuration import Extender, ExtenderManagedResource
 from extender.framework import ExtenderError, NodeVictims
 from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender

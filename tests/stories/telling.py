@@ -15,7 +15,7 @@ from extender.apiserver.writes.dispatcher import Dispatcher
 from extender.assembly.standalone import Standalone, standalone
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
-from extender.config.extenders import Extender
+from extender.config.configuration import Extender
 from extender.config.loading import load
 from extender.embedded.resources import EVENTS, PODS, Object, Resource
 from extender.http_extender import Transports, no_transport

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from extender.config import Configuration
-from extender.config.extenders import Extender, ExtenderManagedResource
+from extender.config.configuration import Extender, ExtenderManagedResource
 from extender.embedded import binding
 from extender.embedded.registry import Registry
 from extender.embedded.resources import NODES, PODS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.framework import ExtenderError
 from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from extender.config import ConfigErrors, Configuration
-from extender.config.extenders import Extender, ExtenderTLSConfig
+from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.golang.durations import Duration
 from extender.http_extender import check_extenders, make_extenders
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.config.extenders import Extender, ExtenderManagedResource
+from extender.config.configuration import Extender, ExtenderManagedResource
 from extender.framework import ExtenderError, NodeVictims
 from extender.http_extender import HTTPExtender
 from extender.testing import PodBuilder, make_cache, make_node, make_pod

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.framework import (
     SKIP,

@@ -1,6 +1,6 @@
 import pytest
 
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from extender.framework import SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins.node_resources.fit import NodeResourcesFit

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from extender.config.errors import ConfigErrors
+from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, Status, error, unresolvable
 from extender.objects.claims import STORAGE_CLASS_ANNOTATION

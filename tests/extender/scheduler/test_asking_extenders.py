@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.config.extenders import Extender
+from extender.config.configuration import Extender
 from extender.http_extender import HTTPExtender
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.scheduler.extenders import (
