@@ -1,6 +1,5 @@
 """`reprieve verify`: scheduling rules as tests."""
 
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,11 +22,10 @@ from extender.config.loading import load as load_configuration
 from extender.embedded.state_file import StateFileError, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.golang.json import plain
-from extender.golang.yaml import YamlError, read_yaml
+from extender.golang.yaml import YamlError, read_yaml, split_documents
 from extender.objects.decoding import DecodeError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
-_BETWEEN: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
 
 
 @final
@@ -105,7 +103,7 @@ def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
 def _verdicts(file: Path, default: Configuration) -> Iterator[Verdict]:
     """What comes of each rule of a file, one after the other."""
     try:
-        documents = [plain(read_yaml(text).value) for text in _BETWEEN.split(file.read_text())]
+        documents = [plain(read_yaml(text).value) for text in split_documents(file.read_text())]
     except (OSError, UnicodeDecodeError, YamlError) as exc:
         yield Verdict(file, str(file), 0.0, error=_on_one_line(exc))
         return

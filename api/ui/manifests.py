@@ -1,15 +1,12 @@
 """What somebody pasted into the page: Kubernetes objects as YAML or JSON, one or several."""
 
-import re
 from typing import Any, Final
 
 from extender.golang.json import plain
-from extender.golang.yaml import YamlError, read_yaml
+from extender.golang.yaml import YamlError, read_yaml, split_documents
 
 MAX_TEXT: Final = 2**20
 """Characters."""
-
-_BETWEEN: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
 
 
 class ManifestError(ValueError):
@@ -24,7 +21,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     """
     if len(text) > MAX_TEXT:
         raise ManifestError(f"the text is too long: {MAX_TEXT:,} characters are read")
-    documents = _BETWEEN.split(text)
+    documents = split_documents(text)
     found: list[dict[str, Any]] = []
     for number, document in enumerate(documents, start=1):
         try:

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of the in-tree plugins.
+"""The validation of the arguments of the in-tree plugins.
 
 `validate_..._args(path, args)` finds every error; `check_args(args)` is for a plugin that is made with the arguments.
 
@@ -44,12 +44,12 @@ _ONE_SECOND: Final = Duration.of(1)
 
 
 def validate_args(path: str, args: PluginArgs) -> list[FieldError]:
-    """What is wrong with arguments of any type."""
+    """Returns what is wrong with arguments of any type."""
     return list(_VALIDATE[type(args)](path, args))
 
 
 def check_args(args: PluginArgs) -> None:
-    """Refuse wrong arguments while a plugin is made of them.
+    """Refuses wrong arguments while a plugin is made of them.
 
     Raises:
         ConfigErrors: every error, as upstream's plugin constructors report them.
@@ -60,7 +60,7 @@ def check_args(args: PluginArgs) -> None:
 
 
 def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
-    """The share is 0 to 100 percent, the number is not negative, and they are not both zero. Upstream: ValidateDefaultPreemptionArgs."""
+    """Requires a share of 0 to 100 percent and a number from 0, which are not both zero. Upstream: ValidateDefaultPreemptionArgs."""
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = child(path, "minCandidateNodesPercentage"), child(path, "minCandidateNodesAbsolute")
     if not 0 <= percentage <= 100:
@@ -73,7 +73,7 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
 
 
 def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> Iterator[FieldError]:
-    """No negative filter timeout, and at least a second for binding. Upstream: ValidateDynamicResourcesArgs."""
+    """Requires a filter timeout that is not negative, and at least a second for binding. Upstream: ValidateDynamicResourcesArgs."""
     if args.filter_timeout.nanoseconds < 0:
         yield invalid(child(path, "filterTimeout"), str(args.filter_timeout), "must be zero or positive")
     if args.binding_timeout < _ONE_SECOND:
@@ -81,19 +81,19 @@ def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> It
 
 
 def validate_inter_pod_affinity_args(path: str, args: InterPodAffinityArgs) -> Iterator[FieldError]:
-    """The weight is 0 to 100. Upstream: ValidateInterPodAffinityArgs."""
+    """Requires a weight of 0 to 100. Upstream: ValidateInterPodAffinityArgs."""
     if not 0 <= args.hard_pod_affinity_weight <= 100:
         yield invalid(child(path, "hardPodAffinityWeight"), args.hard_pod_affinity_weight, "not in valid range [0, 100]")
 
 
 def validate_node_affinity_args(path: str, args: NodeAffinityArgs) -> Iterator[FieldError]:
-    """Selectors can be made of all terms. Upstream: ValidateNodeAffinityArgs."""
+    """Requires terms that selectors can be made of. Upstream: ValidateNodeAffinityArgs."""
     if args.added_affinity is not None:
         yield from validate_node_affinity(child(path, "addedAffinity"), args.added_affinity)
 
 
 def validate_node_resources_balanced_allocation_args(path: str, args: NodeResourcesBalancedAllocationArgs) -> Iterator[FieldError]:
-    """Each resource once, and with weight 1. Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
+    """Requires that each resource is there once, with weight 1. Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
     seen: set[str] = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{child(path, 'resources')}[{index}]"
@@ -105,7 +105,7 @@ def validate_node_resources_balanced_allocation_args(path: str, args: NodeResour
 
 
 def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> Iterator[FieldError]:
-    """Resources have names, weights are 1 to 100, and a shape goes with the one strategy that has one.
+    """Requires names of resources, weights of 1 to 100, and a shape with the one strategy that has one.
 
     Upstream: ValidateNodeResourcesFitArgs. It is called only when the plugin is made.
     """
@@ -124,7 +124,7 @@ def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> I
 
 
 def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) -> Iterator[FieldError]:
-    """Constraints are given only if they are to be used; each is sound, without a selector, and there once.
+    """Requires that constraints are given only if they are used, and that each is valid, without a selector, and there once.
 
     Upstream: ValidatePodTopologySpreadArgs.
     """
@@ -144,7 +144,7 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
 
 
 def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator[FieldError]:
-    """No negative timeout, and no shape, since the gate StorageCapacityScoring is off. Upstream: ValidateVolumeBindingArgs."""
+    """Requires a timeout from 0, and no shape, since the gate StorageCapacityScoring is off. Upstream: ValidateVolumeBindingArgs."""
     if args.bind_timeout_seconds < 0:
         yield invalid(
             child(path, "bindTimeoutSeconds"),
@@ -157,7 +157,7 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator
 
 
 def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldError]:
-    """Every term that no selector can be made of. Preferred terms of weight 0 are not looked at."""
+    """Yields what is wrong with terms that no selector can be made of. Preferred terms of weight 0 are ignored, as upstream."""
     if affinity.required is not None:
         required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution")
         yield from term_errors(child(required_path, "nodeSelectorTerms"), affinity.required.node_selector_terms)

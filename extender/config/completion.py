@@ -1,4 +1,4 @@
-"""A configuration as the scheduler runs it: what its extenders change in it and what keeps them from being made; and as v1 JSON.
+"""The configuration that the scheduler runs, with what its extenders change in it; the order of extenders; the configuration as v1 JSON.
 
 Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go, TLSConfigFor;
 cmd/kube-scheduler/app/options, configfile.go, LogOrWriteConfig; pkg/scheduler/framework/runtime, framework.go, NewFramework (the captured
@@ -29,7 +29,7 @@ _PEM_BLOCK: Final = b"-----BEGIN "
 
 
 def complete(configuration: Configuration) -> Configuration:
-    """The configuration as the scheduler runs it: resources that extenders tell the scheduler to ignore are ignored by every profile.
+    """Returns the configuration in which every profile ignores the resources that extenders tell the scheduler to ignore.
 
     They take the place of what the profile itself ignores.
 
@@ -47,7 +47,7 @@ def complete(configuration: Configuration) -> Configuration:
 
 
 def calling_order(extenders: Sequence[Extender]) -> tuple[Extender, ...]:
-    """The extenders in the order in which they are asked: those that may fail come last."""
+    """Returns the extenders in the order in which they are called: ignorable ones come last."""
     return tuple(sorted(extenders, key=lambda extender: extender.ignorable))
 
 
@@ -78,7 +78,7 @@ _CONFIGURATION: Final = struct_of(Configuration, f"v1.{KIND}")
 
 
 def written(configuration: Configuration) -> dict[str, Any]:
-    """The configuration as the scheduler runs it, every default spelled out, in dicts, lists and scalars.
+    """Returns the configuration that the scheduler runs as v1 JSON, with every default spelled out.
 
     Arguments of plugins that no profile enables are left out, and the others stand in the order of their names.
 

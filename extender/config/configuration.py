@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration as a frozen value: `Configuration()` is the default one; and why one cannot be used.
+"""KubeSchedulerConfiguration as a frozen value, and the error for one that cannot be used. `Configuration()` is the default.
 
 Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go; pkg/scheduler/apis/config/v1,
 defaults.go (v1.36.2).
@@ -22,7 +22,7 @@ KIND: Final = "KubeSchedulerConfiguration"
 
 
 Stage = Literal["load", "validation", "create"]
-"""Where a configuration fails: while it is read, while its values are checked, while profiles and extenders are built of it."""
+"""The step at which a configuration fails: reading it, checking its values, or building profiles and extenders from it."""
 
 
 class ConfigErrors(Exception):  # noqa: N818  it carries all of them
@@ -37,7 +37,7 @@ class ConfigErrors(Exception):  # noqa: N818  it carries all of them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:
-    """Who of several replicas schedules. Upstream: LeaderElectionConfiguration."""
+    """The election of the replica that schedules. Upstream: LeaderElectionConfiguration."""
 
     leader_elect: bool = field(default=True, metadata=wire(BOOL))
     lease_duration: Duration = field(default=Duration.of(15), metadata=wire(DURATION, zero_is_default=True))
@@ -50,7 +50,7 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConnection:
-    """How the API server is talked to; queries per second, and how many may come at once. Upstream: ClientConnectionConfiguration."""
+    """The connection to the API server; `qps` and `burst` limit the rate of requests. Upstream: ClientConnectionConfiguration."""
 
     kubeconfig: str = field(default="", metadata=wire(STRING))
     accept_content_types: str = field(default="", metadata=wire(STRING))
@@ -61,7 +61,7 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderTLSConfig:
-    """How the extender is reached over TLS. Data comes before files, and is PEM."""
+    """The TLS settings for an extender. Data takes precedence over files, and is PEM."""
 
     insecure: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
     server_name: str = field(default="", metadata=wire(STRING, omit_empty=True))
@@ -74,13 +74,13 @@ class ExtenderTLSConfig:
 
     @property
     def has_ca(self) -> bool:
-        """Whether it says whom to trust."""
+        """Whether a certificate authority is given."""
         return bool(self.ca_file or self.ca_data)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderManagedResource:
-    """An extended resource for which the extender is asked; the scheduler itself may ignore it."""
+    """An extended resource that the extender manages. The scheduler itself may ignore it."""
 
     name: str = field(default="", metadata=wire(STRING))
     ignored_by_scheduler: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
@@ -88,7 +88,7 @@ class ExtenderManagedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extender:
-    """An HTTP extender. A verb that is empty is not asked for; without managed resources every pod is sent."""
+    """An HTTP extender. Verbs that are empty are not called; without managed resources every pod is sent."""
 
     url_prefix: str = field(default="", metadata=wire(STRING))
     filter_verb: str = field(default="", metadata=wire(STRING, omit_empty=True))
@@ -110,14 +110,14 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """The arguments of one plugin: an args value if it is in-tree and has a type for them, else plain JSON; None if nothing was given."""
+    """The arguments of one plugin: a value of its type of arguments if it has one, else plain JSON; None if nothing was given."""
 
     name: str
     args: object = None
 
 
 def with_default_args(plugins: Plugins, given: Iterable[PluginConfig] = ()) -> tuple[PluginConfig, ...]:
-    """What is given, then the default arguments of the other enabled plugins that have an args type, by name.
+    """Returns the arguments given, then the default arguments of the other enabled plugins that have a type of arguments, by name.
 
     Upstream: defaults.go, setDefaults_KubeSchedulerProfile.
     """
@@ -127,17 +127,17 @@ def with_default_args(plugins: Plugins, given: Iterable[PluginConfig] = ()) -> t
 
 
 def enabled_names(plugins: Plugins) -> set[str]:
-    """The names that are enabled anywhere."""
+    """Returns the names of plugins that are enabled at any extension point."""
     return {plugin.name for point in plugins.values() for plugin in point.enabled}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A scheduler among those in this process: pods choose it by its name.
+    """One of the schedulers in this process; pods choose it by its name.
 
     Attributes:
         percentage_of_nodes_to_score: None takes the configuration's.
-        plugins: the defaults merged with what was written; `extender.runtime.profiles` makes of them who runs where.
+        plugins: the defaults merged with what was written; `extender.runtime.profiles` resolves them to the plugins that run at each point.
         plugin_configs: arguments in the order in which they were written, then defaulted ones.
     """
 
@@ -154,7 +154,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """All that a configuration file says. Upstream: KubeSchedulerConfiguration."""
+    """The contents of a configuration file. Upstream: KubeSchedulerConfiguration."""
 
     parallelism: int = field(default=16, metadata=wire(INT32))
     leader_election: LeaderElection = field(

@@ -113,7 +113,7 @@ def wire(
     omit_none: bool = False,
     null_if_absent: bool = False,
 ) -> Mapping[str, Any]:
-    """Returns the metadata of a dataclass field; a field that nothing is said of is always written.
+    """Returns the metadata of a dataclass field. Without options the field is always written.
 
     Arguments:
         name: in JSON; the attribute's in camelCase if not given.

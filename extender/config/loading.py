@@ -1,4 +1,4 @@
-"""From the text of a configuration file to a `Configuration`: decoded strictly, defaulted, validated.
+"""Reading a configuration file: its text is decoded strictly, defaulted, and validated.
 
 Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kube-scheduler/config/v1, types.go, DecodeNestedObjects;
 apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
@@ -25,7 +25,7 @@ _SEVERAL_DOCUMENTS: Final = "yaml: several documents in one configuration file, 
 
 
 def load(text: str | bytes, *, ignore_further_documents: bool = False) -> Configuration:
-    """The configuration that the text of a file says.
+    """Returns the configuration that the text of a file holds.
 
     Arguments:
         ignore_further_documents: read the first YAML document and ignore others, as kube-scheduler does; without it they are an error.
@@ -41,7 +41,7 @@ def load(text: str | bytes, *, ignore_further_documents: bool = False) -> Config
 
 
 def load_file(path: str | Path) -> Configuration:
-    """The configuration that a file says.
+    """Returns the configuration that a file holds.
 
     Raises:
         ConfigErrors: as `load`; also if the file cannot be read.
@@ -98,12 +98,12 @@ class _GroupVersionKind(NamedTuple):
 
     @property
     def api_version(self) -> str:
-        """As it stands in apiVersion."""
+        """The group and version as apiVersion has them."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_kind(self) -> str:
-        """As upstream prints a GroupKind."""
+        """The group and kind as upstream prints a GroupKind."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
@@ -137,7 +137,7 @@ def _strict_error(forbidden: list[str]) -> str:
 
 
 def _document(text: str) -> YamlDocument:
-    """What begins with a brace is JSON and nothing else; all other text is YAML."""
+    """Returns the document in a text that is JSON if it begins with a brace, and YAML otherwise."""
     if not text.lstrip().startswith("{"):
         return read_yaml(text)
     try:
@@ -147,7 +147,7 @@ def _document(text: str) -> YamlDocument:
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
-    """An object of whichever registered kind it says it is, or of the default one; and what is forbidden in it."""
+    """Returns an object of the registered kind that it says it is, or of the default one, and what is forbidden in it."""
     kind = _interpret(value, default)
     if not kind.kind:
         raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
@@ -165,7 +165,7 @@ def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_G
 
 
 def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
-    """What the object says it is, and the default where it says nothing. Upstream: runtime/serializer/json, gvkWithDefaults."""
+    """Returns the kind that the object names, with defaults for what it leaves out. Upstream: serializer/json, gvkWithDefaults."""
     try:
         api_version, kind = type_meta(value)
     except JsonError as exc:
@@ -186,7 +186,7 @@ def _group_version(text: str) -> tuple[str, str]:
 
 
 def _profiles(written: tuple[_ProfileAsWritten, ...], forbidden: list[str]) -> tuple[Profile, ...]:
-    """The profiles with arguments decoded and defaults merged; what is forbidden in arguments is added to `forbidden`."""
+    """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to `forbidden`."""
     profiles = []
     for index, profile in enumerate(written):
         plugins = merge(DEFAULT_PLUGINS, profile.plugins) if profile.plugins is not None else DEFAULT_PLUGINS
@@ -216,7 +216,7 @@ def _profiles(written: tuple[_ProfileAsWritten, ...], forbidden: list[str]) -> t
 
 
 def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
-    """The arguments of one plugin, and what is forbidden in them. Upstream: PluginConfig.decodeNestedObjects."""
+    """Returns the arguments of one plugin, and what is forbidden in them. Upstream: PluginConfig.decodeNestedObjects."""
     if config.name not in ARGS_OF:
         return plain(config.args), []
     wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
@@ -230,7 +230,7 @@ def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
 
 
 def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...]) -> Configuration:
-    """The members that were there, and the defaults that hang on others. Upstream: SetDefaults_KubeSchedulerConfiguration."""
+    """Returns the configuration, with defaults that depend on other members. Upstream: SetDefaults_KubeSchedulerConfiguration."""
     given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
     if profiles:
         given["profiles"] = profiles

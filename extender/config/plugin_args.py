@@ -70,7 +70,7 @@ _TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
 
 @dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource and how much it weighs in a score."""
+    """A resource and its weight in a score."""
 
     name: str = field(default="", metadata=wire(STRING))
     weight: int = field(default=1, metadata=wire(INT64, zero_is_default=True, omit_empty=True))
@@ -103,7 +103,7 @@ REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    """How NodeResourcesFit scores. The type has no default once a strategy is given."""
+    """The scoring strategy of NodeResourcesFit. The type has no default once a strategy is given."""
 
     type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), omit_empty=True))
     resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
@@ -114,7 +114,7 @@ class ScoringStrategy:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """How many candidates a preemption looks at: the larger of a share of the nodes, in percent, and a number."""
+    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a number."""
 
     min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
@@ -122,7 +122,7 @@ class DefaultPreemptionArgs:
 
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """How long a Filter may search on one node (zero: without end), and how long PreBind waits for devices."""
+    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices."""
 
     filter_timeout: Duration = field(default=Duration.of(10), metadata=wire(DURATION_POINTER))
     binding_timeout: Duration = field(default=Duration.of(600), metadata=wire(DURATION_POINTER))
@@ -130,7 +130,7 @@ class DynamicResourcesArgs:
 
 @dataclass(frozen=True, slots=True)
 class InterPodAffinityArgs:
-    """What the required affinity of a pod that runs weighs in a score (0 to 100), and whether the preferred terms of such pods count."""
+    """The weight in a score (0 to 100) of the required affinity of running pods, and whether their preferred terms count."""
 
     hard_pod_affinity_weight: int = field(default=1, metadata=wire(INT32))
     ignore_preferred_terms_of_existing_pods: bool = field(default=False, metadata=wire(BOOL))
@@ -138,7 +138,7 @@ class InterPodAffinityArgs:
 
 @dataclass(frozen=True, slots=True)
 class NodeAffinityArgs:
-    """A node affinity that every pod of the profile has besides its own."""
+    """A node affinity that every pod of the profile has in addition to its own."""
 
     added_affinity: NodeAffinity | None = field(default=None, metadata=wire(_NODE_AFFINITY, omit_none=True))
 
@@ -152,7 +152,7 @@ class NodeResourcesBalancedAllocationArgs:
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs:
-    """What the Fit filter overlooks (resources, and whole groups: what stands before the slash), and how it scores."""
+    """The resources and groups (the part before the slash) that the Fit filter ignores, and how Fit scores."""
 
     ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
     ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
@@ -167,7 +167,7 @@ LIST_DEFAULTING: Final = "List"
 
 @dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs:
-    """The constraints of pods that have none: those that Kubernetes has built in (`System`), or these (`List`)."""
+    """The constraints of pods that have none: the built-in ones (`System`), or these (`List`)."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = field(
         default=(), metadata=wire(ListOf(_TOPOLOGY_SPREAD_CONSTRAINT, make=tuple), omit_empty=True)
@@ -180,7 +180,7 @@ class PodTopologySpreadArgs:
 
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """How many seconds PreBind waits for volumes. The shape belongs to a feature gate that is off, so that giving one is an error."""
+    """The seconds that PreBind waits for volumes. The shape belongs to a feature gate that is off, so giving one is an error."""
 
     bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
     shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))
@@ -219,12 +219,12 @@ ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
     "PodTopologySpread": PodTopologySpreadArgs,
     "VolumeBinding": VolumeBindingArgs,
 }
-"""The in-tree plugins that have arguments, with the type of these."""
+"""The types of arguments, by the names of the in-tree plugins that have any."""
 
 ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in ARGS_OF.values()}
 """The types of arguments that may be decoded, by their `kind`."""
 
 
 def write_args(args: PluginArgs) -> dict[str, object]:
-    """The arguments as v1 has them, without kind and apiVersion."""
+    """Returns the arguments as v1 JSON, without kind and apiVersion."""
     return struct_of(type(args), f"v1.{type(args).__name__}").write(args)

@@ -1,4 +1,4 @@
-"""Which plugins run at which extension point: what a profile says, the defaults, and how the two are merged.
+"""The plugins of each extension point: those that a profile names, the default ones, and how the two are merged.
 
 The defaults are those of the feature gates of 1.36: gates that are off leave their plugins out, though a profile may still name them.
 
@@ -36,7 +36,7 @@ EXTENSION_POINTS: Final = (
 """The extension points by their names in a configuration, in the order in which a profile is built."""
 
 EVERYTHING: Final = "*"
-"""Disabled at a point, it stands for all plugins that would be there by default."""
+"""The name that, disabled at a point, stands for all plugins that would be there by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ PLUGIN: Final = struct_of(Plugin, "v1.Plugin")
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """What is enabled and what is disabled at one extension point, in order."""
+    """The plugins that are enabled and disabled at one extension point, in order."""
 
     enabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
     disabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
@@ -65,7 +65,7 @@ Plugins = Mapping[str, PluginSet]
 
 
 def plugins(**sets: PluginSet) -> Plugins:
-    """Plugins with the sets given; the others are empty."""
+    """Returns plugins with the sets given; the others are empty."""
     return MappingProxyType({point: sets.get(point, PluginSet()) for point in (*EXTENSION_POINTS, MULTI_POINT)})
 
 
@@ -78,15 +78,15 @@ PLUGINS: Final = Struct(
 
 
 def merge(defaults: Plugins, custom: Plugins) -> Plugins:
-    """The defaults as changed by what was written, point by point."""
+    """Returns the defaults as changed by what was written, point by point."""
     return MappingProxyType({point: merge_set(defaults[point], custom[point]) for point in defaults})
 
 
 def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """The default plugins less the disabled ones, each in its place even if re-configured, then the other custom ones.
+    """Returns the default plugins less the disabled ones, each in its place even if re-configured, then the other custom ones.
 
-    A plugin that is both disabled and enabled goes to where it was written: this is how people re-order. One that is enabled twice stays
-    twice, and whoever builds the profile refuses it.
+    A plugin that is both disabled and enabled goes to where it was written: this is how plugins are re-ordered. One that is enabled twice
+    stays twice, and is refused when the profile is built.
 
     Upstream: default_plugins.go, mergePluginSet.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with the values of a configuration: all errors at once, each with its field path, in upstream's words.
+"""The validation of a configuration: all errors at once, each with its field path, in upstream's words.
 
 Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/config/validation, validation.go (v1.36.2).
 """
@@ -15,7 +15,7 @@ from extender.objects.resource_names import is_extended_resource_name
 from extender.objects.validation import label_key_errors
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
+"""The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
 
 # Upstream walks a map without order here; sorted, the first of its possible answers comes out. multiPoint and placement are not looked at.
 _POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(point for point in EXTENSION_POINTS if not point.startswith("placement"))
@@ -23,7 +23,7 @@ _REMOVED: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is v
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Every error in the configuration, in upstream's order. Upstream: ValidateKubeSchedulerConfiguration."""
+    """Returns every error in the configuration, in upstream's order. Upstream: ValidateKubeSchedulerConfiguration."""
     return [
         *_client_connection(configuration.client_connection),
         *_leader_election(configuration.leader_election),
@@ -115,7 +115,7 @@ def _percentage(path: str, percentage: int | None) -> Iterator[FieldError]:
 
 
 def _common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldError]:
-    """All profiles sort one queue, so they must do it alike. Upstream: validateCommonQueueSort."""
+    """Requires that all profiles sort alike, since they share one queue. Upstream: validateCommonQueueSort."""
     first = profiles[0].plugins["queueSort"]
     name = first.enabled[0].name if first.enabled else ""
     if len(first.enabled) > 1:

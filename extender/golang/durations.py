@@ -22,7 +22,7 @@ _PIECE: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
 
 
 class DurationError(ValueError):
-    """The text is no duration. The message is the one of Go's time.ParseDuration."""
+    """The text is no duration. The message is that of Go's time.ParseDuration."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,12 +33,12 @@ class Duration:
 
     @classmethod
     def of(cls, seconds: int) -> "Duration":
-        """So many whole seconds."""
+        """Returns a duration of whole seconds."""
         return cls(seconds * _SECOND)
 
     @classmethod
     def parse(cls, text: str) -> "Duration":
-        """The duration that `text` spells.
+        """Returns the duration that `text` spells.
 
         Raises:
             DurationError: no number, no unit, an unknown unit, or more than 2**63 - 1 nanoseconds.
@@ -69,7 +69,7 @@ class Duration:
 
     @property
     def seconds(self) -> float:
-        """The same in seconds."""
+        """The duration in seconds."""
         return self.nanoseconds / _SECOND
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Go's int64: its range, what is left on overflow, and decimal scaling as quantities do it. Python's ints know no such limits."""
+"""Go's int64, which Python's integers do not have: its range, wrapping on overflow, and decimal scaling as resource.Quantity does it.
+
+Upstream: Go, strconv, atoi.go; apimachinery/pkg/api/resource, math.go, scale_int.go, amount.go (v1.36.2).
+"""
 
 import re
 from typing import Final
@@ -13,12 +16,12 @@ _INT64_DIGITS: Final = 19
 
 
 def wrap(number: int) -> int:
-    """The int64 that is left of `number` when the higher bits fall off."""
+    """Returns the int64 that is left of `number` when the higher bits are dropped."""
     return (number - MIN_INT64) % 2**64 + MIN_INT64
 
 
 def parse_int64(text: str) -> int | None:
-    """The number that `text` spells in base 10, or None: no number, or no int64. Upstream: Go, strconv.ParseInt(text, 10, 64)."""
+    """Returns the int64 that `text` spells in base 10; None if it spells none. Upstream: strconv.ParseInt(text, 10, 64)."""
     parts = _INTEGER.fullmatch(text)
     if parts is None or text in ("", "+", "-") or len(parts[2]) > _INT64_DIGITS:
         return None
@@ -27,13 +30,13 @@ def parse_int64(text: str) -> int | None:
 
 
 def ten_to(zeros: int) -> int:
-    """10**`zeros`, for no negative number; the limits on what is read keep it below 10**120."""
+    """Returns 10**`zeros`, for `zeros` from 0. The limits on what is read keep it below 10**120."""
     power: int = 10**zeros
     return power
 
 
 def scale_up(amount: int, zeros: int) -> tuple[int, bool]:
-    """`amount` * 10**`zeros` as int64, and whether it fits. Upstream: math.go, positiveScaleInt64."""
+    """Returns `amount` * 10**`zeros` as int64, and whether it fits. Upstream: math.go, positiveScaleInt64."""
     product = amount * ten_to(zeros)
     if MIN_INT64 <= product <= MAX_INT64:
         return product, True
@@ -43,14 +46,14 @@ def scale_up(amount: int, zeros: int) -> tuple[int, bool]:
 
 
 def divide_away(amount: int, zeros: int) -> tuple[int, bool]:
-    """`amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go, negativeScaleInt64."""
+    """Returns `amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go, negativeScaleInt64."""
     quotient, rest = divmod(abs(amount), ten_to(zeros))
     rounded = quotient + (rest > 0)
     return (-rounded if amount < 0 else rounded), rest == 0
 
 
 def scale_big(unscaled: int, zeros: int) -> int:
-    """`unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
+    """Returns `unscaled` * 10**`zeros` as int64, wrapping. Upstream: scale_int.go, scaledValue."""
     if zeros >= 0:
         # float64 -> int64 of 1e19 and more gives the least int64 on amd64.
         return wrap(unscaled * (ten_to(zeros) if zeros < 19 else MIN_INT64))
@@ -64,7 +67,7 @@ def scale_big(unscaled: int, zeros: int) -> int:
 
 
 def add_scaled(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
-    """Amount and exponent of a sum of int64 forms, or None when it does not fit one. Upstream: amount.go, int64Amount.Add."""
+    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit one. Upstream: amount.go, int64Amount.Add."""
     if theirs == 0:
         return mine, my_exponent
     if mine == 0:

@@ -14,7 +14,7 @@ RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 
 CACHE_SIZE: Final = 4096
-"""Times remembered: objects that are written again say the same ones."""
+"""Times that are kept after parsing: objects that are written again hold the same ones."""
 
 # A fraction may be of any length; such texts are not kept.
 _LONGEST_CACHED: Final = 40

@@ -7,6 +7,7 @@ Upstream: sigs.k8s.io/yaml, yaml.go, YAMLToJSON and YAMLToJSONStrict; go.yaml.in
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,9 +19,11 @@ from extender.golang.quoting import quoted
 from extender.golang.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
 
 MAX_NODES: Final = 100_000
-"""No more nodes than this, counted as often as aliases repeat them. A configuration has a few thousand."""
+"""The most nodes that are read unless the caller says otherwise, counted as often as aliases repeat them. A configuration has a few
+thousand."""
 
 _Loader: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
 _MERGE_NEEDS_MAPS: Final = "map merge requires map or sequence of maps as the value"
 
 
@@ -33,7 +36,7 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class YamlDocument:
-    """What a text holds.
+    """The contents of a YAML text.
 
     Attributes:
         value: the first document; None if there is none.
@@ -51,7 +54,7 @@ _Key = tuple[type, Scalar]
 
 @dataclass(slots=True)
 class _Node:
-    """A node as far as it has been read.
+    """A YAML node, as far as it has been read.
 
     Attributes:
         key: what a scalar is as a key of a map.
@@ -74,14 +77,19 @@ class _Node:
     finished: bool = False
 
 
-def read_yaml(text: str) -> YamlDocument:
-    """The first document of the text.
+def split_documents(text: str) -> list[str]:
+    """Returns the documents of a text, each as a text. Upstream: apimachinery/pkg/util/yaml, decoder.go, splitYAMLDocument."""
+    return _SEPARATOR.split(text)
+
+
+def read_yaml(text: str, *, max_nodes: int = MAX_NODES) -> YamlDocument:
+    """Returns the first document of the text.
 
     Raises:
         YamlError: no YAML, more than the limits allow, or nothing that JSON can say.
     """
     try:
-        return _read(iter(yaml.parse(text, Loader=_Loader)))
+        return _read(iter(yaml.parse(text, Loader=_Loader)), max_nodes)
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         where = f"line {mark.line + 1}: " if mark is not None and mark.line else ""
@@ -92,12 +100,12 @@ def read_yaml(text: str) -> YamlDocument:
         raise YamlError(str(exc)) from exc
 
 
-def _read(events: Iterator[yaml.Event]) -> YamlDocument:
+def _read(events: Iterator[yaml.Event], max_nodes: int) -> YamlDocument:
     first: YamlDocument | None = None
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             if first is None:
-                root = _read_node(events)
+                root = _read_node(events, max_nodes)
                 first = YamlDocument(root.value, tuple(root.duplicates))
             elif _holds_something(events):
                 return YamlDocument(first.value, first.duplicates, others=True)
@@ -110,8 +118,9 @@ def _holds_something(events: Iterator[yaml.Event]) -> bool:
     return not is_empty
 
 
-def _read_node(events: Iterator[yaml.Event]) -> _Node:
-    """One node with all below it. The stack holds the collections that are open."""
+def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
+    """Returns one node with all below it."""
+    # The collections that are open, from the outside in.
     open_nodes: list[_Node] = []
     anchors: dict[str, _Node] = {}
     count = repeated = 0
@@ -127,8 +136,8 @@ def _read_node(events: Iterator[yaml.Event]) -> _Node:
             count += 1
             if node.anchor is not None:
                 anchors[node.anchor] = node
-        if count > MAX_NODES:
-            raise YamlError("document contains excessive aliasing" if repeated else f"document has more than {MAX_NODES} nodes")
+        if count > max_nodes:
+            raise YamlError("document contains excessive aliasing" if repeated else f"document has more than {max_nodes} nodes")
         if not node.finished:
             open_nodes.append(node)
             if len(open_nodes) > MAX_DEPTH:
@@ -188,7 +197,7 @@ def _alias(event: yaml.AliasEvent, anchors: dict[str, _Node]) -> _Node:
 
 
 def _check_aliasing(count: int, repeated: int) -> None:
-    """Refuse what upstream refuses, for documents of the size that is allowed here. Upstream: decode.go, allowedAliasRatio."""
+    """Refuses the aliases that upstream refuses, for documents of the size that is allowed here. Upstream: decode.go, allowedAliasRatio."""
     if repeated > 100 and count > 1000 and repeated / count > 0.99:
         raise YamlError("document contains excessive aliasing")
 

@@ -1,4 +1,4 @@
-"""What a YAML 1.1 scalar means, as Go's yaml v2 reads it, in values that JSON can say.
+"""The meaning of YAML 1.1 scalars, as Go's yaml v2 reads them, in values that JSON can hold.
 
 Upstream: go.yaml.in/yaml v2, resolve.go.
 """
@@ -46,11 +46,11 @@ _MAX_UINT64: Final = 2**64 - 1
 
 
 class ScalarError(ValueError):
-    """The scalar is not what its tag says, or JSON cannot say it."""
+    """The scalar is not of its tag, or JSON cannot hold it."""
 
 
 def resolve(tag: str, text: str) -> tuple[str, Scalar]:
-    """The tag and the value of a scalar that is plain or has a tag.
+    """Returns the tag and the value of a scalar that is plain or has a tag.
 
     Raises:
         ScalarError: the text is nothing that the tag allows, or a number that is not finite.
@@ -66,7 +66,7 @@ def resolve(tag: str, text: str) -> tuple[str, Scalar]:
 
 
 def member_name(key: Scalar) -> str:
-    """What a key becomes in JSON, where every key is a string.
+    """Returns the name that a key becomes in JSON, where every key is a string.
 
     Raises:
         ScalarError: null cannot be a key.
@@ -94,7 +94,7 @@ def _resolve_plain(text: str) -> tuple[str, Scalar]:
 
 
 def _integer(digits: str) -> int | None:
-    """Go's base 0: decimal, or hexadecimal, binary and octal by prefix; a leading zero alone means octal."""
+    """Returns an integer in Go's base 0: decimal, or hexadecimal, binary and octal by prefix; a leading zero alone means octal."""
     match = _INTEGER.fullmatch(digits)
     if match is None:
         return None
@@ -114,7 +114,7 @@ def _float(digits: str) -> tuple[str, Scalar] | None:
 
 
 def _as_marshalled(number: float) -> int | Number:
-    """The number as JSON says it after Go has printed it: whole numbers lose their point, extreme ones get an exponent."""
+    """Returns the number as Go prints it into JSON: whole numbers lose their point, extreme ones get an exponent."""
     size = abs(number)
     if size != 0 and not 1e-6 <= size < 1e21:
         mantissa, _, exponent = repr(number).partition("e")
