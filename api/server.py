@@ -72,7 +72,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
         if self.should_exit:
-            STDERR.say("reprieve: told to end a second time, and ended without finishing what is under way")
+            STDERR.write_line("reprieve: told to end a second time, and ended without finishing what is under way")
             os._exit(1)
         self.should_exit = True
 

@@ -54,11 +54,11 @@ def serve(
     scheme = "http" if server.certificate is None else "https"
     listening = [_listen(settings.host, settings.listening_port, "--port")]
     address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
-    STDERR.say(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
+    STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
     if isinstance(cluster, Own):
         listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
-        STDERR.say(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
-    STDERR.say(f"{address}/ shows it")
+        STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
+    STDERR.write_line(f"{address}/ shows it")
     server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)

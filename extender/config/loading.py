@@ -13,7 +13,7 @@ from extender.config.json_types import RAW, fields_of, struct_of, wire
 from extender.config.plugin_args import ARGS_OF, ARGS_TYPES
 from extender.config.plugin_sets import DEFAULT_PLUGINS, PLUGINS, Plugins, merge
 from extender.config.validation import validate
-from extender.golang.json import Json, JsonError, as_json, parse_json, plain
+from extender.golang.json import Json, JsonError, marshal, parse_json, plain
 from extender.golang.quoting import quoted
 from extender.golang.schema import INT32, NO_TYPE_META, STRING, Field, ListOf, Struct, read_as, type_meta
 from extender.golang.yaml import YamlDocument, YamlError, read_yaml
@@ -221,7 +221,7 @@ def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
         return plain(config.args), []
     wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
     try:
-        kind, args, forbidden = _read_object(config.args, as_json(config.args), wanted)
+        kind, args, forbidden = _read_object(config.args, marshal(config.args), wanted)
     except _UnreadableError as exc:
         raise _UnreadableError(f"decoding args for plugin {config.name}: {exc}") from exc
     if kind.group_kind != wanted.group_kind:

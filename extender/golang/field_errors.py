@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.golang.json import as_json
+from extender.golang.json import marshal
 from extender.golang.quoting import quoted
 
 NOT_FOUND: Final = "FieldValueNotFound"
@@ -161,11 +161,11 @@ class Marshalled(str):
 
 def marshalled(value: object) -> Marshalled:
     """Returns the form in which an error shows a value that is of none of Go's simple types, such as a struct or a named string type."""
-    return Marshalled(as_json(value))
+    return Marshalled(marshal(value))
 
 
 def shown(value: Any) -> str:
     """Returns a value as an error shows it. Upstream: Error.ErrorBody."""
     if isinstance(value, Marshalled):
         return value
-    return quoted(value) if isinstance(value, str) else as_json(value)
+    return quoted(value) if isinstance(value, str) else marshal(value)

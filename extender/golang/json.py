@@ -96,12 +96,12 @@ def parse_json(text: str, *, max_depth: int = MAX_DEPTH, keep_digits: bool = Tru
 
 
 def members(value: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
-    """The members of an object in the order in which they were written, those of a name that repeats included."""
+    """Returns the members of an object in the order in which they were written, those of a name that repeats included."""
     return value.all_members if isinstance(value, Repeating) else value.items()
 
 
 def plain(value: Json) -> Any:
-    """The same value in dicts, lists and Python's own scalars; of members of one name the last one counts."""
+    """Returns the same value in dicts, lists and Python's own scalars; of members of one name the last one counts."""
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -109,21 +109,21 @@ def plain(value: Json) -> Any:
     return float(value) if isinstance(value, Number) else value
 
 
-def as_json(value: object) -> str:
-    """Compact JSON as Go's json.Marshal writes it, of `Json` or of plain values; members keep their order."""
+def marshal(value: object) -> str:
+    """Returns compact JSON as Go's json.Marshal writes it, of `Json` or of plain values; members keep their order."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).translate(_UNSAFE_IN_HTML)
     if isinstance(value, Number):
         return value.text
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{as_json(name)}:{as_json(member)}" for name, member in members(value)) + "}"
+        return "{" + ",".join(f"{marshal(name)}:{marshal(member)}" for name, member in members(value)) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(map(as_json, value)) + "]"
+        return "[" + ",".join(map(marshal, value)) + "]"
     return json.dumps(value)
 
 
 def type_word(value: object) -> str:
-    """What Go calls the JSON type of a value that is not of the type it should have. Upstream: decode.go, UnmarshalTypeError.Value."""
+    """Returns what Go calls the JSON type of a value of the wrong type. Upstream: decode.go, UnmarshalTypeError.Value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -136,7 +136,7 @@ def type_word(value: object) -> str:
 
 
 def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
-    """What Go says of a value of the wrong type.
+    """Returns what Go says of a value of the wrong type.
 
     Arguments:
         word: for the value, see `type_word`.
@@ -149,7 +149,7 @@ def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
 
 
 def go_words(error: json.JSONDecodeError) -> str:
-    """What Go says where Python says `error`. Upstream: scanner.go."""
+    """Returns what Go says where Python's decoder says `error`. Upstream: scanner.go."""
     text, place = error.doc, error.pos
     if place >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
@@ -166,7 +166,7 @@ def go_words(error: json.JSONDecodeError) -> str:
 
 
 def _is_in_object(text: str) -> bool:
-    """Whether the innermost bracket that is still open is a brace."""
+    """Returns whether the innermost bracket that is still open is a brace."""
     opened = []
     for found in BRACKETS.finditer(text):
         bracket = found[0]
@@ -219,7 +219,7 @@ def _refuse_constant(name: str) -> Json:
 
 
 def _without_surrogates(value: Json) -> Json:
-    """The value with the replacement character where half of a surrogate pair was escaped, as Go reads it."""
+    """Returns the value with the replacement character where half of a surrogate pair was escaped, as Go reads it."""
     if isinstance(value, str):
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):

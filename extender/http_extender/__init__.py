@@ -1,6 +1,6 @@
-"""The other direction: the HTTP extenders that *we* call when our configuration names them.
+"""The HTTP extenders that we call because our configuration names them.
 
-No cycle is in here, and no queue: `extender.scheduler` asks, in upstream's order.
+There is no cycle and no queue in here: `extender.scheduler` calls the extenders, in upstream's order.
 
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """

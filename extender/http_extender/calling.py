@@ -1,4 +1,4 @@
-"""One POST to an extender: over TLS if need be, and what can go wrong with it, in the words of Go's client.
+"""Calls of an extender: one POST, over TLS if configured, with failures in the words of Go's client.
 
 Unlike upstream's client, ours follows no redirect, asks no proxy, reads no more than `MAX_ANSWER_BYTES` and wants no compression.
 
@@ -26,22 +26,22 @@ MAX_ANSWER_BYTES: Final = 64 * 2**20
 MAX_CONNECT_SECONDS: Final = 1.0
 
 PIECE: Final = 2**18
-"""Bytes of a body that are sent at one time."""
+"""Bytes of a body that are sent at once."""
 
 KEEP_ALIVE_SECONDS: Final = 4.0
-"""Many servers close idle connections after 5 s: we are earlier, so that no call meets a connection that is just being closed."""
+"""Many servers close idle connections after 5 s. Closing them earlier avoids calls over a connection that is just being closed."""
 
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
 
 _FAILURES: Final = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, aiohttp.ClientError, OSError)
-"""All that a transport raises when a call fails."""
+"""The exceptions that a transport raises when a call fails."""
 
 _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, httpx.RemoteProtocolError, httpx.ReadError)
-"""The other side ended the connection."""
+"""The exceptions for a connection that the other side has ended."""
 
 
 def trust_of(extender: Extender) -> ssl.SSLContext | None:
-    """Whom to trust, and who we are; None without TLS.
+    """Returns the authorities to trust and our own certificate; None without TLS.
 
     Raises:
         TlsError: a file cannot be read, or is not what it should be; the text says which.
@@ -65,7 +65,7 @@ def _pem(file: str, text: bytes) -> Pem | None:
 
 
 def open_transport(trust: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
-    """Connections of one extender, kept alive between calls. Call it where its event loop runs."""
+    """Returns connections to one extender, kept alive between calls. Call it where the event loop runs."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(ssl=trust if trust is not None else False, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -74,7 +74,7 @@ def open_transport(trust: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
 
 
 def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
-    """A POST whose body, when it is long, is handed out piece by piece, so that sending it holds nobody up."""
+    """Returns a POST whose body, if it is long, is sent piece by piece, so that other tasks run in between."""
     content = body if len(body) <= PIECE else _pieces(body)
     return httpx.Request("POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions))
 
@@ -111,10 +111,10 @@ class Caller:
         self._transport = transport
 
     async def post(self, verb: str, body: bytes) -> bytes:
-        """The body of the answer, which had status 200.
+        """Returns the body of an answer with status 200.
 
         Raises:
-            ExtenderError: there was no such answer.
+            ExtenderError: the call failed, or had another status.
         """
         url = f"{self._prefix}/{verb}"
         response: httpx.Response | None = None
@@ -147,7 +147,7 @@ class Caller:
         return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
 
     async def aclose(self) -> None:
-        """End the connections."""
+        """Closes the connections."""
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.aclose()

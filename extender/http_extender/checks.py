@@ -1,4 +1,4 @@
-"""What would keep extenders from being called as meant: all of it at once, before the first call.
+"""The validation of extenders before the first call: all errors at once.
 
 Upstream looks at none of this. Where HTTPS is enabled without a certificate authority it does not verify certificates; here that has to be
 said (`insecure: true`).
@@ -15,14 +15,14 @@ from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid
 from extender.http_extender.calling import trust_of
 
 MAX_TIMEOUT_SECONDS: Final = 30
-"""All scheduling waits for an extender."""
+"""Upstream has no limit; but all scheduling waits for an extender."""
 
 
 def check_extenders(configuration: Configuration) -> None:
-    """Nothing, if every extender of the configuration can be called.
+    """Checks that every extender of the configuration can be called.
 
     Raises:
-        ConfigErrors: whatever stands in the way.
+        ConfigErrors: it cannot; with every reason.
     """
     errors = [error for index, extender in enumerate(configuration.extenders) for error in _errors(f"extenders[{index}]", extender)]
     if errors:

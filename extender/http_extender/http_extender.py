@@ -1,4 +1,4 @@
-"""HTTPExtender: one extender of the configuration, and what it can be asked.
+"""One HTTP extender of the configuration.
 
 Upstream: pkg/scheduler/extender.go (v1.36.2).
 """
@@ -28,7 +28,7 @@ from extender.snapshot import Snapshot
 T = TypeVar("T")
 
 LARGE_BODY: Final = 2**20
-"""Bytes from which on an answer is read in a thread, so that nobody else has to wait for it."""
+"""Answers of more bytes are read in a thread, so that other tasks run meanwhile."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -36,22 +36,22 @@ _LOGGER: Final = logging.getLogger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What an extender made of some nodes."""
+    """The result of an extender's filter."""
 
     nodes: Sequence[Node]
-    """Those that pass, in its order: as they were given if it goes by names, else as it sent them back."""
+    """The nodes that pass, in the extender's order: as they were given if it goes by names, else as it sent them back."""
     failed: dict[str, str]
-    """Node name -> why not; preemption might help."""
+    """Node name -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str]
-    """Node name -> why not, for good."""
+    """Node name -> reason; preemption cannot help."""
 
 
 @final
 class HTTPExtender:
-    """Asks one extender. State: its connections, what was written for nodes of late, and the last complaint about its scores."""
+    """Calls one extender. State: its connections, the encoded nodes, and the last warning about its scores."""
 
     def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """Nothing is opened yet; close it with `aclose`.
+        """Opens nothing yet; close it with `aclose`.
 
         Arguments:
             config: checked, see `check_extenders`.
@@ -75,41 +75,41 @@ class HTTPExtender:
 
     @property
     def name(self) -> str:
-        """Its address, as configured."""
+        """The extender's address, as configured."""
         return self._config.url_prefix
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether scheduling goes on when it fails."""
+        """Whether scheduling goes on when the extender fails."""
         return self._config.ignorable
 
     @property
     def is_filter(self) -> bool:
-        """Whether it is asked to filter."""
+        """Whether the extender filters."""
         return bool(self._config.filter_verb)
 
     @property
     def is_prioritizer(self) -> bool:
-        """Whether it is asked for scores."""
+        """Whether the extender scores."""
         return bool(self._config.prioritize_verb)
 
     @property
     def supports_preemption(self) -> bool:
-        """Whether it has a say in who is preempted."""
+        """Whether the extender takes part in preemption."""
         return bool(self._config.preempt_verb)
 
     @property
     def is_binder(self) -> bool:
-        """Whether it binds pods."""
+        """Whether the extender binds pods."""
         return bool(self._config.bind_verb)
 
     @property
     def weight(self) -> int:
-        """Of its scores."""
+        """The factor of the extender's scores."""
         return self._config.weight
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether a container asks for a resource that the extender manages, however much of it; without such resources, always."""
+        """Returns whether a container requests any amount of a resource that the extender manages; always true without such resources."""
         return not self._managed or any(map(self._uses_managed, (*pod.spec.containers, *pod.spec.init_containers)))
 
     def _uses_managed(self, container: Container) -> bool:
@@ -117,7 +117,7 @@ class HTTPExtender:
         return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
-        """Which of the nodes the pod can run on. All, if it is not asked to filter.
+        """Returns the nodes that the pod can run on: all of them if the extender does not filter.
 
         Raises:
             ExtenderError: it failed; or it names a node that it was not given, where names are all that is exchanged.
@@ -136,13 +136,13 @@ class HTTPExtender:
         return Filtered(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
 
     def unknown_node(self, name: str) -> ExtenderError:
-        """It let a node pass that it was not given."""
+        """Returns the error for a node that the extender lets pass though it was not given."""
         return ExtenderError(
             f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node list"
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """Its scores, from 0 to 10 and not weighted yet: not of every node perhaps, of some more than once, and of unknown ones.
+        """Returns the extender's scores, from 0 to 10 and not weighted. There may be none for a node, several, and some for unknown nodes.
 
         Raises:
             ExtenderError: it failed.
@@ -155,14 +155,13 @@ class HTTPExtender:
         return scores
 
     def complain(self, exc: ExtenderError) -> None:
-        """Its scores do without consequences. Said aloud once, until it has others to give or fails otherwise."""
+        """Logs a failure to score, which has no other consequence: a warning once, until it succeeds or fails otherwise."""
         text = str(exc)
         level = logging.DEBUG if text == self._last_complaint else logging.WARNING
         self._last_complaint = text
         _LOGGER.log(level, "Failed to run extender's priority function. No score given by this priority function. %s: %s", self.name, text)
 
     async def process_preemption(self, pod: Pod, victims: Sequence[NodeVictims], snapshot: Snapshot) -> list[NodeVictims]:
-        """See `PreemptionExtender`."""
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
         in_full = {each.node: Victims(each.pods, each.num_pdb_violations) for each in victims}
@@ -192,33 +191,33 @@ class HTTPExtender:
         return NodeVictims(node, tuple(pods), of_node.num_pdb_violations)
 
     async def bind(self, pod: Pod, node: str) -> None:
-        """The pod is bound to the node.
+        """Binds the pod to the node.
 
         Raises:
-            ExtenderError: it is not, or nobody knows.
+            ExtenderError: it is not bound, or the outcome is unknown.
         """
         if not self.is_binder:
             raise ExtenderError("unexpected empty bindVerb in extender")
         await _read(read_binding_result, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
 
     async def aclose(self) -> None:
-        """End its connections."""
+        """Closes the connections."""
         await self._caller.aclose()
 
 
 Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
-"""What carries the calls to an extender; None for sockets."""
+"""Returns the transport for the calls to an extender; None for sockets."""
 
 
 def no_transport(extender: Extender) -> None:
-    """Sockets."""
+    """Chooses sockets for every extender."""
 
 
 def make_extenders(configuration: Configuration, transports: Transports = no_transport) -> tuple[HTTPExtender, ...]:
-    """The extenders of a configuration, in the order in which they are asked.
+    """Returns the extenders of a configuration, in the order in which they are called.
 
     Raises:
-        ConfigErrors: what keeps them from being called, all at once.
+        ConfigErrors: they cannot be called; with every reason.
     """
     check_extenders(configuration)
     return tuple(HTTPExtender(config, transports(config)) for config in calling_order(configuration.extenders))

@@ -1,7 +1,7 @@
-"""Log: what the scheduler does, said as upstream says it: a message that never varies, and what it is about as keys and values.
+"""Structured logging: a message that never varies, with what it is about as keys and values.
 
-It goes through the loggers of the standard library, so that whoever embeds the engine decides where it ends. Verbosity n is the level
-`INFO - n`, and is said only by loggers that were set to it: a call that is not said costs a fraction of a microsecond.
+Messages go through the loggers of the standard library, so that an application that embeds the engine decides where they end. Verbosity n
+is the level `INFO - n`; a call below the level of its logger costs a fraction of a microsecond.
 
 Upstream: k8s.io/klog/v2, structured logging (v1.36.2).
 """
@@ -21,29 +21,29 @@ from extender.objects.meta import ApiObject, ObjectMeta
 MAX_VERBOSITY: Final = logging.INFO - 1
 
 MAX_TEXT: Final = 4096
-"""Characters of a value that are said; people write into objects what they like."""
+"""Characters of a value that are logged: objects may hold texts of any length."""
 
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def level_of(verbosity: int) -> int:
-    """The level of the standard library at which so much is said."""
+    """Returns the standard library's level for a verbosity."""
     return logging.INFO - max(0, min(verbosity, MAX_VERBOSITY))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A text of many lines that we have made ourselves, said in full."""
+    """A text of many lines of our own making, which is logged in full."""
 
     text: str
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A message, and what it is about. As a text it is the body of a klog line."""
+class Message:
+    """A message with its keys and values. As a text it is the body of a klog line."""
 
     message: str
     keys: Mapping[str, object]
@@ -54,7 +54,7 @@ class Said:
 
 @final
 class Logger:
-    """Says things in the name of a module."""
+    """Logs in the name of a module."""
 
     __slots__ = ("_logger",)
 
@@ -62,27 +62,27 @@ class Logger:
         """Arguments: name: of the module, `__name__`."""
         self._logger = logging.getLogger(name)
 
-    def says(self, verbosity: int) -> bool:
-        """Whether `info` at this verbosity says anything: asked before anything is worked out for it."""
+    def enabled(self, verbosity: int) -> bool:
+        """Returns whether `info` at this verbosity logs anything. Ask before computing values only for the log. Upstream: V(n).Enabled."""
         return self._logger.isEnabledFor(logging.INFO - verbosity)
 
     def info(self, verbosity: int, message: str, /, **keys: object) -> None:
-        """Say it to those who want to hear so much; 0 is for everybody."""
+        """Logs a message at a verbosity; 0 is always logged."""
         level = logging.INFO - verbosity
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, Said(message, keys), stacklevel=2)
+            self._logger.log(level, Message(message, keys), stacklevel=2)
 
     def error(self, error: BaseException | str | None, message: str, /, **keys: object) -> None:
-        """Something that went wrong, as things do. The error comes first."""
-        self._logger.error(Said(message, keys if error is None else {"err": error, **keys}), stacklevel=2)
+        """Logs a failure that is expected to happen at times. The error comes first."""
+        self._logger.error(Message(message, keys if error is None else {"err": error, **keys}), stacklevel=2)
 
     def exception(self, error: BaseException, message: str, /, **keys: object) -> None:
-        """Something that nobody expected: it is said where it came from, too."""
-        self._logger.error(Said(message, {"err": error, **keys}), exc_info=error, stacklevel=2)
+        """Logs an unexpected exception, with its traceback."""
+        self._logger.error(Message(message, {"err": error, **keys}), exc_info=error, stacklevel=2)
 
 
 def as_text(value: object) -> str:
-    """A value as klog's text format writes it, on one line but for `Lines`."""
+    """Returns a value as klog's text format writes it, on one line but for `Lines`."""
     meta = _meta_of(value)
     if meta is not None:
         return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
@@ -98,7 +98,7 @@ def as_text(value: object) -> str:
 
 
 def as_json(value: object) -> Any:
-    """A value as JSON shows it."""
+    """Returns a value for klog's JSON format, in dicts, lists and scalars."""
     meta = _meta_of(value)
     if meta is not None:
         return {"name": meta.name, "namespace": meta.namespace} if meta.namespace else {"name": meta.name}
@@ -125,7 +125,7 @@ def _is_named(kind: type) -> bool:
 
 
 def _meta_of(value: object) -> ObjectMeta | None:
-    """What an object of the API is called; None for anything else."""
+    """Returns the metadata of an object of the API; None for anything else."""
     kind: Any = type(value)
     if not _is_named(kind):
         return None
@@ -134,7 +134,7 @@ def _meta_of(value: object) -> ObjectMeta | None:
 
 
 def _shown(value: object) -> str:
-    """The text without halves of characters, which no encoder takes. An exception that says nothing is called by its type."""
+    """Returns the text without lone surrogates, which no encoder takes. An exception without a text is shown by its type."""
     text = str(value) or (type(value).__name__ if isinstance(value, BaseException) else "")
     return text.encode("utf-8", "backslashreplace").decode()
 

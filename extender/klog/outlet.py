@@ -1,7 +1,7 @@
-"""Where the log goes: lines on stderr, which nobody waits for.
+"""The destination of the log: lines on stderr, written without waiting.
 
-A disk that is full, a pipe that is closed or that nobody reads, a terminal that was stopped: none of them keeps a pod waiting. What does
-not get through is counted, and that is told as soon as lines get through again.
+A full disk, a closed or unread pipe, a stopped terminal: none of them delays a pod. Lines that cannot be written are counted, and the count
+is written as soon as lines can be written again.
 """
 
 import logging
@@ -9,67 +9,65 @@ import os
 import select
 from typing import Final, final
 
-from extender.klog.logger import Said
+from extender.klog.logger import Message
 
 _STDERR: Final = 2
 
 _PATIENCE: Final = 100
-"""Milliseconds for which a line may wait; nothing while the line before it has waited in vain."""
+"""Milliseconds for which a line may wait; it does not wait at all after one that has waited in vain."""
 
 
 @final
 class Outlet(logging.Handler):
-    """Writes to a file descriptor. State: what did not get through."""
+    """Writes to a file descriptor. State: the number of lines that were dropped."""
 
     def __init__(self, descriptor: int) -> None:
-        """Nothing was lost yet."""
         super().__init__()
         self._descriptor = descriptor
         self._ready = select.poll()
         self._ready.register(descriptor, select.POLLOUT)
         self._dropped = 0
-        self._untold = 0
-        """Of these, how many nobody knows of yet."""
-        self._is_torn = False
-        """Whether a line has begun and has not ended."""
+        self._unreported = 0
+        """Dropped lines that have not been reported."""
+        self._is_cut_off = False
+        """Whether the last line was cut off."""
 
     def dropped(self) -> int:
-        """How many lines did not get through, or only their beginning."""
+        """Returns how many lines were dropped or cut off."""
         return self._dropped
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write its line."""
         try:
             line = self.format(record)
         except Exception:
             self.handleError(record)
         else:
-            self.say(line)
+            self.write_line(line)
 
-    def say(self, line: str) -> None:
-        """Write this line, or drop it."""
+    def write_line(self, line: str) -> None:
+        """Writes a line, or drops it."""
         self.acquire()
         try:
-            lines = [self._notice(), line] if self._untold else [line]
+            lines = [self._notice(), line] if self._unreported else [line]
             text = "".join(f"{each}\n" for each in lines).encode("utf-8", "backslashreplace")
-            self._say(b"\n" + text if self._is_torn else text)
+            self._write_text(b"\n" + text if self._is_cut_off else text)
         finally:
             self.release()
 
-    def _say(self, text: bytes) -> None:
+    def _write_text(self, text: bytes) -> None:
         length = self._write(text)
         if length:
-            self._is_torn = not text[:length].endswith(b"\n")
+            self._is_cut_off = not text[:length].endswith(b"\n")
         if length == len(text):
-            self._untold = 0
+            self._unreported = 0
         else:
-            self._untold += 1
+            self._unreported += 1
             self._dropped += 1
 
     def _write(self, text: bytes) -> int:
-        """How many bytes got through."""
+        """Returns how many bytes were written."""
         written = 0
-        patience = 0 if self._untold else _PATIENCE
+        patience = 0 if self._unreported else _PATIENCE
         while written < len(text):
             if not self._ready.poll(patience):
                 break
@@ -81,15 +79,15 @@ class Outlet(logging.Handler):
         return written
 
     def _notice(self) -> str:
-        said = Said("Lines of the log were dropped, as they could not be written", {"lines": self._untold})
-        return self.format(logging.LogRecord(__name__, logging.WARNING, __file__, 0, said, None, None))
+        message = Message("Lines of the log were dropped, as they could not be written", {"lines": self._unreported})
+        return self.format(logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, None, None))
 
 
 STDERR: Final = Outlet(_STDERR)
 
 
 def fill_standard_descriptors() -> None:
-    """What was closed before we began leads nowhere from now on: else some socket would be stderr, and be told what is meant for people."""
+    """Opens the standard descriptors that are closed on /dev/null, so that no socket becomes stderr and receives the log."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)

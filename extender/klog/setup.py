@@ -1,4 +1,4 @@
-"""What is logged, and how: lines as klog writes them, or a JSON object a line, whatever callers and objects hold.
+"""The formats of the log and their configuration: lines as klog writes them, or one JSON object a line.
 
 Messages, values and exception texts may repeat user content, so control characters in them are escaped and their length is capped; only the
 frames of a traceback and dumps, which are ours, span lines, and those begin with blanks.
@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import orjson
 
-from extender.klog.logger import Said, as_json, level_of
+from extender.klog.logger import Message, as_json, level_of
 from extender.klog.outlet import STDERR
 
 MAX_FIELD: Final = 256
@@ -35,7 +35,7 @@ _OURS: Final = ("extender", "api")
 
 
 def escaped(text: str, limit: int = MAX_FIELD) -> str:
-    """The text without control characters and with no more than `limit` characters."""
+    """Returns the text without control characters, and with no more than `limit` characters."""
     shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return shown if len(text) <= limit else f"{shown}…"
 
@@ -45,16 +45,14 @@ class TextFormatter(logging.Formatter):
     """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with blanks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """The line of the record."""
         # The time of this machine's zone, as klog.
         second, fraction = divmod(record.created, 1)
         time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
         header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
-        return f"{header} {record.msg if isinstance(record.msg, Said) else escaped(record.message, MAX_MESSAGE)}"
+        return f"{header} {record.msg if isinstance(record.msg, Message) else escaped(record.message, MAX_MESSAGE)}"
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
-        """See `_told`."""
-        return _told(ei[1])
+        return _traceback(ei[1])
 
 
 @final
@@ -62,19 +60,18 @@ class JsonFormatter(logging.Formatter):
     """`{"ts":..., "caller":"folder/file.py:12", "msg":"message", "v":0, "key":"value"}`; `ts` in milliseconds. Errors have no `v`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of the record."""
         path = PurePath(record.pathname)
         line: dict[str, Any] = {"ts": round(record.created * 1000, 4), "caller": f"{path.parent.name}/{path.name}:{record.lineno}"}
-        said = record.msg if isinstance(record.msg, Said) else None
-        line["msg"] = said.message if said is not None else escaped(record.getMessage(), MAX_MESSAGE)
+        message = record.msg if isinstance(record.msg, Message) else None
+        line["msg"] = message.message if message is not None else escaped(record.getMessage(), MAX_MESSAGE)
         if record.levelno < logging.ERROR:
             line["v"] = max(0, logging.INFO - record.levelno)
-        if said is not None:
-            line |= {key: as_json(value) for key, value in said.keys.items() if key != "err"}
-            if "err" in said.keys:
-                line["err"] = as_json(said.keys["err"])
+        if message is not None:
+            line |= {key: as_json(value) for key, value in message.keys.items() if key != "err"}
+            if "err" in message.keys:
+                line["err"] = as_json(message.keys["err"])
         if record.exc_info is not None and record.exc_info[1] is not None:
-            line["stacktrace"] = _told(record.exc_info[1])
+            line["stacktrace"] = _traceback(record.exc_info[1])
         return orjson.dumps(line, option=orjson.OPT_PASSTHROUGH_SUBCLASS, default=str).decode()
 
 
@@ -89,8 +86,8 @@ def _severity(record: logging.LogRecord) -> str:
     return "E" if record.levelno >= logging.ERROR else "W" if record.levelno >= logging.WARNING else "I"
 
 
-def _told(exc: BaseException | None) -> str:
-    """The frames, and the escaped text of each exception of the chain."""
+def _traceback(exc: BaseException | None) -> str:
+    """Returns the frames and the escaped text of each exception of the chain."""
     chain: list[str] = []
     while exc is not None and len(chain) < 8:
         frames = "".join(traceback.format_tb(exc.__traceback__, limit=-30))
@@ -100,7 +97,7 @@ def _told(exc: BaseException | None) -> str:
 
 
 def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple[str, int]] = ()) -> None:
-    """Log to stderr from now on.
+    """Sends the log to stderr from now on.
 
     Arguments:
         by_file: (pattern, verbosity) of files, named without folder and suffix; the first that fits counts. Upstream: --vmodule.
@@ -118,16 +115,16 @@ def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple
 
 
 def set_verbosity(verbosity: int) -> None:
-    """How much of our own doings is logged from now on. Other libraries say what matters, and no more."""
+    """Sets the verbosity of our own modules. Other libraries stay at their warnings and errors."""
     for name in _OURS:
         logging.getLogger(name).setLevel(level_of(verbosity))
 
 
 def report(logger: logging.Logger, what: str, exc: BaseException) -> str:
-    """Log an exception that nobody expected.
+    """Logs an unexpected exception.
 
     Returns:
-        The id under which it is found in the log; this, and nothing else, is told to the caller.
+        The id under which the log holds it; the caller is given the id and nothing else.
     """
     number = uuid4().hex[:12]
     logger.error("internal error, id %s: %s", number, what, exc_info=exc)

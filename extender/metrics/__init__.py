@@ -1,8 +1,7 @@
-"""What is counted while scheduling goes on. Nothing here decides, and nothing is sent anywhere: who wants to see it collects it."""
+"""Metrics of scheduling. No decision depends on them, and nothing is sent anywhere: they are collected when they are asked for."""
 
 from extender.metrics.histogram import Histogram, exponential
-from extender.metrics.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
-from extender.metrics.plugin_metrics import SAMPLED_CYCLES, ObservePlugin, PluginMetrics
+from extender.metrics.metrics import ERROR, SAMPLED_CYCLES, SCHEDULED, UNSCHEDULABLE, Metrics, ObservePlugin, PluginMetrics
 
 __all__ = [
     "ERROR",

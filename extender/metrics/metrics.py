@@ -1,20 +1,17 @@
-"""Metrics of scheduling: counted while it goes on, shown when somebody asks.
+"""The metrics of a scheduler and of its plugins. Names, labels and buckets are upstream's.
 
-Names, labels and buckets are upstream's. What is counted here is plain numbers: an observation costs a fraction of a microsecond, and a
-decision does not depend on any.
-
-Upstream: pkg/scheduler/metrics/metrics.go (v1.36.2).
+Upstream: pkg/scheduler/metrics/metrics.go; framework/runtime/instrumented_plugins.go (v1.36.2). There a Filter is timed and counted once
+for each node; here it is called for all nodes at once, so that it is timed once a call and counted once an attempt.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from extender.metrics.histogram import Histogram, exponential
-from extender.metrics.plugin_metrics import PluginMetrics
 
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
@@ -23,18 +20,82 @@ ERROR: Final = "error"
 MOST_ATTEMPTS_SHOWN: Final = 15
 
 
+ObservePlugin = Callable[[float, str, str, str], None]
+"""A function of (seconds, plugin, extension point, status)."""
+
+SAMPLED_CYCLES: Final = 10
+"""Plugins are timed in one of this many cycles: timing costs more than some plugins do. Upstream: pluginMetricsSamplePercent."""
+
+
+@final
+class PluginMetrics:
+    """The metrics of the plugins of all profiles."""
+
+    def __init__(self) -> None:
+        self.durations: Final = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            f"Seconds that a plugin took at an extension point, in one cycle of {SAMPLED_CYCLES}.",
+            ("plugin", "extension_point", "status"),
+            exponential(0.00001, 1.5, 20),
+        )
+        self.hints: Final = Histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "Seconds that a plugin took to say whether a change may help a pod that it had refused.",
+            ("plugin", "event", "hint"),
+            exponential(0.00001, 1.5, 20),
+        )
+        self.device_waits: Final = Histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Seconds until a driver had said that devices can be used, or that they cannot, or had not said anything in time.",
+            ("profile", "driver", "status"),
+            exponential(0.1, 2, 14),
+        )
+        self.volume_errors: Counter[str] = Counter()
+        """Operation -> number of failures."""
+        self._cycles: Counter[str] = Counter()
+
+    def sampled(self, kind: str = "scheduling") -> ObservePlugin | None:
+        """Returns the function that records durations in this cycle; None if the cycle is not sampled.
+
+        Arguments:
+            kind: cycles of each kind are counted separately; the first of each is sampled.
+        """
+        number = self._cycles[kind]
+        self._cycles[kind] = number + 1
+        return None if number % SAMPLED_CYCLES else self.durations.observe
+
+    def collect(self) -> Iterator[Metric]:
+        yield self.durations.collect()
+        yield self.hints.collect()
+        yield self.device_waits.collect()
+        allocations = CounterMetricFamily(
+            "scheduler_dra_bindingconditions_allocations",
+            "Attempts in which a driver had to get devices ready, by how that ended.",
+            labels=("profile", "driver", "status"),
+        )
+        for labels, times in self.device_waits.counts().items():
+            allocations.add_metric(labels, times)
+        yield allocations
+        errors = CounterMetricFamily(
+            "scheduler_volume_scheduling_stage_error", "Failures to find, keep or bind volumes for a pod.", labels=("operation",)
+        )
+        for operation, times in self.volume_errors.items():
+            errors.add_metric((operation,), times)
+        yield errors
+
+
 @final
 class Metrics:
-    """What a scheduler has done since its start."""
+    """The metrics of one scheduler since its start."""
 
     def __init__(self) -> None:
         self.attempts: Counter[tuple[str, str]] = Counter()
-        """(result, profile) -> how many attempts ended so."""
+        """(result, profile) -> number of attempts."""
         self.preemption_attempts = 0
         self.scheduled_after_flush = 0
-        """Pods that were scheduled after they had waited too long for an event: none should be."""
+        """Pods that were scheduled only after the periodic flush of unschedulable pods: none should be."""
         self.running: Counter[str] = Counter()
-        """Operation -> how many tasks do it now."""
+        """Operation -> number of tasks that perform it now."""
         self.plugins: Final = PluginMetrics()
         self.points: Final = Histogram(
             "scheduler_framework_extension_point_duration_seconds",
@@ -81,16 +142,16 @@ class Metrics:
         )
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
-        """An attempt has ended; a successful one with its binding."""
+        """Counts an attempt that has ended; a successful one ends with its binding."""
         self.attempts[result, profile] += 1
         self._durations.observe(seconds, result, profile)
 
     def scheduled(self, attempts: int, seconds: float | None, *, was_flushed: bool) -> None:
-        """A pod is bound.
+        """Counts a pod that is bound.
 
         Arguments:
-            attempts: that it took.
-            seconds: since it first waited to be tried; None if that is not known.
+            attempts: the number of attempts that it took.
+            seconds: since it was first queued; None if that is not known.
         """
         self._attempts_of_pods.observe(attempts)
         self.scheduled_after_flush += was_flushed
@@ -99,7 +160,7 @@ class Metrics:
 
     @contextmanager
     def doing(self, operation: str) -> Iterator[None]:
-        """Somebody is busy with this for as long as the block runs."""
+        """Counts a task that performs the operation for as long as the block runs."""
         self.running[operation] += 1
         try:
             yield
@@ -107,7 +168,6 @@ class Metrics:
             self.running[operation] -= 1
 
     def collect(self) -> Iterator[Metric]:
-        """All of them, as Prometheus wants them."""
         by_result = CounterMetricFamily(
             "scheduler_schedule_attempts",
             "Attempts by their end: scheduled, unschedulable (nothing suits the pod), or error (something went wrong).",

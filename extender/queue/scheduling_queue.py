@@ -229,7 +229,7 @@ class SchedulingQueue:
             info.was_flushed_from_unschedulable = False
             strategy = self._strategy_after_attempt(info)
             put_into = self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE)
-            if _LOG.says(3):
+            if _LOG.enabled(3):
                 refused_by = {"unschedulable plugins": info.unschedulable_plugins | info.pending_plugins}
                 _LOG.info(
                     3,
@@ -341,7 +341,7 @@ class SchedulingQueue:
 
     def _move(self, pods: Iterable[QueuedPodInfo], change: Change) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
-        says_so = _LOG.says(5)
+        says_so = _LOG.enabled(5)
         for info in pods:
             if info.is_gated and not match_any(info.gating_plugin_events, change.event):
                 continue

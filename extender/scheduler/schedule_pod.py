@@ -143,7 +143,7 @@ class SchedulingAlgorithm:
         self._points.observe((prepared := perf_counter()) - began, "PreScore", "Success", profile)
         total = framework.total_scores(search.state, search.pod, rows)
         self._points.observe(perf_counter() - prepared, "Score", "Success", profile)
-        if _LOG.says(10):
+        if _LOG.enabled(10):
             for plugin, scores in framework.run_score_plugins(search.state, search.pod, rows).weighted.items():
                 for name, score in zip(rows.names, scores.tolist(), strict=True):
                     _LOG.info(10, "Plugin scored node for pod", pod=search.pod, plugin=plugin, node=name, score=score)
@@ -215,7 +215,7 @@ class Search:
             highest: no score is above it, or below its negative.
         """
         chosen = select_host(total, self.framework)
-        if _LOG.says(10):
+        if _LOG.enabled(10):
             for name, score in zip(rows.names, total.tolist(), strict=True):
                 _LOG.info(10, "Calculated node's final score for pod", pod=self.pod, node=name, score=score)
         host = self.snapshot.nodes.objects[int(rows.node[chosen])].name

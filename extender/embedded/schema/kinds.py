@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from extender.embedded.resources import Resource
-from extender.golang.json import Json, JsonError, as_json
+from extender.golang.json import Json, JsonError, marshal
 from extender.golang.schema import Field, GoType, Kind, ListOf, MapOf, Presence, Preserve, Reading, Scalar, Struct, read_as
 from extender.objects.quantity import QuantityError, quantity_of
 
@@ -28,7 +28,7 @@ class QuantityType(Scalar):
     def read(self, value: Json, reading: Reading) -> str:
         # The type reads itself: anything but a quantity ends the reading.
         try:
-            return _canonical(value if isinstance(value, str | int | float) and not isinstance(value, bool) else as_json(value))
+            return _canonical(value if isinstance(value, str | int | float) and not isinstance(value, bool) else marshal(value))
         except QuantityError as exc:
             raise JsonError(str(exc)) from exc
 

@@ -120,7 +120,7 @@ def test_what_is_too_detailed_is_not_said(text: Heard) -> None:
     LOG.info(4, "too much")
 
     assert text.text == ""
-    assert (LOG.says(3), LOG.says(4)) == (True, False)
+    assert (LOG.enabled(3), LOG.enabled(4)) == (True, False)
 
 
 def test_json_has_upstreams_keys(as_json: Heard) -> None:

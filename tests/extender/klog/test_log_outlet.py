@@ -57,11 +57,11 @@ def test_what_a_pipe_does_not_take_is_dropped_and_told_once_it_is_read() -> None
     """
     with a_pipe() as pipe:
         while pipe.outlet.dropped() < 3:
-            pipe.outlet.say("x" * 99)
+            pipe.outlet.write_line("x" * 99)
         before = pipe.heard()
-        pipe.outlet.say("again")
+        pipe.outlet.write_line("again")
         after = pipe.heard()
-        pipe.outlet.say("and again")
+        pipe.outlet.write_line("and again")
         last = pipe.heard()
 
     assert set(before.splitlines()) == {"x" * 99}
@@ -72,9 +72,9 @@ def test_what_a_pipe_does_not_take_is_dropped_and_told_once_it_is_read() -> None
 
 def test_a_line_longer_than_a_pipe_does_not_run_into_the_next_one() -> None:
     with a_pipe() as pipe:
-        pipe.outlet.say("x" * 5000)
+        pipe.outlet.write_line("x" * 5000)
         torn = pipe.heard()
-        pipe.outlet.say("next")
+        pipe.outlet.write_line("next")
         after = pipe.heard()
 
     assert (torn, pipe.outlet.dropped()) == ("x" * ONE_PAGE, 1)
@@ -85,7 +85,7 @@ def test_a_line_longer_than_a_pipe_does_not_run_into_the_next_one() -> None:
 def test_a_pipe_that_is_closed_takes_nothing_and_nobody_minds() -> None:
     with a_pipe() as pipe:
         os.close(pipe.reads)
-        pipe.outlet.say("to nobody")
+        pipe.outlet.write_line("to nobody")
 
         assert pipe.outlet.dropped() == 1
 
@@ -95,7 +95,7 @@ def test_a_disk_that_is_full_takes_nothing_and_nobody_minds() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     outlet = Outlet(full)
     for _ in range(3):
-        outlet.say("too much")
+        outlet.write_line("too much")
     os.close(full)
 
     assert outlet.dropped() == 3
