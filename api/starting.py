@@ -30,9 +30,9 @@ from extender.apiserver.rate_limit import RateLimit
 from extender.assembly.live_cluster import Following, following
 from extender.assembly.own_cluster import own_cluster
 from extender.config import ConfigErrors, Configuration, load_file
-from extender.embedded.resources import Object
-from extender.embedded.seed import SeedReport
-from extender.embedded.state_file import StateFileError, form_of, load
+from extender.embedded.api_resources import Object
+from extender.embedded.dumps.seeding import SeedReport
+from extender.embedded.dumps.state_file import StateFileError, form_of, load
 from extender.http_extender import check_extenders
 from extender.klog.outlet import STDERR
 from extender.objects.cluster_state import ClusterState

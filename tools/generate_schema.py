@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from extender.embedded.resources import RESOURCES
+from extender.embedded.api_resources import RESOURCES
 from extender.embedded.schema import TABLE, type_name
 
 Json = dict[str, Any]

@@ -18,7 +18,7 @@ from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import find_target
 from extender.assembly.live_cluster import following
 from extender.config import ConfigErrors
-from extender.embedded.state_file import StateFileError, load, read
+from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.decoding import DecodeError
 

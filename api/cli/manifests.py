@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from api.fatal_errors import StartUpError
 from api.ui.manifests import ManifestError, objects_in
-from extender.embedded.resources import RESOURCES
+from extender.embedded.api_resources import RESOURCES
 from extender.objects.cluster_state import TABLES, ClusterState
 from extender.objects.decoding import DecodeError
 from extender.workloads.expansion import WORKLOADS

@@ -19,7 +19,7 @@ from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import Failure, RuleError, verify
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load as load_configuration
-from extender.embedded.state_file import StateFileError, load
+from extender.embedded.dumps.state_file import StateFileError, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.golang.json import plain
 from extender.golang.yaml import YamlError, read_yaml, split_documents

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs
 
 from starlette.types import Message, Receive, Scope, Send
 
-from extender.embedded.decoding import MAX_BYTES
-from extender.embedded.http import Request, Response, StreamResponse
 from extender.embedded.kube_api import KubeApi
+from extender.embedded.requests.request_bodies import MAX_BYTES
+from extender.embedded.requests.request_info import Request, Response, StreamResponse
 
 
 class _GoneError(Exception):

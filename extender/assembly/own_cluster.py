@@ -13,14 +13,15 @@ from typing import Final, final
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.embedded import controllers, faces
-from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
+from extender.embedded import controllers
+from extender.embedded.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
+from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.embedded.dumps.seeding import SeedReport, seed
+from extender.embedded.dumps.state_file import save
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
-from extender.embedded.seed import SeedReport, seed
-from extender.embedded.state_file import save
-from extender.embedded.store import Store, Stored
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store import versions
+from extender.embedded.store.object_store import ObjectStore, Stored
 from extender.embedded.transport import EmbeddedTransport
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.priorities import SYSTEM_CLASSES
@@ -79,7 +80,7 @@ async def own_cluster(
     """
     chance = rng or random.Random()
     # A cluster that is started again does not repeat the versions of the one before: who has followed that one is told to list anew.
-    registry = Registry(Store(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
+    registry = ObjectRegistry(ObjectStore(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
     # There from the first request on; what is given knows them better.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
@@ -112,7 +113,7 @@ def _now() -> datetime:
 class _SavedState:
     """The file, and the version of the cluster that is in it."""
 
-    def __init__(self, registry: Registry, path: Path) -> None:
+    def __init__(self, registry: ObjectRegistry, path: Path) -> None:
         self._registry = registry
         self._path = path
         self._version = registry.store.resource_version
@@ -149,10 +150,10 @@ class _SavedState:
     def write(self, objects: list[tuple[Resource, Stored]]) -> None:
         """Write these; one after the other, for a thread goes on after its task was cancelled."""
         with self._writing:
-            save(self._path, (faces.shown(resource, stored) for resource, stored in objects))
+            save(self._path, (versions.shown(resource, stored) for resource, stored in objects))
 
 
-def _stored(registry: Registry) -> list[tuple[Resource, Stored]]:
+def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
     """All that is worth keeping: events are forgotten after an hour anyhow."""
     kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
     return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

@@ -1,4 +1,4 @@
-"""One request, one answer: Kubernetes' REST semantics over a Registry, with no HTTP server in it.
+"""One request, one answer: Kubernetes' REST semantics over an ObjectRegistry, with no HTTP server in it.
 
 Upstream: apiserver/pkg/endpoints, installer.go, handlers, request/requestinfo.go (v1.36.2).
 """
@@ -11,30 +11,19 @@ from typing import Any, Final, final
 
 import orjson
 
-from extender.embedded import (
-    binding,
-    decoding,
-    discovery,
-    eviction,
-    faces,
-    listing,
-    media_types,
-    openapi,
-    query,
-    schema,
-    selectors,
-    statuses,
-    watching,
-)
-from extender.embedded.http import Request, Response, StreamResponse
-from extender.embedded.media_types import Form
-from extender.embedded.patching import TYPES, Patch
-from extender.embedded.paths import Target, target_of
-from extender.embedded.presenting import Presenter
-from extender.embedded.query import WriteOptions
-from extender.embedded.registry import Registry
-from extender.embedded.resources import BINDINGS, Object, Resource
+from extender.embedded import schema, statuses
+from extender.embedded.api_resources import BINDINGS, Object, Resource
+from extender.embedded.patches.patch_types import TYPES, Patch
+from extender.embedded.registry import pod_subresources
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests import media_types, request_bodies, request_options
+from extender.embedded.requests.media_types import Form
+from extender.embedded.requests.request_info import Request, RequestInfo, Response, StreamResponse, target_of
+from extender.embedded.requests.request_options import WriteOptions
+from extender.embedded.responses import discovery, openapi
+from extender.embedded.responses.presenter import Presenter
 from extender.embedded.statuses import ApiStatus
+from extender.embedded.store import list_pages, selections, versions, watch_streams
 from extender.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
@@ -51,7 +40,7 @@ class _Call:
     """A request, and what it is about."""
 
     request: Request
-    target: Target
+    target: RequestInfo
     form: Form
 
     @property
@@ -75,7 +64,7 @@ class KubeApi:
         address: under which callers reach us, `host:port`; told by discovery.
     """
 
-    def __init__(self, registry: Registry, *, address: str = "") -> None:
+    def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
         self.registry: Final = registry
         self._address = address
 
@@ -126,7 +115,7 @@ class KubeApi:
     # Reading.
 
     def _get(self, call: _Call) -> Response:
-        asked = listing.parse_resource_version(query.text(call.request.query, "resourceVersion"))
+        asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
         if asked > store.resource_version:
             raise statuses.too_large_resource_version(asked, store.resource_version)
@@ -136,23 +125,23 @@ class KubeApi:
         stored = store.get(call.resource, call.namespace, call.name)
         if stored is None:
             raise statuses.not_found(call.resource, call.name)
-        return Response(200, faces.body(call.resource, stored), {"Content-Type": media_types.JSON})
+        return Response(200, versions.body(call.resource, stored), {"Content-Type": media_types.JSON})
 
     def _list(self, call: _Call) -> Response | StreamResponse:
-        options = query.list_options(call.request.query, watch=call.target.is_watch)
-        selected = selectors.selection(call.resource, options.label_selector, options.field_selector)
+        options = request_options.list_options(call.request.query, watch=call.target.is_watch)
+        selected = selections.selection(call.resource, options.label_selector, options.field_selector)
         if call.name:
-            selected = selectors.named(call.resource, selected, call.name)
+            selected = selections.named(call.resource, selected, call.name)
         if options.watch:
             return self._watch(call, options, selected)
-        page = listing.page(self.registry.store, call.resource, call.namespace, selected, options)
+        page = list_pages.page(self.registry.store, call.resource, call.namespace, selected, options)
         return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
 
-    def _watch(self, call: _Call, options: query.ListOptions, selected: selectors.Selection) -> StreamResponse:
+    def _watch(self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection) -> StreamResponse:
         seconds = options.timeout_seconds or MIN_WATCH_SECONDS * (1 + self.registry.rng.random())
         presenter = self._presenter(call)
         try:
-            watch = watching.watch(
+            watch = watch_streams.watch(
                 self.registry.store,
                 call.resource,
                 call.namespace,
@@ -165,32 +154,32 @@ class KubeApi:
         except ApiStatus as refusal:
             if refusal.code not in (410, 504):
                 raise
-            return StreamResponse(200, _once(watching.error_event(refusal)), {"Content-Type": media_types.JSON})
+            return StreamResponse(200, _once(watch_streams.error_event(refusal)), {"Content-Type": media_types.JSON})
         return StreamResponse(200, watch.chunks(), {"Content-Type": media_types.JSON})
 
     # Writing.
 
     def _create(self, call: _Call) -> Response:
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), decoding.MEDIA_TYPES, decoding.JSON)
+        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
         body = _limited(call.request)
         write = self._write_options(call, "CreateOptions")
         sub = call.target.subresource
         if sub == "eviction":
-            raw = decoding.typed(body, media_type, "policy", "v1", "Eviction")
-            return self._shown(call, 201, eviction.evict(self.registry, call.namespace, call.name, raw, write), write)
+            raw = request_bodies.typed(body, media_type, "policy", "v1", "Eviction")
+            return self._shown(call, 201, pod_subresources.evict(self.registry, call.namespace, call.name, raw, write), write)
         if sub == "binding" or call.resource is BINDINGS:
-            raw = decoding.typed(body, media_type, "", "v1", "Binding")
-            return self._shown(call, 201, binding.bind(self.registry, call.namespace, call.name, raw, write), write)
+            raw = request_bodies.typed(body, media_type, "", "v1", "Binding")
+            return self._shown(call, 201, pod_subresources.bind(self.registry, call.namespace, call.name, raw, write), write)
         raw = self._typed(call, body, media_type)
         return self._shown(call, 201, self.registry.create(call.resource, call.namespace, raw, write), write)
 
     def _update(self, call: _Call) -> Response:
         body = _limited(call.request)
         write = self._write_options(call, "UpdateOptions")
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), decoding.MEDIA_TYPES, decoding.JSON)
+        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
         sub = call.target.subresource
         is_scale = sub == "scale"
-        raw = decoding.typed(body, media_type, "autoscaling", "v1", "Scale") if is_scale else self._typed(call, body, media_type)
+        raw = request_bodies.typed(body, media_type, "autoscaling", "v1", "Scale") if is_scale else self._typed(call, body, media_type)
         obj = self.registry.update(call.resource, call.namespace, call.name, raw, write, subresource=sub)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
@@ -199,7 +188,7 @@ class KubeApi:
         body = _limited(call.request)
         write = self._write_options(call, "PatchOptions", is_apply=media_type == TYPES[-1])
         try:
-            value = decoding.parse(body, decoding.YAML if media_type == TYPES[-1] else decoding.JSON)
+            value = request_bodies.parse(body, request_bodies.YAML if media_type == TYPES[-1] else request_bodies.JSON)
         except ValueError as error:
             why = f"error encoding patch: {error}" if media_type == TYPES[-1] else "invalid JSON patch"
             raise statuses.bad_request(why) from error
@@ -215,10 +204,10 @@ class KubeApi:
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
     def _delete_collection(self, call: _Call) -> Response:
-        list_options = query.list_options(call.request.query)
-        selected = selectors.selection(call.resource, list_options.label_selector, list_options.field_selector)
+        list_options = request_options.list_options(call.request.query)
+        selected = selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
         options = self._delete_options(call)
-        page = listing.page(self.registry.store, call.resource, call.namespace, selected, list_options)
+        page = list_pages.page(self.registry.store, call.resource, call.namespace, selected, list_options)
         for stored in page.objects:
             try:
                 self.registry.delete(call.resource, stored.namespace, stored.name, options)
@@ -228,27 +217,27 @@ class KubeApi:
         return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
 
     def _write_options(self, call: _Call, kind: str, *, is_apply: bool = False) -> WriteOptions:
-        return query.write_options(call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply)
+        return request_options.write_options(call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply)
 
     def _delete_options(self, call: _Call) -> Object:
-        """From the body or, if there is none, from the query."""
+        """From the body or, if there is none, from the request_options."""
         body = _limited(call.request)
         if not body:
-            return query.delete_options(call.request.query)
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), decoding.MEDIA_TYPES, decoding.JSON)
+            return request_options.delete_options(call.request.query)
+        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
         try:
-            value = decoding.parse(body, media_type)
+            value = request_bodies.parse(body, media_type)
             _, kind = type_meta(value)
             if kind not in ("", "DeleteOptions"):
                 raise ValueError(f'no kind "{kind}" is registered for the internal version of group "meta.k8s.io"')
             options, _ = read_as(schema.lookup("", "v1", "DeleteOptions"), value or {})
         except ValueError as error:
             raise statuses.bad_request(str(error)) from error
-        return query.checked_delete_options(options)
+        return request_options.checked_delete_options(options)
 
     def _typed(self, call: _Call, body: bytes, media_type: str) -> Any:
         resource = call.resource
-        return decoding.typed(body, media_type, resource.group, resource.version, resource.kind)
+        return request_bodies.typed(body, media_type, resource.group, resource.version, resource.kind)
 
     def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> Response:
         headers = {"Content-Type": media_types.JSON}
@@ -258,7 +247,7 @@ class KubeApi:
 
     def _presenter(self, call: _Call) -> Presenter:
         kind = "Scale" if call.target.subresource == "scale" else ""
-        return Presenter(call.resource, call.form, query.text(call.request.query, "includeObject"), self.registry.now, kind)
+        return Presenter(call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind)
 
     _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse]]] = {
         "get": _get,
@@ -271,7 +260,7 @@ class KubeApi:
     }
 
 
-def _verb(request: Request, target: Target) -> str:
+def _verb(request: Request, target: RequestInfo) -> str:
     """What the request wants done. Upstream: request/requestinfo.go, NewRequestInfo."""
     resource, method = target.resource, request.method
     if target.name:
@@ -289,14 +278,14 @@ def _verb(request: Request, target: Target) -> str:
     is_creation_elsewhere = verb == "create" and resource.namespaced and not target.namespace
     if verb not in offered or is_creation_elsewhere:
         raise statuses.method_not_allowed()
-    if target.is_watch or (verb == "get" and not target.subresource and query.flag(request.query, "watch")):
+    if target.is_watch or (verb == "get" and not target.subresource and request_options.flag(request.query, "watch")):
         return "list"
     return verb
 
 
 def _limited(request: Request) -> bytes:
-    if len(request.body) > decoding.MAX_BYTES:
-        raise statuses.too_large_body(decoding.MAX_BYTES)
+    if len(request.body) > request_bodies.MAX_BYTES:
+        raise statuses.too_large_body(request_bodies.MAX_BYTES)
     return request.body
 
 

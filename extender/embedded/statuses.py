@@ -6,7 +6,7 @@ Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
-from extender.embedded.resources import Object, Resource
+from extender.embedded.api_resources import Object, Resource
 from extender.golang import field_errors
 from extender.golang.field_errors import FieldError
 

@@ -6,8 +6,8 @@ from urllib.parse import parse_qs, unquote
 
 import httpx
 
-from extender.embedded.http import Request, StreamResponse
 from extender.embedded.kube_api import KubeApi
+from extender.embedded.requests.request_info import Request, StreamResponse
 
 
 @final

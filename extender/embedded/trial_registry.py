@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, final
 
 from extender.embedded import schema, statuses
-from extender.embedded.registry import Registry
-from extender.embedded.resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
-from extender.embedded.seed import seed
-from extender.embedded.store import Store
+from extender.embedded.api_resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
+from extender.embedded.dumps.seeding import seed
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.golang.json import JsonError
 from extender.golang.schema import read_as
 
@@ -60,7 +60,7 @@ class TrialRegistry:
 
     def __init__(self, template_of: TemplateOf = no_template) -> None:
         self._template_of = template_of
-        self._registry = Registry(Store(), now=lambda: _CREATED_AT, rng=random.Random(0))
+        self._registry = ObjectRegistry(ObjectStore(), now=lambda: _CREATED_AT, rng=random.Random(0))
 
     def api_version_of(self, kind: str) -> str | None:
         """Returns the apiVersion under which objects of this kind are kept; None if they are not."""

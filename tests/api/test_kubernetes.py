@@ -15,19 +15,19 @@ import pytest
 import uvicorn
 
 from api.routes.kubernetes import KubernetesApp
-from extender.embedded.decoding import MAX_BYTES
+from extender.embedded.api_resources import NAMESPACES
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests.request_bodies import MAX_BYTES
+from extender.embedded.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
-def make_registry() -> Registry:
-    registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
+def make_registry() -> ObjectRegistry:
+    registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
     for namespace in ("default", "kube-system"):
         registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     return registry

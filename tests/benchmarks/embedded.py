@@ -7,11 +7,11 @@ import statistics
 import time
 from datetime import UTC, datetime
 
-from extender.embedded.http import Request, Response, StreamResponse
+from extender.embedded.api_resources import NAMESPACES, PODS, Object
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, PODS, Object
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests.request_info import Request, Response, StreamResponse
+from extender.embedded.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,8 +29,8 @@ def make_pod(number: int) -> Object:
 
 def make_api(num_pods: int) -> KubeApi:
     """With pods that have been through admission once and differ by their names."""
-    store = Store()
-    registry = Registry(store, now=lambda: NOW, rng=random.Random(1))
+    store = ObjectStore()
+    registry = ObjectRegistry(store, now=lambda: NOW, rng=random.Random(1))
     registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
     whole = registry.create(PODS, "default", make_pod(0))
     for number in range(1, num_pods):

@@ -9,10 +9,10 @@ from typing import Final
 from starlette.types import ASGIApp
 
 from api.routes.kubernetes import KubernetesApp
+from extender.embedded.api_resources import NAMESPACES, NODES, PODS, Object
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, NODES, PODS, Object
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 
 NUM_WORKLOADS: Final = 5000
 _STARTED: Final = "2026-01-01T00:00:00Z"
@@ -25,8 +25,8 @@ def make() -> ASGIApp:
 
 def make_api(num_nodes: int, num_pods: int) -> KubeApi:
     """The first of each kind has been through admission, the others are like it."""
-    store, rng = Store(), random.Random(1)
-    registry = Registry(store, now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=rng)
+    store, rng = ObjectStore(), random.Random(1)
+    registry = ObjectRegistry(store, now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=rng)
     registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
     first = registry.create(NODES, "", _node(0))
     for number in range(1, num_nodes):

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from api.routes.kubernetes import KubernetesApp
+from extender.embedded.api_resources import NAMESPACES, NODES, PODS, Object
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, NODES, PODS, Object
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 
 NUM_APPS = 20
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -18,7 +18,7 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 def make() -> ASGIApp:
     """The application; what it holds is in the environment."""
-    registry = Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1))
+    registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1))
     registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
     for number in range(int(os.environ["NUM_NODES"])):
         registry.create(NODES, "", _node(number))

@@ -14,8 +14,8 @@ from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.paths import path
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.testing.control_plane import ADMIN, ControlPlane
 
@@ -51,7 +51,7 @@ class Embedded(Server):
     """Ours, in memory."""
 
     def __init__(self) -> None:
-        self._api = KubeApi(Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1)))
+        self._api = KubeApi(ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1)))
 
     def client(self, user: str = ADMIN) -> Client:
         return Client(Target("http://embedded"), transport=EmbeddedTransport(self._api))

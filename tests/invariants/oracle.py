@@ -15,7 +15,7 @@ from extender.assembly.standalone import Standalone
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.cache.dump import NodeDump, dump_snapshot
-from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
+from extender.embedded.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
 from extender.objects.decoding import convert
 from extender.queue.queued_pod_info import QueuedPodInfo
 from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, PODS
+from extender.embedded.api_resources import NODES, PODS
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
 from extender.testing.faults import Action, Fault, answers

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.resources import NODES, PODS, Object
+from extender.embedded.api_resources import NODES, PODS, Object
 from tests.invariants.oracle import settles
 from tests.invariants.worlds import World, a_world, story
 

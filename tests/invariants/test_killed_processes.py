@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.embedded.resources import LEASES, PODS
+from extender.embedded.api_resources import LEASES, PODS
 from extender.testing.faults import Action, Call, Fault, answers
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.invariants.door import SECONDS, Door, Hold, a_door

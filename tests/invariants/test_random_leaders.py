@@ -17,7 +17,7 @@ from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.live_cluster import Following, following
 from extender.config import Configuration
-from extender.embedded.resources import LEASES
+from extender.embedded.api_resources import LEASES
 from extender.embedded.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from extender.apiserver.informers.reflector import SHORT_WATCH
-from extender.embedded.resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
 from extender.embedded.statuses import ApiStatus
 from extender.klog.setup import TextFormatter
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY

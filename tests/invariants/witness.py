@@ -7,8 +7,8 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NODES, PODS, Object
+from extender.embedded.api_resources import NODES, PODS, Object
+from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.objects.quantity import Quantity
 from extender.testing.faults import Call
 
@@ -45,7 +45,7 @@ class Write:
 class Witness(httpx.AsyncBaseTransport):
     """Between the faults and the server. What it complains about was done by a scheduler: others do not come by here."""
 
-    def __init__(self, registry: Registry, inner: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, registry: ObjectRegistry, inner: httpx.AsyncBaseTransport) -> None:
         self.writes: list[Write] = []
         self.complaints: list[str] = []
         self._registry = registry
@@ -122,7 +122,7 @@ class Witness(httpx.AsyncBaseTransport):
         self.complaints.append(f"{invariant}: {what}")
 
 
-def over_committed(registry: Registry, node: str) -> list[str]:
+def over_committed(registry: ObjectRegistry, node: str) -> list[str]:
     """What the pods on the node want more of than it has. A node that is not there has no limits."""
     stored = registry.store.get(NODES, "", node)
     if stored is None:
@@ -135,7 +135,7 @@ def over_committed(registry: Registry, node: str) -> list[str]:
     return too_little + (["host ports"] if len(set(ports)) < len(ports) else [])
 
 
-def pods_on(registry: Registry, node: str) -> list[Object]:
+def pods_on(registry: ObjectRegistry, node: str) -> list[Object]:
     """Those that are not finished."""
     pods = registry.list(PODS)
     return [pod for pod in pods if pod["spec"].get("nodeName") == node and pod.get("status", {}).get("phase") not in FINISHED]

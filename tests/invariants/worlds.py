@@ -23,11 +23,11 @@ from extender.assembly.standalone import Standalone, standalone
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.embedded import controllers
-from extender.embedded.controllers.namespaces import SYSTEM_NAMESPACES
+from extender.embedded.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
+from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.objects.cluster_state import TABLES
 from extender.objects.meta import ApiObject
@@ -149,7 +149,7 @@ class World:
 
     def __init__(self, seed: int, configuration: Configuration | None, bugs: Bugs, plugins: Plugins | None, relist: float = RELIST) -> None:
         self.seed = seed
-        self.registry = Registry(Store(resource_version=1000), now=clock, rng=random.Random(seed))
+        self.registry = ObjectRegistry(ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed))
         self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._configuration = configuration or Configuration.default()
         self._bugs = bugs
@@ -201,7 +201,7 @@ class World:
 
     def bind(self, name: str, node: str) -> None:
         """Somebody else binds a pod."""
-        from extender.embedded.binding import bind
+        from extender.embedded.registry.pod_subresources import bind
 
         bind(self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
 

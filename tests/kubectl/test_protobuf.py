@@ -18,11 +18,7 @@ import pytest
 import uvicorn
 
 from api.routes.kubernetes import KubernetesApp
-from extender.embedded import decoding
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.protobuf import MEDIA_TYPE
-from extender.embedded.registry import Registry
-from extender.embedded.resources import (
+from extender.embedded.api_resources import (
     DEPLOYMENTS,
     NAMESPACES,
     NODES,
@@ -33,7 +29,11 @@ from extender.embedded.resources import (
     Object,
     Resource,
 )
-from extender.embedded.store import Store
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.protobuf import MEDIA_TYPE
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests import request_bodies
+from extender.embedded.store.object_store import ObjectStore
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl
 
 FIRST_WITH_PROTOBUF = (1, 32)
@@ -45,19 +45,19 @@ POD = {"metadata": {"name": "web"}, "spec": {"nodeName": "n", "containers": [{"n
 class World:
     """An API of its own, and kubectl for it."""
 
-    registry: Registry
+    registry: ObjectRegistry
     kubectl: Kubectl
     bodies: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Path, media type and bytes of what was sent."""
 
     def sent_to(self, end: str) -> list[Any]:
         """What the bodies say that were sent to paths with this end."""
-        return [decoding.parse(body, kind) for path, kind, body in self.bodies if path.endswith(end)]
+        return [request_bodies.parse(body, kind) for path, kind, body in self.bodies if path.endswith(end)]
 
 
 @contextmanager
 def world(home: Path) -> Iterator[World]:
-    registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
+    registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
     registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
     app = KubernetesApp(KubeApi(registry))
     bodies: list[tuple[str, str, bytes]] = []

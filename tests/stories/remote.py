@@ -11,7 +11,7 @@ import httpx
 from extender.apiserver.credentials.target import Fixed, Target
 from extender.apiserver.credentials.tls import context
 from extender.apiserver.paths import path
-from extender.embedded.resources import (
+from extender.embedded.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,

@@ -8,7 +8,7 @@ from typing import Final, final
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.writes.dispatcher import Dispatcher
 from extender.assembly.standalone import Standalone
-from extender.embedded.resources import PODS, Object
+from extender.embedded.api_resources import PODS, Object
 from tests.stories.remote import RemoteApi, change
 
 GLANCE: Final = 0.01

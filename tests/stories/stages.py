@@ -14,12 +14,12 @@ import httpx
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.assembly.own_cluster import own_cluster
-from extender.embedded import binding
+from extender.embedded.api_resources import NAMESPACES, PODS, Object
+from extender.embedded.dumps.seeding import seed
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, PODS, Object
-from extender.embedded.seed import seed
-from extender.embedded.store import Store
+from extender.embedded.registry import pod_subresources
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from tests.stories.remote import Api, RemoteApi, verification
@@ -86,7 +86,7 @@ class InMemory(Stage):
             async with own_cluster([*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet) as own:
                 yield _InMemorySetting(own.api, interfere)
         else:
-            registry = Registry(Store(), now=lambda: datetime.now(UTC), rng=random.Random(1))
+            registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1))
             registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
             seed(registry, [*PRIORITIES, *map(_placed, objects)])
             yield _InMemorySetting(KubeApi(registry), interfere)
@@ -104,7 +104,7 @@ class _InMemorySetting(Setting):
         self._registry = api.registry
 
     def bind(self, name: str, body: Object) -> None:
-        binding.bind(self._registry, "default", name, body)
+        pod_subresources.bind(self._registry, "default", name, body)
 
     def version(self) -> int:
         return self._registry.store.resource_version

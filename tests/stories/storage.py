@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 
 
 def volume(name: str, *modes: str, zone: str = "", near: Object | None = None, storage_class: str = "", **source: Any) -> Object:

@@ -17,7 +17,7 @@ from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.config.configuration import Extender
 from extender.config.loading import load
-from extender.embedded.resources import EVENTS, PODS, Object, Resource
+from extender.embedded.api_resources import EVENTS, PODS, Object, Resource
 from extender.http_extender import Transports, no_transport
 from extender.objects.cluster_state import TABLES
 from extender.plugins import IN_TREE

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.resources import NODES, Object
+from extender.embedded.api_resources import NODES, Object
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.happenings import (
     allocatable,

@@ -3,7 +3,7 @@
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES
+from extender.embedded.api_resources import NODES
 from tests.stories.happenings import labels
 from tests.stories.plugins import looking_first
 from tests.stories.scenery import node, pod

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, PODS, Object
+from extender.embedded.api_resources import NODES, PODS, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change

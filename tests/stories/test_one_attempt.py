@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import PODS
+from extender.embedded.api_resources import PODS
 from extender.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
 from tests.stories.scenery import is_binding, node, pod, refusal

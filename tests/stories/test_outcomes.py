@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import EVENTS, NODES
+from extender.embedded.api_resources import EVENTS, NODES
 from extender.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
 from tests.stories.scenery import is_binding, node, pod, refusal

@@ -7,7 +7,7 @@ floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import POD_DISRUPTION_BUDGETS, Object
+from extender.embedded.api_resources import POD_DISRUPTION_BUDGETS, Object
 from tests.stories.plugins import filtering
 from tests.stories.scenery import node, pod, priority
 from tests.stories.telling import a_scene, story

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, Object
+from extender.embedded.api_resources import NODES, Object
 from extender.objects.pod import Pod
 from tests.stories.plugins import pre_binding
 from tests.stories.scenery import node, pod

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
+from extender.embedded.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
 from tests.stories.happenings import (
     Happens,
     allocatable,

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.resources import PODS, Object
+from extender.embedded.api_resources import PODS, Object
 from tests.stories.plugins import filtering
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story

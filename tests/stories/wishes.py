@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -8,8 +8,8 @@ from typing import Any
 from extender.assembly.live_cluster import Following, following
 from extender.assembly.own_cluster import own_cluster
 from extender.config import Configuration
-from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, Object
+from extender.embedded.api_resources import EVENTS, Object
+from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.http_extender import Transports, no_transport
 from extender.testing import virtual_time
 
@@ -24,7 +24,7 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
 
 
 @asynccontextmanager
-async def a_cluster(*objects: Object) -> AsyncIterator[Registry]:
+async def a_cluster(*objects: Object) -> AsyncIterator[ObjectRegistry]:
     """A cluster with these objects whose pods are scheduled."""
     async with a_followed_cluster(*objects) as (registry, _):
         yield registry
@@ -33,7 +33,7 @@ async def a_cluster(*objects: Object) -> AsyncIterator[Registry]:
 @asynccontextmanager
 async def a_followed_cluster(
     *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport
-) -> AsyncIterator[tuple[Registry, Following]]:
+) -> AsyncIterator[tuple[ObjectRegistry, Following]]:
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
         client, chosen = own.client(), configuration or Configuration.default()
@@ -46,6 +46,6 @@ def story(tell: Callable[[], Awaitable[None]]) -> None:
     virtual_time.run(tell())  # type: ignore[arg-type]
 
 
-def events_of(registry: Registry, name: str) -> list[tuple[str, str]]:
+def events_of(registry: ObjectRegistry, name: str) -> list[tuple[str, str]]:
     found = [event for event in registry.list(EVENTS, "default") if event["involvedObject"]["name"] == name]
     return [(event["reason"], event["message"]) for event in found]

@@ -11,7 +11,7 @@ from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.live_cluster import Following, following
 from extender.assembly.own_cluster import OwnCluster, own_cluster
 from extender.config import Configuration
-from extender.embedded.resources import LEASES, Object
+from extender.embedded.api_resources import LEASES, Object
 from extender.embedded.transport import EmbeddedTransport
 from extender.testing.faults import Fault, FaultyTransport
 

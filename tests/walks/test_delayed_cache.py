@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 
 from extender.config import Configuration
-from extender.embedded.resources import PODS
+from extender.embedded.api_resources import PODS
 from tests.walks.clusters import node, pod, story
 from tests.walks.replicas import Replica, replicas
 

@@ -9,9 +9,9 @@ import pytest
 
 from extender.config import Configuration
 from extender.config.configuration import Extender, ExtenderManagedResource
-from extender.embedded import binding
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NODES, PODS
+from extender.embedded.api_resources import NODES, PODS
+from extender.embedded.registry import pod_subresources
+from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.http_extender import Transports
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
@@ -25,7 +25,7 @@ def extenders(*configs: Extender) -> Configuration:
     return Configuration(extenders=configs)
 
 
-def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any], tell: Callable[[Registry], Awaitable[None]]) -> None:
+def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any], tell: Callable[[ObjectRegistry], Awaitable[None]]) -> None:
     """A story in a cluster with these objects."""
 
     async def whole() -> None:
@@ -37,11 +37,11 @@ def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any],
     story(whole)
 
 
-def node_of(cluster: Registry, name: str) -> str:
+def node_of(cluster: ObjectRegistry, name: str) -> str:
     return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
 
 
-def condition_of(cluster: Registry, name: str) -> dict[str, Any]:
+def condition_of(cluster: ObjectRegistry, name: str) -> dict[str, Any]:
     (condition,) = (each for each in cluster.get(PODS, "default", name)["status"]["conditions"] if each["type"] == "PodScheduled")
     return dict(condition)
 
@@ -50,7 +50,7 @@ def test_each_extender_filters_what_the_former_left() -> None:
     memory = InMemory(one_filter=keeping("a", "b"), two_filter=keeping("b", "c"))
     configuration = extenders(an_extender("one", filter_verb="filter"), an_extender("two", filter_verb="filter"))
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -69,7 +69,7 @@ def test_the_reasons_of_extenders_are_told_and_any_event_brings_the_pod_back() -
     """
     memory = InMemory(one_filter=keeping(failed={"a": "broken fan"}, gone={"a": "no fan", "b": "no fan"}))
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -98,7 +98,7 @@ def test_the_reasons_of_extenders_are_told_and_any_event_brings_the_pod_back() -
 def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recovers(answer: Any) -> None:
     memory = InMemory(one_filter=lambda _: answer)
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -126,7 +126,7 @@ def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
     memory = InMemory(frail_filter=lambda _: 500, firm_filter=keeping("b"))
     configuration = extenders(an_extender("frail", filter_verb="filter", ignorable=True), an_extender("firm", filter_verb="filter"))
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(5)
 
@@ -147,7 +147,7 @@ def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
         an_extender("loud", prioritize_verb="prioritize", weight=100),
     )
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("first", cpu="1", nodeSelector={"size": "small"}))
         await asyncio.sleep(5)
         assert node_of(cluster, "first") == "full"
@@ -171,11 +171,11 @@ def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
     managed = (ExtenderManagedResource("example.com/gpu", ignored_by_scheduler=True),)
     memory = InMemory(binder_bind=lambda _: {"Error": "no driver"})
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            binding.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            pod_subresources.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
             return {"Error": ""}
 
         cluster.create(PODS, "default", pod("gpu") | {"spec": gpu})
@@ -206,7 +206,7 @@ def test_an_extender_may_spare_a_node() -> None:
 
     memory = InMemory(one_preempt=sparing_a)
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         for name in ("a", "b"):
             cluster.create(PODS, "default", pod(f"low-{name}", cpu="1500m", nodeSelector={"name": name}))
         await asyncio.sleep(5)
@@ -229,7 +229,7 @@ def test_an_extender_may_spare_a_node() -> None:
 def test_a_preemption_that_an_extender_fails_comes_to_nothing_and_nobody_goes() -> None:
     memory = InMemory(one_preempt=lambda _: {"NodeNameToMetaVictims": {"a": None}})
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("low", cpu="1500m"))
         await asyncio.sleep(5)
         cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
@@ -284,7 +284,7 @@ def test_an_extender_that_never_answers_holds_a_pod_up_for_its_timeout() -> None
 
     memory = InMemory(slow_filter=never)
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
         await asyncio.sleep(4.9)
         assert "conditions" not in cluster.get(PODS, "default", "p")["status"]
@@ -313,11 +313,11 @@ def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_se
     chance = random.Random(seed)
     memory = InMemory()
 
-    async def tell(cluster: Registry) -> None:
+    async def tell(cluster: ObjectRegistry) -> None:
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            binding.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            pod_subresources.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
             return {}
 
         right: dict[str, Says] = {

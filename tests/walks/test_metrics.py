@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.live_cluster import Following
-from extender.embedded.resources import NODES, PODS
+from extender.embedded.api_resources import NODES, PODS
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import black_hole
 from tests.walks.clusters import a_followed_cluster, node, pod, story

@@ -6,8 +6,8 @@ Everything is real but time, and the driver that gets a device ready: it is play
 import asyncio
 from typing import Any
 
-from extender.embedded.registry import Registry
-from extender.embedded.resources import PODS, RESOURCES, Object, Resource
+from extender.embedded.api_resources import PODS, RESOURCES, Object, Resource
+from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.walks.clusters import a_cluster, events_of, node, pod, story
 
 SCRATCH = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -50,7 +50,7 @@ def named(name: str) -> Object:
     return node(name) | {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
 
 
-def changed(cluster: Registry, plural: str, name: str, change: dict[str, Any], subresource: str = "") -> None:
+def changed(cluster: ObjectRegistry, plural: str, name: str, change: dict[str, Any], subresource: str = "") -> None:
     """Somebody else's controller changes an object."""
     kind = resource(plural)
     namespace = "default" if kind.namespaced else ""
@@ -60,7 +60,7 @@ def changed(cluster: Registry, plural: str, name: str, change: dict[str, Any], s
     cluster.update(kind, namespace, name, obj, subresource=subresource)
 
 
-def where(cluster: Registry, name: str = "web") -> str:
+def where(cluster: ObjectRegistry, name: str = "web") -> str:
     return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, PODS
+from extender.embedded.api_resources import EVENTS, PODS
+from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.testing.faults import Fault, watches
 from extender.testing.faults.answers import black_hole, commit_then_drop, delay
 from tests.walks.clusters import node, pod, story
@@ -14,7 +14,7 @@ from tests.walks.replicas import holder, replicas
 BINDING = {"verb": "create", "subresource": "binding"}
 
 
-def node_of(cluster: Registry, name: str) -> str:
+def node_of(cluster: ObjectRegistry, name: str) -> str:
     return str(cluster.get(PODS, "default", name)["spec"].get("nodeName", ""))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.resources import NODES, PODS
+from extender.embedded.api_resources import NODES, PODS
 from tests.walks.clusters import a_cluster, node, pod, story
 
 

@@ -8,22 +8,20 @@ from collections.abc import Callable
 from datetime import datetime
 from random import Random
 
-from extender.embedded.controllers.cluster import Cluster
-from extender.embedded.controllers.controller import Controller, Loops
-from extender.embedded.controllers.deployments import Deployments
-from extender.embedded.controllers.disruption import Disruption, StaleDisruptions
-from extender.embedded.controllers.garbage import Garbage
+from extender.embedded.controllers.cluster_view import ClusterView
+from extender.embedded.controllers.controller_loop import Controller, Loops
+from extender.embedded.controllers.deployment_controller import Deployments
+from extender.embedded.controllers.disruption_controller import Disruption, StaleDisruptions
+from extender.embedded.controllers.garbage_collector import Garbage
 from extender.embedded.controllers.kubelet import Kubelet
-from extender.embedded.controllers.namespaces import Namespaces
-from extender.embedded.controllers.node_taints import NodeTaints
-from extender.embedded.controllers.pod_claims import PodClaims
-from extender.embedded.controllers.pod_garbage import PodGarbage
-from extender.embedded.controllers.replica_sets import ReplicaSets, ReplicationControllers
-from extender.embedded.controllers.resourceclaims import ResourceClaims
-from extender.embedded.controllers.stateful_sets import StatefulSets
-from extender.embedded.controllers.taints import TaintEviction
-from extender.embedded.controllers.volumes import Volumes
-from extender.embedded.registry import Registry
+from extender.embedded.controllers.namespace_controller import Namespaces
+from extender.embedded.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
+from extender.embedded.controllers.pod_garbage_collector import PodGarbage
+from extender.embedded.controllers.replica_set_controller import ReplicaSets, ReplicationControllers
+from extender.embedded.controllers.resource_claim_controller import ClaimsForPods, ResourceClaims
+from extender.embedded.controllers.stateful_set_controller import StatefulSets
+from extender.embedded.controllers.volume_controller import Volumes
+from extender.embedded.registry.object_registry import ObjectRegistry
 
 _CONTROLLERS: tuple[type[Controller], ...] = (
     Namespaces,
@@ -38,12 +36,12 @@ _CONTROLLERS: tuple[type[Controller], ...] = (
     PodGarbage,
     Garbage,
     Volumes,
-    PodClaims,
+    ClaimsForPods,
     ResourceClaims,
 )
 
 
-async def run(registry: Registry, *, now: Callable[[], datetime], rng: Random, kubelet: bool = True) -> None:
+async def run(registry: ObjectRegistry, *, now: Callable[[], datetime], rng: Random, kubelet: bool = True) -> None:
     """Keep the cluster moving until cancelled.
 
     Arguments:
@@ -51,6 +49,6 @@ async def run(registry: Registry, *, now: Callable[[], datetime], rng: Random, k
         rng: spreads retries.
         kubelet: whether pods that are bound run, and nodes become ready, by themselves.
     """
-    cluster = Cluster()
+    cluster = ClusterView()
     kinds: tuple[type[Controller], ...] = (*_CONTROLLERS, Kubelet) if kubelet else _CONTROLLERS
     await Loops(registry, cluster, [kind(cluster, now, rng) for kind in kinds]).run()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 
 
 def timestamp(moment: datetime) -> str:

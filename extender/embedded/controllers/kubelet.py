@@ -8,15 +8,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from ipaddress import IPv4Address
 from random import Random
-from typing import Final, final
+from typing import Any, Final, final
+from uuid import NAMESPACE_DNS, uuid5
+from zlib import crc32
 
-from extender.embedded.controllers.cluster import Cluster
-from extender.embedded.controllers.controller import Controller, Steps
-from extender.embedded.controllers.node_status import READY, registered
-from extender.embedded.controllers.pod_status import node_address, running, succeeded
-from extender.embedded.controllers.seen import RUNS_FOR, Key, Seen, SeenNode, SeenPod
-from extender.embedded.controllers.writes import Delete, LookAgain, Report
+from extender.embedded.api_resources import Object
+from extender.embedded.controllers.cluster_view import ClusterView
+from extender.embedded.controllers.conditions import timestamp, with_condition
+from extender.embedded.controllers.controller_loop import Controller, Steps
+from extender.embedded.controllers.controller_writes import Delete, LookAgain, Report
+from extender.embedded.controllers.seen_objects import RUNS_FOR, Key, Seen, SeenNode, SeenPod
 from extender.golang.durations import Duration, DurationError
 
 logger = logging.getLogger(__name__)
@@ -32,7 +35,7 @@ class Kubelet(Controller):
     name = "kubelet"
     author = "kubelet"
 
-    def __init__(self, cluster: Cluster, now: Callable[[], datetime], rng: Random) -> None:
+    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
         super().__init__(cluster, now, rng)
         self._ends: dict[Key, tuple[str, float]] = {}
         """When a running pod is to succeed or a deleted one to go: (which of the two and of what uid, time of the loop)."""
@@ -106,3 +109,160 @@ class Kubelet(Controller):
         if address is None:
             address = self._addresses[node.name] = node_address(node.content())
         return address
+
+
+_POD_NETWORK: Final = int(IPv4Address("10.64.0.0"))
+_POD_ADDRESSES: Final = 1 << 22
+_NODE_NETWORK: Final = int(IPv4Address("172.16.0.0"))
+_NODE_ADDRESSES: Final = 1 << 20
+_TRUE_WHEN_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_COMPLETED: Final = "PodCompleted"
+
+
+def made_up_node_address(name: str) -> str:
+    """An address for a node that names none: always the same for the same name."""
+    return str(IPv4Address(_NODE_NETWORK + crc32(name.encode()) % _NODE_ADDRESSES))
+
+
+def node_address(node: Object) -> str:
+    """The node's InternalIP, or a made-up one."""
+    for address in (node.get("status") or {}).get("addresses") or ():
+        if address.get("type") == "InternalIP" and address.get("address"):
+            return str(address["address"])
+    return made_up_node_address(node["metadata"]["name"])
+
+
+def running(pod: Object, host_ip: str, now: datetime) -> Object:
+    """The status of a bound pod once all of its containers run and are ready."""
+    spec, status = pod["spec"], dict(pod.get("status") or {})
+    at = timestamp(now)
+    pod_ip = host_ip if spec.get("hostNetwork") else _pod_address(pod["metadata"]["uid"])
+    status |= {
+        "phase": "Running",
+        "startTime": status.get("startTime") or at,
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "containerStatuses": [_container_running(each, pod, at) for each in spec.get("containers") or ()],
+    }
+    inits = [_init_container(each, pod, at) for each in spec.get("initContainers") or ()]
+    if inits:
+        status["initContainerStatuses"] = inits
+    conditions = status.get("conditions") or []
+    for kind in _TRUE_WHEN_RUNNING:
+        conditions = with_condition(conditions, {"type": kind, "status": "True"} | _generation(pod), now)
+    status["conditions"] = _scheduled(conditions, pod, now)
+    return status | _generation(pod)
+
+
+def succeeded(pod: Object, now: datetime) -> Object:
+    """The status of a running pod of which every container has exited with 0."""
+    status = dict(pod.get("status") or {})
+    at = timestamp(now)
+    status["phase"] = "Succeeded"
+    status["containerStatuses"] = [_exited(each, at) for each in status.get("containerStatuses") or ()]
+    conditions = status.get("conditions") or []
+    for kind, is_true in (("PodReadyToStartContainers", False), ("Initialized", True), ("Ready", False), ("ContainersReady", False)):
+        wanted: Object = {"type": kind, "status": "True" if is_true else "False"} | _generation(pod)
+        if kind != "PodReadyToStartContainers":
+            wanted["reason"] = _COMPLETED
+        conditions = with_condition(conditions, wanted, now)
+    status["conditions"] = conditions
+    return status | _generation(pod)
+
+
+def _scheduled(conditions: list[Object], pod: Object, now: datetime) -> list[Object]:
+    # Binding has said so already, but for pods that were created with a node name.
+    return with_condition(conditions, {"type": "PodScheduled", "status": "True"} | _generation(pod), now)
+
+
+def _generation(pod: Object) -> Object:
+    generation = pod["metadata"].get("generation")
+    return {"observedGeneration": generation} if generation else {}
+
+
+def _pod_address(uid: str) -> str:
+    return str(IPv4Address(_POD_NETWORK + crc32(uid.encode()) % _POD_ADDRESSES))
+
+
+def _container(spec: Object, pod: Object) -> Object:
+    image = spec.get("image", "")
+    return {
+        "name": spec["name"],
+        "image": image,
+        "imageID": f"embedded://{image}",
+        "containerID": f"embedded://{pod['metadata']['uid']}/{spec['name']}",
+        "restartCount": 0,
+        "lastState": {},
+    }
+
+
+def _container_running(spec: Object, pod: Object, at: str) -> Object:
+    return _container(spec, pod) | {"ready": True, "started": True, "state": {"running": {"startedAt": at}}}
+
+
+def _init_container(spec: Object, pod: Object, at: str) -> Object:
+    if spec.get("restartPolicy") == "Always":
+        return _container_running(spec, pod, at)
+    status = _container(spec, pod)
+    exited: dict[str, Any] = {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at, "containerID": status["containerID"]}
+    return status | {"ready": True, "started": False, "state": {"terminated": exited}}
+
+
+def _exited(status: Object, at: str) -> Object:
+    started = ((status.get("state") or {}).get("running") or {}).get("startedAt", at)
+    exited = {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": at, "containerID": status.get("containerID", "")}
+    return status | {"ready": False, "started": False, "state": {"terminated": exited}}
+
+
+READY: Final = "Ready"
+VERSION: Final = "v1.36.2"
+_FIRST_CONDITIONS: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    (READY, "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def registered(node: Object, now: datetime) -> Object:
+    """The status of a node that is ready; whatever it says already is kept."""
+    status = dict(node.get("status") or {})
+    metadata, at = node["metadata"], timestamp(now)
+    conditions = list(status.get("conditions") or ())
+    known = {each.get("type") for each in conditions}
+    for kind, value, reason, message in _FIRST_CONDITIONS:
+        if kind not in known:
+            conditions.append(
+                {
+                    "type": kind,
+                    "status": value,
+                    "reason": reason,
+                    "message": message,
+                    "lastHeartbeatTime": at,
+                    "lastTransitionTime": at,
+                }
+            )
+    status["conditions"] = conditions
+    if not status.get("addresses"):
+        status["addresses"] = [
+            {"type": "InternalIP", "address": node_address(node)},
+            {"type": "Hostname", "address": metadata["name"]},
+        ]
+    if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
+        labels = metadata.get("labels") or {}
+        identity = str(uuid5(NAMESPACE_DNS, metadata["name"]))
+        status["nodeInfo"] = {
+            "architecture": labels.get("kubernetes.io/arch", "amd64"),
+            "bootID": identity,
+            "containerRuntimeVersion": "embedded://1.0",
+            "kernelVersion": "embedded",
+            "kubeProxyVersion": "",
+            "kubeletVersion": VERSION,
+            "machineID": identity.replace("-", ""),
+            "operatingSystem": labels.get("kubernetes.io/os", "linux"),
+            "osImage": "embedded",
+            "systemUUID": identity,
+        }
+    return status

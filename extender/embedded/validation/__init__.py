@@ -6,13 +6,10 @@ No admission here: whether a namespace or a priority class exists is another que
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from extender.embedded.resources import Object, Resource
+from extender.embedded.api_resources import Object, Resource
 from extender.embedded.validation import core_rules, device_rules, pod_rules, policy_rules, storage_rules, workload_rules
 from extender.embedded.validation.metadata_rules import object_meta_update
-from extender.embedded.validation.workload_rules import scale as validate_scale
 from extender.golang.field_errors import FieldError
-
-__all__ = ["FieldError", "validate_create", "validate_scale", "validate_update"]
 
 _New = Callable[[Object], list[FieldError]]
 _Change = Callable[[Object, Object], list[FieldError]]

@@ -6,8 +6,8 @@ Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.container_totals import container_totals
-from extender.embedded.resources import Object
+from extender.embedded.admission.pod_resources import container_totals
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import dns_label
 from extender.golang.field_errors import (
     NEGATIVE,

@@ -5,8 +5,8 @@ Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpda
 
 from typing import Any, Final
 
-from extender.embedded.faces import NEW_NAME_OF
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
+from extender.embedded.store.versions import NEW_NAME_OF
 from extender.embedded.validation.amount_rules import quantity_value
 from extender.embedded.validation.metadata_rules import dns_1035_errors, label_name, labels, object_meta, object_meta_update
 from extender.embedded.validation.placement_rules import taints

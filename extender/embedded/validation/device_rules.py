@@ -6,7 +6,7 @@ Upstream: pkg/apis/resource/validation/validation.go (v1.36.2).
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import (
     c_identifier_errors,
     dns_label,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
 from extender.golang.quoting import quoted
 from extender.objects.validation import (

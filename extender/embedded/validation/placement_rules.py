@@ -6,7 +6,7 @@ Upstream: pkg/apis/core/validation/validation.go (v1.36.2).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import label_name, label_selector
 from extender.golang.field_errors import (
     NOT_POSITIVE,

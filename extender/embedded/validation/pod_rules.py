@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation import placement_rules
 from extender.embedded.validation.metadata_rules import MAX_INT32, label_name, object_meta, object_meta_update, range_error
 from extender.embedded.validation.pod_spec_rules import images, pod_spec

@@ -9,7 +9,7 @@ ValidateVolumes (v1.36.2).
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation import placement_rules
 from extender.embedded.validation.amount_rules import container_resources, pod_resources, pod_within_containers
 from extender.embedded.validation.metadata_rules import MAX_INT32, annotations, dns_label, label_name, labels, port_errors, range_error

@@ -5,7 +5,7 @@ Upstream: pkg/apis/policy/validation, scheduling/validation, coordination/valida
 
 from typing import Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.workload_rules import positive_int_or_percent
 from extender.golang.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of

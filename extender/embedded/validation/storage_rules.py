@@ -8,7 +8,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.amount_rules import quantity_value
 from extender.embedded.validation.metadata_rules import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.placement_rules import node_selector

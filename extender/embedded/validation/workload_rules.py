@@ -6,7 +6,7 @@ Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/valid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.embedded.resources import Object
+from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import is_empty, label_selector, object_meta, object_meta_update, percent_errors
 from extender.embedded.validation.pod_spec_rules import pod_template
 from extender.embedded.validation.storage_rules import claim_spec
@@ -97,7 +97,7 @@ def status_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def scale(obj: Object) -> list[FieldError]:
+def validate_scale(obj: Object) -> list[FieldError]:
     """How many of them there should be. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
     return object_meta(obj["metadata"], namespaced=True) + non_negative("spec.replicas", obj["spec"].get("replicas"))
 

@@ -10,10 +10,10 @@ from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.config import LeaderElection
+from extender.embedded.api_resources import LEASES, NAMESPACES, Object
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import LEASES, NAMESPACES, Object
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, FaultyTransport
@@ -74,7 +74,7 @@ class Replica:
 
 class Server:
     def __init__(self) -> None:
-        self.registry = Registry(Store(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=random.Random(1))
+        self.registry = ObjectRegistry(ObjectStore(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=random.Random(1))
         self.registry.create(NAMESPACES, "", {"metadata": {"name": "kube-system"}})
 
     def lease(self) -> Object:

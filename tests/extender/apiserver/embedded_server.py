@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.embedded.api_resources import NAMESPACES, RESOURCES, Object, Resource
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, RESOURCES, Object, Resource
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
@@ -28,7 +28,7 @@ class Server:
     """An API server with one namespace, and whoever writes to it."""
 
     def __init__(self, *faults: Fault, rng: random.Random | None = None) -> None:
-        self.registry = Registry(Store(), now=lambda: NOW, rng=random.Random(1))
+        self.registry = ObjectRegistry(ObjectStore(), now=lambda: NOW, rng=random.Random(1))
         self.registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
         self.transport = FaultyTransport(EmbeddedTransport(KubeApi(self.registry)), *faults, rng=rng)
         self.fenced: str | None = None

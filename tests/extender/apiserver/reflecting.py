@@ -20,19 +20,19 @@ from extender.apiserver.informers.reflector import Reflector
 from extender.apiserver.informers.store import Change
 from extender.cache.cluster import Cluster
 from extender.cache.dump import NodeDump
-from extender.embedded import resources
+from extender.embedded import api_resources
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
 from extender.objects.decoding import convert
 from extender.testing import virtual_time
 from extender.testing.faults import Call, Fault, FaultyTransport
 
-WATCHED: dict[str, tuple[Kind[Any], resources.Resource]] = {
-    "nodes": (kinds.NODES, resources.NODES),
-    "pods": (kinds.PODS, resources.PODS),
-    "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUME_CLAIMS),
+WATCHED: dict[str, tuple[Kind[Any], api_resources.Resource]] = {
+    "nodes": (kinds.NODES, api_resources.NODES),
+    "pods": (kinds.PODS, api_resources.PODS),
+    "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, api_resources.PERSISTENT_VOLUME_CLAIMS),
 }
 """Table of the cluster -> what is watched for it."""
 
@@ -50,30 +50,32 @@ class Server:
     """An embedded API, and what others do with it."""
 
     def __init__(self, resource_version: int = 1000) -> None:
-        self.registry = Registry(Store(resource_version=resource_version), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=Random(7))
+        self.registry = ObjectRegistry(
+            ObjectStore(resource_version=resource_version), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=Random(7)
+        )
         self.api = KubeApi(self.registry)
-        self.registry.create(resources.NAMESPACES, "", {"metadata": {"name": "default"}})
+        self.registry.create(api_resources.NAMESPACES, "", {"metadata": {"name": "default"}})
 
     def node(self, name: str, cpu: str = "8") -> None:
         """
         A node joins.
         """
         status = {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}}
-        self.registry.create(resources.NODES, "", {"metadata": {"name": name}, "status": status})
+        self.registry.create(api_resources.NODES, "", {"metadata": {"name": name}, "status": status})
 
     def pod(self, name: str, node: str = "", cpu: str = "100m") -> None:
         """
         A pod, perhaps on a node.
         """
         spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | ({"nodeName": node} if node else {})
-        self.registry.create(resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
+        self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
 
     def claim(self, name: str) -> None:
         """
         A PersistentVolumeClaim.
         """
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        self.registry.create(resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec})
+        self.registry.create(api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec})
 
     def create(self, table: str, name: str) -> None:
         """
@@ -96,8 +98,8 @@ class Server:
         """
         A pod has succeeded: the selector does not see it any more.
         """
-        pod = self.registry.get(resources.PODS, "default", name)
-        self.registry.update(resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status")
+        pod = self.registry.get(api_resources.PODS, "default", name)
+        self.registry.update(api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status")
 
     def delete(self, table: str, name: str) -> None:
         """

@@ -17,7 +17,7 @@ from extender.apiserver.informers.listing import Lister
 from extender.apiserver.informers.reading import ObjectReader
 from extender.apiserver.informers.reflector import Reflector
 from extender.apiserver.informers.store import Change
-from extender.embedded.resources import RESOURCES
+from extender.embedded.api_resources import RESOURCES
 from extender.objects.cluster_state import TABLES
 from extender.objects.pod import Pod
 from extender.testing import virtual_time

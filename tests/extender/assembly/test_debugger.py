@@ -6,7 +6,7 @@ import pytest
 
 from extender.assembly.debugger import CacheDebugger
 from extender.cache.cluster import Cluster
-from extender.embedded.resources import PODS
+from extender.embedded.api_resources import PODS
 from extender.testing.builders import make_node, make_pod
 from tests.walks.clusters import a_followed_cluster, node, pod, story
 

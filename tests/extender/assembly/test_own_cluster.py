@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from extender.assembly.own_cluster import own_cluster
-from extender.embedded.resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.embedded.state_file import load
+from extender.embedded.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
+from extender.embedded.dumps.state_file import load
 from extender.testing import virtual_time
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}

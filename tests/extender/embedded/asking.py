@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from extender.embedded.http import Request, Response, StreamResponse
+from extender.embedded.api_resources import NAMESPACES, NODES, PODS
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NAMESPACES, NODES, PODS
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests.request_info import Request, Response, StreamResponse
+from extender.embedded.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 PODS_PATH = "/api/v1/namespaces/default/pods"
@@ -19,7 +19,7 @@ PODS_PATH = "/api/v1/namespaces/default/pods"
 
 def make_api(*, history: int = 20_000, namespaces: tuple[str, ...] = ("default",)) -> KubeApi:
     """An API with some namespaces, at a time that stands still."""
-    registry = Registry(Store(history=history), now=lambda: NOW, rng=random.Random(7))
+    registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7))
     for namespace in namespaces:
         registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     return KubeApi(registry)

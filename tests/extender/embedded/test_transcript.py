@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
-from extender.embedded.http import Request, Response, StreamResponse
+from extender.embedded.api_resources import EVENTS, NAMESPACES
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import Registry
-from extender.embedded.resources import EVENTS, NAMESPACES
-from extender.embedded.store import Store
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.requests.request_info import Request, Response, StreamResponse
+from extender.embedded.store.object_store import ObjectStore
 from extender.testing import virtual_time
 
 TRANSCRIPT = json.loads((Path(__file__).parent / "transcript.json").read_text())
@@ -43,8 +43,8 @@ KNOWN = {
 
 def make_api() -> KubeApi:
     """As the recorded server was: the namespaces are there, and the event of an earlier run."""
-    store = Store(resource_version=FIRST_VERSION - 3)
-    registry = Registry(store, now=lambda: NOW, rng=random.Random(1))
+    store = ObjectStore(resource_version=FIRST_VERSION - 3)
+    registry = ObjectRegistry(store, now=lambda: NOW, rng=random.Random(1))
     for namespace in ("default", "kube-system"):
         registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     registry.create(EVENTS, "default", {"metadata": {"name": "rec-b.186a1"}, "involvedObject": {"namespace": "default"}})

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from extender.embedded import controllers
-from extender.embedded.binding import bind
-from extender.embedded.registry import Registry
-from extender.embedded.resources import DEPLOYMENTS, NODES, PODS, REPLICA_SETS, Object, Resource
-from extender.embedded.store import Store
+from extender.embedded.api_resources import DEPLOYMENTS, NODES, PODS, REPLICA_SETS, Object, Resource
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.registry.pod_subresources import bind
+from extender.embedded.store.object_store import ObjectStore
 from extender.testing import virtual_time
 
 START = datetime(2026, 3, 1, 8, tzinfo=UTC)
@@ -21,12 +21,12 @@ def now() -> datetime:
     return START + timedelta(seconds=asyncio.get_running_loop().time())
 
 
-def empty_registry(history: int = 1000) -> Registry:
-    return Registry(Store(history=history), now=now, rng=Random(1))
+def empty_registry(history: int = 1000) -> ObjectRegistry:
+    return ObjectRegistry(ObjectStore(history=history), now=now, rng=Random(1))
 
 
 @asynccontextmanager
-async def moving(registry: Registry | None = None, *, kubelet: bool = True) -> AsyncIterator[Registry]:
+async def moving(registry: ObjectRegistry | None = None, *, kubelet: bool = True) -> AsyncIterator[ObjectRegistry]:
     """A registry with controllers at work on it, the system namespaces made."""
     registry = registry or empty_registry()
     running = asyncio.create_task(controllers.run(registry, now=now, rng=Random(2), kubelet=kubelet))
@@ -54,7 +54,7 @@ def story(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
     return test
 
 
-def add_node(registry: Registry, name: str, **more: Any) -> Object:
+def add_node(registry: ObjectRegistry, name: str, **more: Any) -> Object:
     capacity = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     return registry.create(NODES, "", {"metadata": {"name": name}, "status": {"capacity": capacity, "allocatable": capacity}, **more})
 
@@ -63,7 +63,7 @@ def template(app: str = "web", image: str = "web:1", **spec: Any) -> Object:
     return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
 
 
-def add_pod(registry: Registry, name: str, node: str = "", namespace: str = "default", **more: Any) -> Object:
+def add_pod(registry: ObjectRegistry, name: str, node: str = "", namespace: str = "default", **more: Any) -> Object:
     metadata = {"name": name, **more.pop("metadata", {})}
     pod = registry.create(PODS, namespace, {"metadata": metadata, "spec": template(**more)["spec"]})
     if node:
@@ -71,18 +71,18 @@ def add_pod(registry: Registry, name: str, node: str = "", namespace: str = "def
     return pod
 
 
-def bind_to(registry: Registry, name: str, node: str, namespace: str = "default") -> None:
+def bind_to(registry: ObjectRegistry, name: str, node: str, namespace: str = "default") -> None:
     bind(registry, namespace, name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
 
 
-def bind_all(registry: Registry, node: str = "a") -> None:
+def bind_all(registry: ObjectRegistry, node: str = "a") -> None:
     """Bind every pod that has no node, as a scheduler would that has one node."""
     for pod in registry.list(PODS):
         if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
             bind_to(registry, pod["metadata"]["name"], node, pod["metadata"]["namespace"])
 
 
-async def scheduled(registry: Registry, seconds: float, node: str = "a") -> None:
+async def scheduled(registry: ObjectRegistry, seconds: float, node: str = "a") -> None:
     """Let time pass while pods are bound every half second."""
     for _ in range(int(seconds * 2)):
         bind_all(registry, node)
@@ -97,12 +97,18 @@ def workload(resource: Resource, name: str, replicas: int, image: str = "web:1",
     }
 
 
-def add_deployment(registry: Registry, name: str, replicas: int, **spec: Any) -> Object:
+def add_deployment(registry: ObjectRegistry, name: str, replicas: int, **spec: Any) -> Object:
     return registry.create(DEPLOYMENTS, "default", workload(DEPLOYMENTS, name, replicas, **spec))
 
 
 def change(
-    registry: Registry, resource: Resource, name: str, how: Callable[[Object], object], *, subresource: str = "", namespace: str = "default"
+    registry: ObjectRegistry,
+    resource: Resource,
+    name: str,
+    how: Callable[[Object], object],
+    *,
+    subresource: str = "",
+    namespace: str = "default",
 ) -> Object:
     """Edit an object, as `kubectl edit` would."""
     obj = registry.get(resource, namespace if resource.namespaced else "", name)
@@ -110,19 +116,19 @@ def change(
     return registry.update(resource, namespace if resource.namespaced else "", name, obj, subresource=subresource)
 
 
-def scale(registry: Registry, resource: Resource, name: str, replicas: int) -> None:
+def scale(registry: ObjectRegistry, resource: Resource, name: str, replicas: int) -> None:
     change(registry, resource, name, lambda obj: obj["spec"].update(replicas=replicas))
 
 
-def names(registry: Registry, resource: Resource) -> list[str]:
+def names(registry: ObjectRegistry, resource: Resource) -> list[str]:
     return [obj["metadata"]["name"] for obj in registry.list(resource, "default" if resource.namespaced else None)]
 
 
-def phases(registry: Registry) -> list[str]:
+def phases(registry: ObjectRegistry) -> list[str]:
     return [pod["status"].get("phase", "") for pod in registry.list(PODS, "default")]
 
 
-def replicas_by_set(registry: Registry) -> list[int]:
+def replicas_by_set(registry: ObjectRegistry) -> list[int]:
     """Replicas of the ReplicaSets, oldest revision first."""
     sets = registry.list(REPLICA_SETS, "default")
     sets.sort(key=lambda each: int(each["metadata"]["annotations"]["deployment.kubernetes.io/revision"]))

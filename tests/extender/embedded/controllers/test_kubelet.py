@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.embedded.controllers.seen import RUNS_FOR
-from extender.embedded.resources import NODES, PODS, Object
+from extender.embedded.api_resources import NODES, PODS, Object
+from extender.embedded.controllers.seen_objects import RUNS_FOR
 from extender.embedded.statuses import ApiStatus
 from tests.extender.embedded.controllers.moving import add_node, add_pod, change, condition_of, moving, names, phases, settle, story
 

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.registry import Registry
-from extender.embedded.resources import NODES, Object
+from extender.embedded.api_resources import NODES, Object
+from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.extender.embedded.controllers.moving import add_node, change, condition_of, moving, settle, story
 
 MINE = {"key": "example.com/mine", "effect": "NoSchedule"}
 
 
-def taints(registry: Registry) -> list[tuple[str, str]]:
+def taints(registry: ObjectRegistry) -> list[tuple[str, str]]:
     found = registry.get(NODES, "", "a")["spec"].get("taints", [])
     return [(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in found]
 
 
-def set_condition(registry: Registry, kind: str, status: str) -> None:
+def set_condition(registry: ObjectRegistry, kind: str, status: str) -> None:
     def edit(node: Object) -> None:
         conditions = [each for each in node["status"]["conditions"] if each["type"] != kind]
         node["status"]["conditions"] = [*conditions, {"type": kind, "status": status}]

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from extender.embedded.controllers.scale_down import pods_to_delete
-from extender.embedded.controllers.seen import Reader, SeenPod
+from extender.embedded.controllers.replica_set_controller import pods_to_delete
+from extender.embedded.controllers.seen_objects import Reader, SeenPod
 from extender.workloads.scale_down import DELETION_COST
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

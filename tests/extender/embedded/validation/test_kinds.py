@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded import defaulting, schema, strategies, validation
-from extender.embedded.resources import (
+from extender.embedded import schema, validation
+from extender.embedded.admission import defaults, strategies
+from extender.embedded.api_resources import (
     CSI_NODES,
     DEPLOYMENTS,
     DEVICE_CLASSES,
@@ -27,6 +28,7 @@ from extender.embedded.resources import (
     STATEFUL_SETS,
     STORAGE_CLASSES,
 )
+from extender.embedded.validation import workload_rules
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
 APP = {"matchLabels": {"app": "x"}}
@@ -41,7 +43,7 @@ def made(resource, name="x", **fields):
     metadata = {"name": name, "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
     obj, problems = schema.read(resource, {"metadata": metadata, **fields})
     assert problems == []
-    defaulting.set_defaults(resource, obj)
+    defaults.set_defaults(resource, obj)
     strategies.prepare_for_create(resource, obj)
     return obj
 
@@ -304,7 +306,7 @@ def test_the_recorded_refusal_of_an_event():
 def test_a_scale_is_not_negative():
     scale = {"metadata": {"name": "x", "namespace": "default"}, "spec": {"replicas": -1}}
 
-    assert list(map(str, validation.validate_scale(scale))) == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+    assert list(map(str, workload_rules.validate_scale(scale))) == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
 
 
 def test_every_stored_kind_is_judged():

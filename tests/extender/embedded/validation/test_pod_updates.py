@@ -4,7 +4,8 @@ import copy
 
 import pytest
 
-from extender.embedded import defaulting, resources, schema, strategies, validation
+from extender.embedded import api_resources, schema, validation
+from extender.embedded.admission import defaults, strategies
 
 IMMUTABLE = (
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -22,14 +23,14 @@ def pod(**spec):
         "metadata": {"name": "p", "namespace": "default", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
     }
-    obj, _ = schema.read(resources.PODS, given)
-    defaulting.set_defaults(resources.PODS, obj)
-    strategies.prepare_for_create(resources.PODS, obj)
+    obj, _ = schema.read(api_resources.PODS, given)
+    defaults.set_defaults(api_resources.PODS, obj)
+    strategies.prepare_for_create(api_resources.PODS, obj)
     return obj
 
 
 def said(old, new, subresource=""):
-    return list(map(str, validation.validate_update(resources.PODS, new, old, subresource)))
+    return list(map(str, validation.validate_update(api_resources.PODS, new, old, subresource)))
 
 
 def in_zone(*expressions):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded import defaulting, resources, schema, strategies, validation
+from extender.embedded import api_resources, schema, validation
+from extender.embedded.admission import defaults, strategies
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
 LABEL = (
@@ -17,11 +18,11 @@ LABEL = (
 def errors_of(spec, **metadata):
     """What is said of a pod with this spec; one container unless it says otherwise."""
     given = {"metadata": {"name": "p", "namespace": "default", **metadata}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
-    obj, problems = schema.read(resources.PODS, given)
+    obj, problems = schema.read(api_resources.PODS, given)
     assert problems == []
-    defaulting.set_defaults(resources.PODS, obj)
-    strategies.prepare_for_create(resources.PODS, obj)
-    return list(map(str, validation.validate_create(resources.PODS, obj)))
+    defaults.set_defaults(api_resources.PODS, obj)
+    strategies.prepare_for_create(api_resources.PODS, obj)
+    return list(map(str, validation.validate_create(api_resources.PODS, obj)))
 
 
 def container(**fields):
@@ -54,11 +55,11 @@ def test_the_recorded_refusal():
     The causes are those that a real server told.
     """
     call = TRANSCRIPT["pod-create-invalid-422"]
-    obj, _ = schema.read(resources.PODS, call["request"]["body"])
+    obj, _ = schema.read(api_resources.PODS, call["request"]["body"])
     obj["metadata"]["namespace"] = "default"
-    defaulting.set_defaults(resources.PODS, obj)
+    defaults.set_defaults(api_resources.PODS, obj)
 
-    errors = validation.validate_create(resources.PODS, obj)
+    errors = validation.validate_create(api_resources.PODS, obj)
 
     assert [error.as_cause() for error in errors] == call["response"]["body"]["details"]["causes"]
 
@@ -294,7 +295,7 @@ def test_a_base_for_names_may_end_in_a_dash():
 
 def test_where_a_pod_is_sent():
     def said(target):
-        return list(map(str, validation.validate_create(resources.BINDINGS, {"metadata": {"name": "p"}, "target": target})))
+        return list(map(str, validation.validate_create(api_resources.BINDINGS, {"metadata": {"name": "p"}, "target": target})))
 
     assert said({"kind": "Node", "name": "n"}) == []
     assert said({"kind": "Pod"}) == [

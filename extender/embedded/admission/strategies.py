@@ -1,0 +1,196 @@
+"""What happens to an object before it is validated: which parts of it the request may not set, and when its generation grows.
+
+Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from extender.embedded.admission.pod_resources import qos_class
+from extender.embedded.api_resources import Object, Resource
+from extender.embedded.schema import type_of
+
+_RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+"""What of the metadata a status update leaves alone for newer kinds. Upstream: metav1.ResetObjectMetaForStatus."""
+
+_BORN_WITH_GENERATION: Final = frozenset(
+    {
+        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget", "PriorityClass",
+        "ResourceSlice", "DeviceClass",
+    }
+)  # fmt: skip
+_COUNTS_SPEC_CHANGES: Final = _BORN_WITH_GENERATION - {"PriorityClass"} | {"CSIDriver"}
+_METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
+    "Pod": ("ownerReferences",),
+    "Deployment": ("labels",),
+    "ResourceClaim": _RESET_FOR_STATUS,
+    "VolumeAttachment": _RESET_FOR_STATUS,
+}
+
+
+def prepare_for_create(resource: Resource, obj: Object) -> None:
+    """Clear what a creator may not say, and say what only the server may. In place; defaults are already filled in."""
+    metadata = obj["metadata"]
+    metadata.pop("generation", None)
+    if resource.kind in _BORN_WITH_GENERATION:
+        metadata["generation"] = 1
+    # Nodes come with their status.
+    if resource.kind != "Node" and resource.subresource("status") is not None:
+        obj["status"] = type_of(resource).fields["status"].type.zero()
+    rule = _ON_CREATE.get(resource.kind)
+    if rule is not None:
+        rule(obj)
+
+
+def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> None:
+    """Undo in `new` what this door may not change, and count the change if it counts. In place.
+
+    Arguments:
+        subresource: `status`, `finalize` or empty.
+    """
+    metadata, former = new["metadata"], old["metadata"]
+    _take(metadata, former, "generation")
+    kind = resource.kind
+    if subresource == "status":
+        _take(new, old, "spec")
+        for name in _METADATA_KEPT_BY_STATUS.get(kind, ()):
+            _take(metadata, former, name)
+        if kind == "Pod":
+            metadata.pop("deletionTimestamp", None)
+            _take(metadata, former, "deletionTimestamp")
+            _keep_observed(new["status"], old.get("status", {}))
+        elif kind == "ResourceClaim":
+            _drop_deallocated(new["status"], old.get("status", {}))
+        return
+    if resource.subresource("status") is not None:
+        _take(new, old, "status")
+    if kind == "Namespace" and subresource != "finalize":
+        _take(new["spec"], old["spec"], "finalizers")
+    if kind in _COUNTS_SPEC_CHANGES and _counts(kind, new, old):
+        metadata["generation"] = former.get("generation", 0) + 1
+
+
+def _counts(kind: str, new: Object, old: Object) -> bool:
+    if kind == "Deployment" and new["metadata"].get("annotations") != old["metadata"].get("annotations"):
+        return True
+    return bool(new.get("spec") != old.get("spec"))
+
+
+def _take(new: Object, old: Object, name: str) -> None:
+    """What stands in the old object stands in the new one, or is absent from both."""
+    if name in old:
+        new[name] = copy.deepcopy(old[name])
+    else:
+        new.pop(name, None)
+
+
+def _keep_observed(status: Object, old: Object) -> None:
+    """Quality of service never changes; observed generations are not forgotten. Upstream: preserveOldObservedGeneration."""
+    for name in ("qosClass", "observedGeneration"):
+        if name in old and not status.get(name):
+            status[name] = old[name]
+    observed: dict[str, list[int]] = {}
+    for condition in old.get("conditions", ()):
+        observed.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions", ()):
+        before = observed.get(condition.get("type", ""))
+        generation = before.pop(0) if before else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+
+
+def _drop_deallocated(status: Object, old: Object) -> None:
+    """What drivers said of devices that are no longer allocated goes with them. Upstream: dropDeallocatedStatusDevices."""
+    gone = _allocated(old) - _allocated(status)
+    if gone and "devices" in status:
+        status["devices"] = [each for each in status["devices"] if _device_id(each) not in gone]
+        if not status["devices"]:
+            del status["devices"]
+
+
+def _allocated(status: Object) -> set[tuple[Any, ...]]:
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    return {_device_id(result) for result in results}
+
+
+def _device_id(device: Object) -> tuple[Any, ...]:
+    return device.get("driver"), device.get("pool"), device.get("device")
+
+
+def _pod(pod: Object) -> None:
+    spec, labels = pod["spec"], pod["metadata"].get("labels", {})
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        pod["status"]["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": None,
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    affinity = spec.get("affinity") or {}
+    for stanza in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
+        for weighted in stanza.get("preferredDuringSchedulingIgnoredDuringExecution", ()):
+            _merge_label_keys(weighted["podAffinityTerm"], labels)
+        for term in stanza.get("requiredDuringSchedulingIgnoredDuringExecution", ()):
+            _merge_label_keys(term, labels)
+    for constraint in spec.get("topologySpreadConstraints", ()):
+        _merge_label_keys(constraint, labels)
+
+
+def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
+    """The pod's own values of these keys become part of the selector. Upstream: applyLabelKeysToLabelSelector."""
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    for names, operator in ((term.get("matchLabelKeys", ()), "In"), (term.get("mismatchLabelKeys", ()), "NotIn")):
+        for key in names:
+            if key in labels:
+                selector.setdefault("matchExpressions", []).append({"key": key, "operator": operator, "values": [labels[key]]})
+
+
+def _namespace(namespace: Object) -> None:
+    namespace["status"] = {"phase": "Active"}
+    # One without a name is refused later.
+    if name := namespace["metadata"].get("name"):
+        namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+    finalizers = namespace["spec"].setdefault("finalizers", [])
+    if "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+
+
+def _pending(volume: Object) -> None:
+    volume["status"] = {"phase": "Pending"}
+
+
+def _claim(claim: Object) -> None:
+    _pending(claim)
+    spec = claim["spec"]
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference:
+        spec["dataSourceRef"] = dict(source)
+    elif reference and not source and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+
+
+def _service(service: Object) -> None:
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if spec.get("clusterIP"):
+        spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+_ON_CREATE: Final[Mapping[str, Callable[[Object], None]]] = {
+    "Pod": _pod,
+    "Namespace": _namespace,
+    "PersistentVolume": _pending,
+    "PersistentVolumeClaim": _claim,
+    "Service": _service,
+}

@@ -1,0 +1,216 @@
+"""The contract of a controller, and the loops that run all of them over one view of the cluster.
+
+A controller hears of each change (`observe`) and names keys to look at; for each key it says step by step what is to be written
+(`reconcile`), given what exists. It is never told what happened, only where to look, so that it can start on any state and be repeated.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable, Sequence
+from datetime import datetime
+from random import Random
+from typing import Any, ClassVar, Final, TypeVar, final
+
+from extender.embedded.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
+from extender.embedded.controllers.cluster_view import ClusterView, ref_of
+from extender.embedded.controllers.controller_writes import LookAgain, Step, perform
+from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
+from extender.embedded.controllers.work_queue import WorkQueue
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.statuses import ApiStatus
+from extender.embedded.store.object_store import CompactedError
+from extender.objects.decoding import DecodeError
+
+logger = logging.getLogger(__name__)
+
+S = TypeVar("S", bound=Seen)
+
+FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
+"""The resources that controllers look at: all but events, of which there are many and which nobody owns."""
+
+WRITES_AT_ONCE: Final = 8
+KEYS_AT_ONCE: Final = 64
+"""Writes and keys that are worked off before others get their turn: one or two milliseconds."""
+CHANGES_AT_ONCE: Final = 256
+"""Changes taken note of before others get their turn."""
+
+SETTLING: Final = 0.05
+"""Seconds that changes of pods are gathered for, so that a thousand pods that become ready are one write and not a thousand."""
+
+Steps = Generator[Step, None, None]
+
+
+class NotPossibleError(Exception):
+    """What is wanted cannot be done while things are as they are. The message says what is missing."""
+
+
+class Controller(ABC):
+    """Keeps one aspect of the cluster as it should be."""
+
+    name: ClassVar[str]
+    """For the log."""
+    author: ClassVar[str] = "kube-controller-manager"
+    """Whose writes these are, in managedFields."""
+
+    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
+        self.cluster: Final = cluster
+        self.now: Final = now
+        self.queue: Final[WorkQueue[Any]] = WorkQueue(rng)
+
+    @abstractmethod
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        """An object other than a pod has changed: add the keys to look at to `queue`. Not both are None."""
+
+    @abstractmethod
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        """The same for pods, of which there are many: this has to be quick."""
+
+    @abstractmethod
+    def reconcile(self, key: Any) -> Steps:
+        """What to write so that what `key` stands for is as it should be; nothing if it is.
+
+        The view is exact until the first write; while a write is done others may have their turn, so that what was looked at before must
+        not be looped over. A refused write is thrown in where it was yielded; unless it is caught there, the key is tried again later.
+        """
+
+
+@final
+class Loops:
+    """One view of a registry, and the controllers that work on it."""
+
+    def __init__(self, registry: ObjectRegistry, cluster: ClusterView, controllers: Sequence[Controller]) -> None:
+        self._registry = registry
+        self._cluster = cluster
+        self._controllers = controllers
+        self._by_storage = {each.stored_as: each for each in FOLLOWED}
+        self._changes = registry.store.follow(FOLLOWED, registry.store.resource_version)
+        self._reading = asyncio.Lock()
+        self._exact_at = -1
+        """The resourceVersion at which the view was exact."""
+        self._writes = 0
+
+    async def run(self) -> None:
+        """Follow the registry and work, for ever."""
+        await self._list()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow(), name="controllers: follow changes")
+            for controller in self._controllers:
+                tasks.create_task(self._work(controller), name=f"controllers: {controller.name}")
+
+    async def _follow(self) -> None:
+        while True:
+            await self._changes.wait()
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Take note of all changes there are; when it returns, the view is exact. Does not suspend when there are few."""
+        if self._registry.store.resource_version == self._exact_at:
+            return
+        async with self._reading:
+            while True:
+                version = self._registry.store.resource_version
+                try:
+                    changes = self._changes.take(CHANGES_AT_ONCE)
+                except CompactedError:
+                    logger.warning("controllers were overtaken by changes; looking at everything anew")
+                    self._changes = self._registry.store.follow(FOLLOWED, self._registry.store.resource_version)
+                    await self._list()
+                    continue
+                for change in changes:
+                    stored = change.new
+                    raw = None if change.type == "DELETED" else stored.body
+                    self._note(change.stored_as, (stored.namespace, stored.name), raw)
+                if len(changes) < CHANGES_AT_ONCE:
+                    self._exact_at = version
+                    return
+                await asyncio.sleep(0)
+
+    async def _list(self) -> None:
+        """Take note of everything there is, and of what is no more."""
+        self._exact_at = -1
+        count = 0
+        for resource in FOLLOWED:
+            stored = self._registry.store.read(resource)
+            if known := self._cluster.all(resource):
+                existing = {(each.namespace, each.name) for each in stored}
+                for key in [key for key in known if key not in existing]:
+                    self._note(resource.stored_as, key, None)
+            for each in stored:
+                # As it is by now: others write while we yield.
+                current = self._registry.store.get(resource, each.namespace, each.name)
+                if current is not None:
+                    self._note(resource.stored_as, (each.namespace, each.name), current.body)
+                count += 1
+                if count % CHANGES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
+        try:
+            if stored_as == PODS.stored_as:
+                old_pod, new_pod = self._cluster.apply_pod(key, raw)
+                for controller in self._controllers:
+                    self._tell(controller.observe_pod, old_pod, new_pod)
+                return
+            old, new = self._cluster.apply(self._by_storage[stored_as], key, raw)
+        except DecodeError as exc:
+            logger.error("controllers leave %s %s alone: it cannot be read: %s", stored_as, "/".join(filter(None, key)), exc)
+            return
+        if old is not None or new is not None:
+            for controller in self._controllers:
+                self._tell(controller.observe, old, new)
+
+    def _tell(self, observe: Callable[[S | None, S | None], None], old: S | None, new: S | None) -> None:
+        try:
+            observe(old, new)
+        except Exception:
+            # Objects come from dumps, too: one that lacks what it should have must not end everything.
+            seen = new or old
+            logger.exception("%s cannot make sense of %s", observe.__qualname__, None if seen is None else ref_of(seen))
+
+    async def _work(self, controller: Controller) -> None:
+        done = 0
+        while True:
+            key = await controller.queue.get()
+            await self._catch_up()
+            done += 1
+            if done >= KEYS_AT_ONCE:
+                done = 0
+                await asyncio.sleep(0)
+                await self._catch_up()
+            await self._reconcile(controller, key)
+
+    async def _reconcile(self, controller: Controller, key: Hashable) -> None:
+        """Look at one key. Others get their turn after some writes, in the midst of the steps."""
+        try:
+            steps = controller.reconcile(key)
+            refusal: ApiStatus | None = None
+            while True:
+                try:
+                    step = steps.throw(refusal) if refusal is not None else next(steps)
+                except StopIteration:
+                    break
+                refusal = None
+                if isinstance(step, LookAgain):
+                    controller.queue.add_after(key, step.seconds)
+                    continue
+                try:
+                    perform(self._registry, step, controller.author)
+                except ApiStatus as exc:
+                    refusal = exc
+                self._writes += 1
+                if self._writes % WRITES_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        except ApiStatus as refused:
+            delay = controller.queue.retry(key)
+            # Somebody else came first: that is how optimistic writes work.
+            level = logging.DEBUG if refused.code in (404, 409) else logging.WARNING
+            logger.log(level, "%s: %s: %s; again in %.2g s", controller.name, key, refused.message, delay)
+        except NotPossibleError as exc:
+            logger.warning("%s: %s: %s; again in %.2g s", controller.name, key, exc, controller.queue.retry(key))
+        except Exception:
+            # One object that we cannot digest must not keep the others waiting.
+            delay = controller.queue.retry(key)
+            logger.exception("%s: %s failed; again in %.2g s", controller.name, key, delay)
+        else:
+            controller.queue.forget(key)

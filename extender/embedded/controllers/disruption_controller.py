@@ -1,0 +1,278 @@
+"""Keeps the status of PodDisruptionBudgets true, without counting all pods whenever one of them changes.
+
+A controller that this cluster has never held (a dump of nodes and pods has none) counts with the pods it has here; upstream's gives up.
+
+Upstream: pkg/controller/disruption/disruption.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, final
+
+from extender.embedded.api_resources import (
+    DEPLOYMENTS,
+    POD_DISRUPTION_BUDGETS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Object,
+    of_kind,
+)
+from extender.embedded.controllers.cluster_view import ClusterView
+from extender.embedded.controllers.conditions import condition, parsed_time, with_condition
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_writes import LookAgain, Update
+from extender.embedded.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
+from extender.embedded.controllers.workload_selectors import Selecting
+from extender.workloads.availability import desired_healthy, needs_scale
+
+_SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
+_WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
+"""Kinds that own pods and have no scale subresource: upstream does not know how many pods of them there should be."""
+_STALE: Final = timedelta(minutes=2)
+"""How long a pod may be announced as a victim without being deleted. Upstream: stalePodDisruptionTimeout."""
+
+
+class _NoScaleError(Exception):
+    """It cannot be told how many pods there should be."""
+
+
+@final
+class _Tally:
+    """The pods of one budget, counted as they come and go."""
+
+    __slots__ = ("healthy", "owners", "total")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.healthy = 0
+        self.owners: Final[dict[str, tuple[SeenOwner, int, str]]] = {}
+        """By uid: the controller, how many pods it has here, and the name of one of them."""
+
+    def count(self, pod: SeenPod, one: int) -> None:
+        self.total += one
+        self.healthy += one * is_healthy(pod)
+        owner = pod.controller
+        if owner is not None:
+            number = self.owners[owner.uid][1] + one if owner.uid in self.owners else one
+            if number:
+                self.owners[owner.uid] = (owner, number, pod.name)
+            else:
+                del self.owners[owner.uid]
+
+
+@final
+class Disruption(Controller):
+    """policy/v1 PodDisruptionBudgets. Keys are those of budgets."""
+
+    name = "disruption"
+
+    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
+        super().__init__(cluster, now, rng)
+        self._selecting = Selecting()
+        self._tallies: dict[Key, _Tally] = {}
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        """Budgets, and the workloads whose scale counts."""
+        seen = new or old
+        if seen is None:
+            return
+        if seen.resource is POD_DISRUPTION_BUDGETS:
+            if new is None:
+                self._selecting.remove(seen.key)
+                self._tallies.pop(seen.key, None)
+                return
+            if self._selecting.put(new.key, new.content()) or new.key not in self._tallies:
+                self._count_anew(new.key)
+            self.queue.add(new.key)
+        elif new is not None and new.resource in _SCALED:
+            self._observe_workload(new)
+
+    def _count_anew(self, key: Key) -> None:
+        tally = self._tallies[key] = _Tally()
+        selector = self._selecting.selector(key)
+        for labels, pods in self.cluster.pods_in(key[0]).items():
+            if selector.matches(labels.of):
+                for pod in pods.values():
+                    tally.count(pod, 1)
+
+    def _observe_workload(self, workload: Seen) -> None:
+        owners = [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)] if workload.resource is DEPLOYMENTS else [workload]
+        for owner in owners:
+            for labels in self.cluster.pods_of(owner.uid).labels:
+                for key in self._selecting.selecting(workload.namespace, labels):
+                    self.queue.add_after(key, SETTLING)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        """Pods under a budget."""
+        if old is not None and new is not None and _counts_alike(old, new):
+            return
+        for pod, one in ((old, -1), (new, 1)):
+            if pod is None:
+                continue
+            for key in self._selecting.selecting(pod.namespace, pod.labels):
+                self._tallies[key].count(pod, one)
+                self.queue.add_after(key, SETTLING)
+
+    def reconcile(self, key: Key) -> Steps:
+        """Write the status if it is not true any more."""
+        seen = self.cluster.get(POD_DISRUPTION_BUDGETS, *key)
+        if seen is None:
+            return
+        content, tally = seen.content(), self._tallies[key]
+        again = None
+        try:
+            expected = self._expected(key[0], tally) if needs_scale(content["spec"]) else tally.total
+            names = (content.get("status") or {}).get("disruptedPods") or {}
+            pods = [(name, self.cluster.pods.get((key[0], name))) for name in names]
+            named = {name: pod for name, pod in pods if pod is not None and key in self._selecting.selecting(pod.namespace, pod.labels)}
+            status, again = budget_status(content, expected=expected, healthy=tally.healthy, named=named, now=self.now())
+        except (_NoScaleError, ValueError) as exc:
+            status = failed_status(content, str(exc), self.now())
+        if status != (content.get("status") or {}):
+            yield Update(seen, content | {"status": status}, "status")
+        if again is not None:
+            yield LookAgain(again)
+
+    def _expected(self, namespace: str, tally: _Tally) -> int:
+        """The replicas that the controllers of the pods want in all; pods without one do not count. Upstream: getExpectedScale."""
+        scales: dict[str, int] = {}
+        for owner, here, pod in tally.owners.values():
+            uid, scale = self._scale(namespace, owner, here, pod)
+            scales[uid] = max(scale, scales.get(uid, 0))
+        return sum(scales.values())
+
+    def _scale(self, namespace: str, owner: SeenOwner, here: int, pod: str) -> tuple[str, int]:
+        resource = of_kind(owner.api_version, owner.kind)
+        seen = self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
+        if seen is None or seen.uid != owner.uid:
+            if owner.kind in _WITHOUT_SCALE or self.cluster.is_gone(owner.uid):
+                raise _NoScaleError(f'found no controllers for pod "{pod}"')
+            return owner.uid, here
+        above = seen.controller
+        if resource is REPLICA_SETS and above is not None and above.kind == DEPLOYMENTS.kind:
+            deployment = self.cluster.get(DEPLOYMENTS, namespace, above.name)
+            if deployment is not None and deployment.uid == above.uid:
+                seen = deployment
+        return seen.uid, _replicas(seen.content())
+
+
+@final
+class StaleDisruptions(Controller):
+    """Takes back what was announced to a pod that then was not deleted. Keys are those of pods. Upstream: syncStalePodDisruption."""
+
+    name = "stale disruption"
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        """Only pods matter."""
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        """Pods that were announced as victims."""
+        if new is not None and new.is_victim and not new.deleted:
+            self.queue.add_after(new.key, _STALE.total_seconds())
+
+    def reconcile(self, key: Key) -> Steps:
+        """Set DisruptionTarget to False after two minutes."""
+        pod = self.cluster.pods.get(key)
+        if pod is None or not pod.is_victim or not pod.is_active:
+            return
+        content = pod.content()
+        target = condition(content["status"].get("conditions"), "DisruptionTarget") or {}
+        since = parsed_time(target.get("lastTransitionTime"))
+        left = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
+        if left > 0:
+            yield LookAgain(left)
+        elif target.get("reason") != "TerminationByKubelet":
+            conditions = with_condition(content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now())
+            yield Update(pod, content | {"status": content["status"] | {"conditions": conditions}}, "status")
+
+
+def _replicas(content: Object) -> int:
+    replicas = content["spec"].get("replicas", 1)
+    return replicas if isinstance(replicas, int) else 1
+
+
+def _counts_alike(old: SeenPod, new: SeenPod) -> bool:
+    return is_healthy(old) == is_healthy(new) and old.labels is new.labels and old.controller == new.controller
+
+
+DELETION_TIMEOUT: Final = timedelta(minutes=2)
+"""How long a pod that was promised to an eviction counts as gone. Upstream: DeletionTimeout."""
+_DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
+
+
+def is_healthy(pod: SeenPod) -> bool:
+    """Whether the pod counts as one that is there."""
+    return pod.is_ready and not pod.deleted
+
+
+def budget_status(
+    budget: Object, *, expected: int, healthy: int, named: Mapping[str, SeenPod], now: datetime
+) -> tuple[Object, float | None]:
+    """The status, and after how many seconds a promised eviction expires.
+
+    Arguments:
+        expected: how many pods there should be, or are, whichever counts.
+        healthy: how many of them are healthy; promised evictions included.
+        named: those that `status.disruptedPods` names, by name, as far as they exist.
+
+    Raises:
+        ValueError: a percentage that is none.
+    """
+    spec, old = budget["spec"], budget.get("status") or {}
+    disrupted, again = {}, None
+    for name, at in (old.get("disruptedPods") or {}).items():
+        pod, since = named.get(name), parsed_time(at)
+        if pod is None or pod.deleted or since is None or since + DELETION_TIMEOUT < now:
+            continue
+        disrupted[name] = at
+        left = (since + DELETION_TIMEOUT - now).total_seconds()
+        again = left if again is None else min(again, left)
+        healthy -= is_healthy(pod) and left > 0
+    desired = desired_healthy(spec, expected)
+    allowed = max(healthy - desired, 0) if expected > 0 else 0
+    generation = budget["metadata"].get("generation", 0)
+    status: Object = {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "disruptionsAllowed": allowed,
+        **({"disruptedPods": disrupted} if disrupted else {}),
+        **({"observedGeneration": generation} if generation else {}),
+    }
+    wanted: Object = {
+        "type": _DISRUPTION_ALLOWED,
+        "status": "True" if allowed else "False",
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "message": "",
+        **({"observedGeneration": generation} if generation else {}),
+    }
+    status["conditions"] = _kept(old.get("conditions") or [], wanted, now)
+    # A condition that is a moment late is written again, and then for ever: half a second more than enough.
+    return status, None if again is None else again + 0.5
+
+
+def failed_status(budget: Object, message: str, now: datetime) -> Object:
+    """The status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
+    status = dict(budget.get("status") or {})
+    status["disruptionsAllowed"] = 0
+    observed = status.get("observedGeneration")
+    wanted: Object = {
+        "type": _DISRUPTION_ALLOWED,
+        "status": "False",
+        "reason": "SyncFailed",
+        "message": message,
+        **({"observedGeneration": observed} if observed else {}),
+    }
+    status["conditions"] = _kept(status.get("conditions") or [], wanted, now)
+    for name in ("currentHealthy", "desiredHealthy", "expectedPods"):
+        status.setdefault(name, 0)
+    return status
+
+
+def _kept(conditions: list[Object], wanted: Object, now: datetime) -> list[Object]:
+    known = condition(conditions, wanted["type"])
+    if known is not None and all(known.get(name) == value for name, value in wanted.items()):
+        return conditions
+    return with_condition(conditions, wanted, now)

@@ -1,0 +1,92 @@
+"""Pods that nobody will ever look after again: on nodes that are gone, or deleted before they had a node.
+
+Upstream: pkg/controller/podgc/gc_controller.go (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from random import Random
+from typing import Final, final
+
+from extender.embedded.controllers.cluster_view import ClusterView
+from extender.embedded.controllers.conditions import with_condition
+from extender.embedded.controllers.controller_loop import Controller, Steps
+from extender.embedded.controllers.controller_writes import Delete, LookAgain, Update
+from extender.embedded.controllers.seen_objects import Key, Seen, SeenNode, SeenPod
+
+QUARANTINE: Final = 40.0
+"""Seconds for which a node has to be missing before its pods are deleted: it may be registering anew. Upstream: quarantineTime."""
+_AT_ONCE: Final = 100
+
+
+@final
+class PodGarbage(Controller):
+    """Keys are ("", node) for nodes that are missing, and those of pods."""
+
+    name = "pod garbage collector"
+
+    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
+        super().__init__(cluster, now, rng)
+        self._missing: dict[str, float] = {}
+        """Since when (time of the loop) a node that pods are bound to is missing."""
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        """Nodes that go."""
+        if isinstance(new, SeenNode):
+            self._missing.pop(new.name, None)
+        elif new is None and isinstance(old, SeenNode):
+            self._miss(old.name)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        """Pods on nodes that are not there, and deleted ones without a node."""
+        if new is None:
+            return
+        if not new.node:
+            if new.deleted and new.grace:
+                self.queue.add(new.key)
+        elif new.node not in self._missing and self.cluster.node(new.node) is None:
+            self._miss(new.node)
+
+    def _miss(self, node: str) -> None:
+        if self.cluster.pods_on(node):
+            self._missing.setdefault(node, asyncio.get_running_loop().time())
+            self.queue.add_after(("", node), QUARANTINE)
+
+    def reconcile(self, key: Key) -> Steps:
+        """Delete what is lost, without grace."""
+        if key[0]:
+            pod = self.cluster.pods.get(key)
+            if pod is not None and pod.deleted and pod.grace and not pod.node:
+                yield Delete(pod, grace=0)
+            return
+        since = self._missing.get(key[1])
+        if since is None or self.cluster.node(key[1]) is not None:
+            return
+        left = since + QUARANTINE - asyncio.get_running_loop().time()
+        if left > 0:
+            yield LookAgain(left)
+            return
+        pods = [pod for pod in self.cluster.pods_on(key[1]).values() if not (pod.deleted and pod.grace == 0)]
+        if not pods:
+            del self._missing[key[1]]
+            return
+        yield from self._delete(pods[:_AT_ONCE])
+        yield LookAgain(0)
+
+    def _delete(self, pods: Sequence[SeenPod]) -> Steps:
+        for pod in pods:
+            if pod.is_finished or pod.is_victim:
+                yield Delete(pod, grace=0)
+                continue
+            content = pod.content()
+            status = dict(content.get("status") or {})
+            target = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "DeletionByPodGC",
+                "message": "PodGC: node no longer exists",
+            }
+            conditions = with_condition(status.get("conditions"), target, self.now())
+            yield Update(pod, content | {"status": {**status, "phase": "Failed", "conditions": conditions}}, "status")
+            yield Delete(pod, grace=0)

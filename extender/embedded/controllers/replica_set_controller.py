@@ -1,0 +1,239 @@
+"""ReplicaSets and ReplicationControllers: as many pods of a template as somebody asked for.
+
+Upstream: pkg/controller/replicaset/replica_set.go, replica_set_utils.go (v1.36.2).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from random import Random
+from typing import Any, ClassVar, Final, final
+
+from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
+from extender.embedded.controllers.cluster_view import ClusterView, PodGroup
+from extender.embedded.controllers.conditions import condition, parsed_time, seconds_since, with_condition, without_condition
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
+from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
+from extender.embedded.controllers.workload_selectors import Selecting
+from extender.embedded.statuses import ApiStatus
+from extender.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.workloads.templates import pod_from_template
+
+BURST: Final = 500
+"""Pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
+
+
+class _Replicas(Controller):
+    resource: ClassVar[Resource]
+
+    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
+        super().__init__(cluster, now, rng)
+        self._selecting = Selecting()
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        """The workloads themselves."""
+        if new is not None and new.resource is self.resource:
+            self._selecting.put(new.key, new.content())
+            self.queue.add(new.key)
+        elif new is None and old is not None and old.resource is self.resource:
+            self._selecting.remove(old.key)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        """Pods that are theirs or may become theirs."""
+        if old is not None and new is not None and _same_for_its_owner(old, new):
+            return
+        for pod in (old, new):
+            if pod is None:
+                continue
+            owner = pod.controller
+            if owner is None:
+                if pod is new and pod.is_active:
+                    for key in self._selecting.selecting(pod.namespace, pod.labels):
+                        self.queue.add(key)
+            elif owner.kind == self.resource.kind and owner.api_version == self.resource.api_version:
+                self.queue.add_after((pod.namespace, owner.name), SETTLING)
+
+    def reconcile(self, key: Key) -> Steps:
+        """Adopt, release, create or delete pods, and say how many there are."""
+        seen = self.cluster.get(self.resource, *key)
+        if seen is None:
+            return
+        content = seen.content()
+        group = self.cluster.pods_of(seen.uid)
+        moves = list(self._moves(seen, group))
+        if moves:
+            yield from moves
+            yield LookAgain(0)
+            return
+        wanted = content["spec"].get("replicas", 1)
+        surplus = group.active - wanted
+        status, again = self._status(content, group)
+        if seen.deleted or not surplus:
+            yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+        elif surplus > 0:
+            related = [pod for each in self._siblings(seen) for pod in self.cluster.pods_of(each.uid).pods.values() if pod.is_active]
+            active = [pod for pod in group.pods.values() if pod.is_active]
+            doomed = pods_to_delete(active, related, min(surplus, BURST), self.now())
+            yield from self._say(seen, content, status.get("conditions") or [], status)
+            for pod in doomed:
+                yield Delete(pod)
+        else:
+            yield from self._grow(seen, content, status, min(-surplus, BURST))
+        if again is not None:
+            yield LookAgain(again)
+
+    def _grow(self, seen: Seen, content: Object, status: Object, count: int) -> Steps:
+        template = content["spec"].get("template") or {}
+        try:
+            for _ in range(count):
+                pod = pod_from_template(template, content)
+                pod["metadata"]["generateName"] = f"{seen.name}-"
+                yield Create(PODS, seen.namespace, pod)
+        except ApiStatus as refused:
+            failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused.message}
+            conditions = status.get("conditions") or []
+            if (condition(conditions, "ReplicaFailure") or {}).get("message") != refused.message:
+                conditions = with_condition(conditions, failure, self.now())
+            yield from self._say(seen, content, conditions, status)
+            raise
+        yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+
+    def _moves(self, seen: Seen, group: PodGroup) -> Sequence[Update]:
+        """Pods to adopt and to release."""
+        selector = self._selecting.selector(seen.key)
+        strangers = [labels for labels in group.labels if not selector.matches(labels.of)]
+        moves = [released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers] if strangers else []
+        if not seen.deleted:
+            for labels, pods in self.cluster.loose_pods(seen.namespace).items():
+                if seen.key in self._selecting.selecting(seen.namespace, labels):
+                    moves += [adopted(pod, seen) for pod in pods.values()]
+        return moves[:BURST]
+
+    def _siblings(self, seen: Seen) -> Sequence[Seen]:
+        owner = seen.controller
+        return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
+
+    def _status(self, content: Object, group: PodGroup) -> tuple[Object, float | None]:
+        """The status that follows from the pods, and after how many seconds it will be another by itself."""
+        spec = content["spec"]
+        available, again = group.ready, None
+        if spec.get("minReadySeconds"):
+            available, again = self._available(group, spec["minReadySeconds"])
+        wanted = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
+        status = dict(content.get("status") or {})
+        counts = {
+            "replicas": group.active,
+            "fullyLabeledReplicas": _num_with_labels(group, wanted),
+            "readyReplicas": group.ready,
+            "availableReplicas": available,
+        }
+        for name, number in counts.items():
+            if number or name == "replicas":
+                status[name] = number
+            else:
+                status.pop(name, None)
+        if self.resource is REPLICA_SETS:
+            status["terminatingReplicas"] = group.terminating
+        status["observedGeneration"] = content["metadata"].get("generation", 0)
+        return status, again
+
+    def _available(self, group: PodGroup, seconds: int) -> tuple[int, float | None]:
+        available, again = 0, None
+        now = self.now()
+        for pod in group.pods.values():
+            if not (pod.is_active and pod.is_ready):
+                continue
+            ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
+            since = parsed_time(ready.get("lastTransitionTime"))
+            left = seconds - (now - since).total_seconds() if since is not None else 0.0
+            if left <= 0:
+                available += 1
+            else:
+                again = left if again is None else min(again, left)
+        return available, again
+
+    def _say(self, seen: Seen, content: Object, conditions: list[Object], status: Object) -> Steps:
+        wanted = dict(status)
+        if conditions:
+            wanted["conditions"] = conditions
+        else:
+            wanted.pop("conditions", None)
+        if wanted != (content.get("status") or {}):
+            yield Update(seen, content | {"status": wanted}, "status")
+
+
+@final
+class ReplicaSets(_Replicas):
+    """apps/v1 ReplicaSets."""
+
+    name = "replicaset"
+    resource = REPLICA_SETS
+
+
+@final
+class ReplicationControllers(_Replicas):
+    """v1 ReplicationControllers."""
+
+    name = "replicationcontroller"
+    resource = REPLICATION_CONTROLLERS
+
+
+def _num_with_labels(group: PodGroup, wanted: Mapping[str, str]) -> int:
+    if all(wanted.items() <= labels.of.items() for labels in group.labels):
+        return group.active
+    return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
+
+
+def _same_for_its_owner(old: SeenPod, new: SeenPod) -> bool:
+    return (
+        old.uid == new.uid
+        and old.is_ready == new.is_ready
+        and old.phase == new.phase
+        and bool(old.deleted) == bool(new.deleted)
+        and old.labels is new.labels
+        and old.controller == new.controller
+    )
+
+
+_NEVER: Final = -1
+
+
+def pods_to_delete(pods: Iterable[SeenPod], related: Iterable[SeenPod], count: int, now: datetime) -> Sequence[SeenPod]:
+    """The `count` pods to delete.
+
+    Arguments:
+        pods: active pods of the controller.
+        related: active pods of it and of its siblings under the same Deployment: crowded nodes are thinned out first.
+    """
+    candidates = list(pods)
+    if count >= len(candidates):
+        return candidates
+    crowd = Counter(pod.node for pod in related if pod.node)
+    candidates.sort(key=lambda pod: _rank(pod, crowd[pod.node], now))
+    return candidates[:count]
+
+
+def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
+    """Smaller goes first."""
+    content = pod.content()
+    status = content.get("status") or {}
+    ready = condition(status.get("conditions"), "Ready") if pod.is_ready else None
+    restarts = max((each.get("restartCount") or 0 for each in status.get("containerStatuses") or ()), default=0)
+    cost = (content["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    return (
+        *deletion_rank(node=pod.node, phase=pod.phase, is_ready=pod.is_ready, cost=cost, neighbours=neighbours),
+        _age_class(None if ready is None else ready.get("lastTransitionTime"), now),
+        -restarts,
+        _age_class(pod.created, now),
+        pod.uid,
+    )
+
+
+def _age_class(since: str | None, now: datetime) -> int:
+    """The order of magnitude of an age, by powers of two, so that not always the youngest go. Upstream: logarithmicRankDiff."""
+    seconds = seconds_since(since, now)
+    if seconds is None:
+        return _NEVER
+    return 0 if seconds < 1e-9 else max(0, int(math.log2(seconds * 1e9)))

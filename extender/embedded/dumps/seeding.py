@@ -1,0 +1,234 @@
+"""A cluster put into a registry as it was: with uids, creation times, status, bindings and owners.
+
+What a server has printed was checked and completed there; here only the fields that scheduling reads are checked, so that a large dump is
+in place within seconds. What was written by hand is checked and completed as a new object would be, but what it says of itself (its uid,
+priority, status, node) counts.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.embedded import schema, statuses, validation
+from extender.embedded.admission import admission_plugins
+from extender.embedded.admission.defaults import set_defaults
+from extender.embedded.admission.pod_resources import qos_class
+from extender.embedded.api_resources import (
+    CSI_NODES,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_CLAIMS,
+    RESOURCES,
+    STORAGE_CLASSES,
+    Object,
+    Resource,
+    of_kind,
+)
+from extender.embedded.dumps.state_file import collector_paused
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.statuses import ApiStatus
+from extender.embedded.store import versions
+from extender.golang.json import JsonError
+from extender.golang.times import rfc3339
+from extender.objects import decoding
+from extender.objects.devices import ResourceClaim
+from extender.objects.meta import ApiObject
+from extender.objects.node import Node
+from extender.objects.pod import Pod
+from extender.objects.priorities import SYSTEM_CLASSES
+from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+
+_FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)
+"""What others refer to when they are admitted."""
+_TYPED: Final[Mapping[str, type[ApiObject]]] = {
+    PODS.stored_as: Pod,
+    NODES.stored_as: Node,
+    PERSISTENT_VOLUMES.stored_as: PersistentVolume,
+    PERSISTENT_VOLUME_CLAIMS.stored_as: PersistentVolumeClaim,
+    RESOURCE_CLAIMS.stored_as: ResourceClaim,
+    CSI_NODES.stored_as: CSINode,
+}
+"""Kinds of which there may be very many."""
+_ONLY_SERVERS_SAY: Final = {
+    PODS.stored_as: ("status", "qosClass"),
+    PERSISTENT_VOLUMES.stored_as: ("status", "phase"),
+    PERSISTENT_VOLUME_CLAIMS.stored_as: ("status", "phase"),
+}
+"""What nobody writes by hand, of kinds that a state file of ours holds without resourceVersions."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RefusedObject:
+    """An object that was not put there."""
+
+    kind: str
+    name: str
+    """With its namespace, if it has one: `default/web`."""
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeedReport:
+    """What became of the objects of a dump.
+
+    Attributes:
+        stored: how many of each kind are there now.
+        left_out: how many there were of kinds that are not served.
+        refused: those that are wrong, or were there already.
+        added: what the dump refers to and does not have, made for it: `Namespace shop`, `PriorityClass high`.
+    """
+
+    stored: Mapping[str, int]
+    left_out: Mapping[str, int]
+    refused: Sequence[RefusedObject]
+    added: Sequence[str]
+
+
+def seed(registry: ObjectRegistry, objects: Iterable[Object]) -> SeedReport:
+    """Put the objects into the registry, namespaces and classes first; one that is wrong does not keep the others out.
+
+    Arguments:
+        objects: JSON values with kind and apiVersion; theirs no more afterwards.
+    """
+    with collector_paused():
+        return _Seeding(registry).run(objects)
+
+
+@final
+class _Seeding:
+    def __init__(self, registry: ObjectRegistry) -> None:
+        self._registry = registry
+        self._stored: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+        self._refused: list[RefusedObject] = []
+        self._added: list[str] = []
+        self._namespaces: set[str] = set()
+
+    def run(self, objects: Iterable[Object]) -> SeedReport:
+        """All of it."""
+        by_resource: dict[Resource, list[Object]] = {resource: [] for resource in _FIRST}
+        for obj in objects:
+            resource = _resource_of(obj)
+            if resource is None:
+                self._left_out[str(obj.get("kind"))] += 1
+            else:
+                by_resource.setdefault(resource, []).append(obj)
+        for resource, items in by_resource.items():
+            for obj in items:
+                self._put(resource, obj)
+        return SeedReport(dict(self._stored), dict(self._left_out), tuple(self._refused), tuple(self._added))
+
+    def _put(self, resource: Resource, obj: Object) -> None:
+        metadata = obj.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        name, namespace = metadata.get("name"), metadata.get("namespace") or ("default" if resource.namespaced else "")
+        try:
+            if not isinstance(name, str) or not name or not isinstance(namespace, str):
+                raise statuses.bad_request("metadata.name: Required value: name is required")
+            self._store(resource, namespace, name, obj)
+        except (ApiStatus, decoding.DecodeError) as exc:
+            self._refused.append(RefusedObject(resource.kind, f"{namespace}/{name}" if namespace else str(name), str(exc)))
+        else:
+            self._stored[resource.kind] += 1
+
+    def _store(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
+        registry = self._registry
+        # The namespaces and priority classes that every cluster has are there already; the dump knows them better.
+        is_of_every_cluster = resource is NAMESPACES or (resource is PRIORITY_CLASSES and name in SYSTEM_CLASSES)
+        if registry.store.get(resource, namespace, name) is not None and not is_of_every_cluster:
+            raise statuses.already_exists(resource, name)
+        if namespace:
+            self._require_namespace(namespace)
+        typed = _TYPED.get(resource.stored_as)
+        if typed is not None and _was_served(resource, obj):
+            decoding.convert(typed, obj)
+            self._require_class(resource, obj)
+        else:
+            obj = self._admitted(resource, namespace, obj)
+        metadata = obj["metadata"]
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+        else:
+            metadata.pop("namespace", None)
+        if not metadata.get("uid"):
+            metadata["uid"] = str(uuid.UUID(int=registry.rng.getrandbits(128), version=4))
+        if not metadata.get("creationTimestamp"):
+            metadata["creationTimestamp"] = rfc3339(registry.now())
+        registry.store.put(resource, namespace, name, versions.stored_form(resource, obj))
+
+    def _admitted(self, resource: Resource, namespace: str, raw: Object) -> Object:
+        """What was written by hand, completed and checked as if it were created; what it says of itself counts."""
+        try:
+            obj, _ = schema.read(resource, raw)
+        except JsonError as exc:
+            raise statuses.undecodable(resource.kind, resource.version, str(exc)) from exc
+        obj["metadata"].pop("resourceVersion", None)
+        if resource.namespaced:
+            obj["metadata"]["namespace"] = namespace
+        set_defaults(resource, obj)
+        if resource is NAMESPACES:
+            obj["spec"].setdefault("finalizers", ["kubernetes"])
+            obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+        elif resource is PODS:
+            self._require_class(resource, obj)
+            given = {part: obj["spec"].pop(part) for part in ("priority", "preemptionPolicy") if obj["spec"].get(part) is not None}
+            admission_plugins.admit_create(self._registry.store, resource, namespace, obj)
+            obj["spec"].update(given)
+            status = obj.setdefault("status", {})
+            status.setdefault("phase", "Pending")
+            status.setdefault("qosClass", qos_class(obj["spec"]))
+        else:
+            admission_plugins.admit_create(self._registry.store, resource, namespace, obj)
+        errors = validation.validate_create(resource, obj)
+        if errors:
+            raise statuses.invalid(resource.group, resource.kind, obj["metadata"]["name"], errors)
+        if resource.kind != "Namespace" and "spec" in obj:
+            obj["metadata"].setdefault("generation", 1)
+        return obj
+
+    def _require_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
+        if self._registry.store.get(NAMESPACES, "", name) is None:
+            self._registry.create(NAMESPACES, "", {"metadata": {"name": name}})
+            self._added.append(f"Namespace {name}")
+
+    def _require_class(self, resource: Resource, obj: Object) -> None:
+        """Pods that are made after this one's likeness need its class."""
+        spec: Any = obj.get("spec") or {}
+        name, priority = spec.get("priorityClassName"), spec.get("priority")
+        if resource is not PODS or not name or priority is None or self._registry.store.get(PRIORITY_CLASSES, "", name) is not None:
+            return
+        policy = spec.get("preemptionPolicy") or "PreemptLowerPriority"
+        self._registry.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": priority, "preemptionPolicy": policy})
+        self._added.append(f"PriorityClass {name}")
+
+
+_BY_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
+
+
+def _was_served(resource: Resource, obj: Object) -> bool:
+    metadata = obj["metadata"]
+    if metadata.get("resourceVersion"):
+        return True
+    part, name = _ONLY_SERVERS_SAY.get(resource.stored_as, ("", ""))
+    said = obj.get(part)
+    return bool(isinstance(said, dict) and said.get(name) and metadata.get("uid") and metadata.get("creationTimestamp"))
+
+
+def _resource_of(obj: Object) -> Resource | None:
+    kind, api_version = str(obj.get("kind")), str(obj.get("apiVersion") or "")
+    resource = of_kind(api_version, kind) if api_version else _BY_KIND.get(kind)
+    if resource is None or not resource.is_stored:
+        return None
+    return EVENTS if resource.stored_as == EVENTS.stored_as and not api_version else resource

@@ -1,0 +1,245 @@
+"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` takes it.
+
+One object, a List, a list of one kind such as PodList, or several documents of these; JSON or YAML, packed with gzip or not.
+"""
+
+import gc
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+import orjson
+import yaml
+
+from extender.embedded.api_resources import Object
+from extender.golang.yaml_scalars import STRING, ScalarError, resolve
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Python's collector of cycles rests while the block runs: looking through a growing heap again and again takes longer than filling it.
+
+    What is no longer referred to is still freed at once.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+MAX_VALUES: Final = 50_000_000
+"""Values in a document, counted as often as YAML aliases repeat them."""
+
+_GZIP: Final = b"\x1f\x8b"
+_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,namespaces -A -o json prints one"
+_OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
+"""What of the metadata means nothing to another server, and would keep kubectl from applying the object."""
+
+
+class StateFileError(ValueError):
+    """The file cannot be read, or holds no cluster. The message is one line and names the file."""
+
+
+def load(path: Path) -> list[Object]:
+    """The objects in the file, each with its kind and apiVersion; what they mean is not checked.
+
+    Raises:
+        StateFileError: it cannot be read, or holds something else.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
+    return read(data, f"state file {path}")
+
+
+def read(data: bytes, source: str) -> list[Object]:
+    """The objects in what was read from a file. See `load`.
+
+    Arguments:
+        source: what messages call it.
+
+    Raises:
+        StateFileError: it holds something else.
+    """
+    try:
+        text = gzip.decompress(data) if data.startswith(_GZIP) else data
+    except OSError as exc:
+        raise StateFileError(f"{source}: {(exc.strerror or str(exc)).lower()}") from exc
+    except (EOFError, zlib.error) as exc:
+        raise StateFileError(f"{source}: not a complete gzip file") from exc
+    try:
+        with collector_paused():
+            return [item for document in _documents(text) for item in _items(document)]
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
+
+
+def save(path: Path, objects: Iterable[Object]) -> None:
+    """Write the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to pack it).
+
+    The file is there as a whole or as it was: it is written beside its place, flushed to the disk, and renamed.
+
+    Raises:
+        OSError: it cannot be written.
+        ValueError: the name says neither JSON nor YAML.
+    """
+    kind, packed = form_of(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            if packed:
+                with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
+                    _write(stream, kind, objects)
+            else:
+                _write(file, kind, objects)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def form_of(path: Path) -> tuple[str, bool]:
+    """How a file of this name is written: `.json`, `.yaml` or `.yml`, and whether it is packed.
+
+    Raises:
+        ValueError: the name says neither JSON nor YAML.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packed = suffixes[-1:] == [".gz"]
+    kind = next(iter(suffixes[-2:-1] if packed else suffixes[-1:]), "")
+    if kind not in (".json", ".yaml", ".yml"):
+        raise ValueError(f"state file {path}: the name has to end in .json, .yaml or .yml, and perhaps .gz")
+    return kind, packed
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Plain values only. A point in time stays text, as in JSON."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Quotes whatever Go would read as something else than text, and repeats rather than refers."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """No anchors: kubectl prints none."""
+        return True
+
+    def text(self, text: str) -> yaml.ScalarNode:
+        """A string, in quotes if need be."""
+        return yaml.ScalarNode(STRING, text, style=None if _is_text_to_go(text) else '"')
+
+
+_Dumper.add_representer(str, _Dumper.text)
+
+
+def _is_text_to_go(text: str) -> bool:
+    try:
+        return resolve("", text)[0] == STRING
+    except ScalarError:  # a number, though one that JSON cannot say
+        return False
+
+
+def _documents(text: bytes) -> Iterator[Any]:
+    if text.lstrip()[:1] in (b"{", b"["):
+        yield from _json_documents(text)
+        return
+    for document in yaml.load_all(BytesIO(text), Loader=_Loader):
+        _check_size(document)
+        if document is not None:
+            yield document
+
+
+def _json_documents(text: bytes) -> Iterator[Any]:
+    try:
+        yield msgspec.json.decode(text)
+    except msgspec.DecodeError as exc:
+        if "trailing characters" not in str(exc):
+            raise
+    else:
+        return
+    decoder, rest = json.JSONDecoder(), text.decode().strip()
+    while rest:
+        document, end = decoder.raw_decode(rest)
+        yield document
+        rest = rest[end:].lstrip("-\n\r\t ")
+
+
+def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Object]:
+    """The objects of a document, each with its kind: the items of a PodList name none."""
+    if not isinstance(document, dict):
+        raise ValueError("expected a Kubernetes List or object")
+    kind, api_version = document.get("kind") or kind, document.get("apiVersion") or api_version
+    if not isinstance(kind, str) or not kind:
+        raise ValueError("an object has no kind")
+    items = document.get("items")
+    if not kind.endswith("List") or items is None:
+        yield document if document.get("kind") and document.get("apiVersion") else {**document, "kind": kind, "apiVersion": api_version}
+        return
+    if not isinstance(items, list):
+        raise ValueError(f"{kind}: items is not a list")
+    for item in items:
+        yield from _items(item, kind.removesuffix("List"), api_version)
+
+
+def _check_size(document: Any) -> None:
+    """Refuse aliases of aliases: they cost nothing here, and for ever where the values are walked."""
+    sizes: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        if not isinstance(value, dict | list):
+            return 1
+        if id(value) not in sizes:
+            sizes[id(value)] = MAX_VALUES  # of a value inside itself
+            sizes[id(value)] = 1 + sum(map(size, value.values() if isinstance(value, dict) else value))
+        return sizes[id(value)]
+
+    if size(document) > MAX_VALUES:
+        raise ValueError("excessive aliasing")
+
+
+def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object]) -> None:
+    if kind == ".json":
+        file.write(b'{"apiVersion":"v1","kind":"List","metadata":{},"items":[\n')
+        separator = b""
+        for obj in objects:
+            file.write(separator + orjson.dumps(_portable(obj)))
+            separator = b",\n"
+        file.write(b"\n]}\n")
+        return
+    for obj in objects:
+        file.write(b"---\n")
+        # A default_flow_style of False is what kubectl prints, too.
+        text: bytes = yaml.dump(_portable(obj), Dumper=_Dumper, sort_keys=False, allow_unicode=True, encoding="utf-8", width=10_000)
+        file.write(text)
+
+
+def _portable(obj: Object) -> Object:
+    metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in _OF_ONE_SERVER}
+    return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), **obj, "metadata": metadata}
+
+
+def _on_one_line(exc: Exception) -> str:
+    return "nested too deeply" if isinstance(exc, RecursionError) else " ".join(str(exc).split())

@@ -1,0 +1,101 @@
+"""Whether an applied object fits its type: what server-side apply asks before it looks at anything else.
+
+Upstream: structured-merge-diff/v6/typed/validate.go, helpers.go (v1.36.2).
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from extender.embedded.patches import field_sets, typed_values
+from extender.embedded.patches.typed_values import UnkeyedItemError
+from extender.golang.schema import GoType, Kind, ListOf, MapOf, Scalar, Struct
+
+_NUMBERS: Final = frozenset((Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64))
+_TEXTS: Final = frozenset((Kind.STRING, Kind.BYTES, Kind.DURATION))
+
+
+def problem_text(kind: GoType, value: Any) -> str:
+    """What is wrong with a value, in one text; empty if nothing is."""
+    problems = list(_problems(kind, value, ""))
+    return (
+        problems[0] if len(problems) < 2 and problems else "\n".join(["errors:", *(f"  {each}" for each in problems)] if problems else [])
+    )
+
+
+def _problems(kind: GoType, value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        return
+    if isinstance(kind, Scalar):
+        yield from _scalar_problems(kind.kind, value, path)
+    elif isinstance(kind, ListOf):
+        yield from (
+            _list_problems(kind, value, path) if isinstance(value, list) else (_placed(path, f"expected list, got &{{{_go(value)}}}"),)
+        )
+    elif isinstance(kind, Struct | MapOf):
+        yield from _map_problems(kind, value, path) if isinstance(value, dict) else (_placed(path, f"expected map, got &{{{_go(value)}}}"),)
+
+
+def _scalar_problems(kind: Kind, value: Any, path: str) -> Iterator[str]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind in _NUMBERS:
+        if not is_number:
+            yield _placed(path, f"expected numeric (int or float), got {_go_type(value)}")
+    elif kind in _TEXTS:
+        if not isinstance(value, str):
+            yield _placed(path, f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}")
+    elif kind is Kind.BOOL:
+        if not isinstance(value, bool):
+            shown = json.dumps(value) if isinstance(value, str) else _go(value)
+            yield _placed(path, f"expected boolean, got &value.valueUnstructured{{Value:{shown}}}")
+    elif not isinstance(value, str | int | float):
+        yield _placed(path, f"expected any scalar, got &{{{_go(value)}}}")
+
+
+def _list_problems(kind: ListOf, items: list[Any], path: str) -> Iterator[str]:
+    seen = set()
+    for place, item in enumerate(items):
+        element = f"i:{place}"
+        if kind.list_type != "atomic":
+            try:
+                element = typed_values.item_element(kind, item)
+            except UnkeyedItemError as error:
+                yield _placed(path, f"element {place}: {error}")
+                return
+            if element in seen:
+                yield _placed(path, f"duplicate entries for key {field_sets.element_text(element)}")
+            seen.add(element)
+        yield from _problems(kind.item, item, path + field_sets.element_text(element))
+
+
+def _map_problems(kind: Struct | MapOf, value: dict[str, Any], path: str) -> Iterator[str]:
+    for name, below in value.items():
+        type_ = typed_values.type_below(kind, name)
+        if type_ is None:
+            # Upstream looks no further in an object that has a field too many.
+            yield _placed(f"{path}.{name}", "field not declared in schema")
+            return
+        yield from _problems(type_, below, f"{path}.{name}")
+
+
+def _placed(path: str, problem: str) -> str:
+    return f"{path}: {problem}" if path else problem
+
+
+def _go_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
+
+
+def _go(value: Any) -> str:
+    """As Go's %v prints it."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{name}:{_go(value[name])}" for name in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(_go, value)) + "]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)

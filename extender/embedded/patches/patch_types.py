@@ -1,0 +1,140 @@
+"""The four kinds of patches, and what an object is after one of them.
+
+Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the jsonpatch library, RFC 7386.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, final
+
+import jsonpatch
+import orjson
+
+from extender.embedded import schema, statuses
+from extender.embedded.api_resources import Object, Resource
+from extender.embedded.patches import server_side_apply
+from extender.embedded.patches.strategic_merge import PatchError, PatchFormatError, merge
+from extender.embedded.requests.request_options import WriteOptions
+from extender.golang import field_errors
+from extender.golang.json import JsonError, cannot_unmarshal, type_word
+from extender.golang.schema import Struct
+
+JSON: Final = "application/json-patch+json"
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
+
+_MAP: Final = "map[string]interface {}"
+
+MAX_OPERATIONS: Final = 10_000
+"""Of a JSON patch. Upstream: maxJSONPatchOperations."""
+MAX_COPIED: Final = 3 * 1024 * 1024
+"""Bytes that its copy operations may add, or copies of copies would fill the memory. Upstream: JSONPatchMaxCopyBytes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What to change.
+
+    Attributes:
+        type: the media type.
+        body: the patch as JSON values, left alone.
+    """
+
+    type: str
+    body: Any
+
+    def of(self, struct: Struct, original: Object) -> Object:
+        """The object after a patch that is no server-side server_side_apply. The original is used up.
+
+        Raises:
+            ApiStatus: the patch is malformed or cannot be applied.
+        """
+        if self.type == JSON:
+            return _json_patched(original, self.body)
+        if not isinstance(self.body, dict):
+            raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(self.body), _MAP)}")
+        if self.type == MERGE:
+            return merged(original, self.body)
+        try:
+            return merge(struct, original, copy.deepcopy(self.body))
+        except PatchFormatError as error:
+            raise statuses.bad_request(str(error)) from error
+        except PatchError as error:
+            raise statuses.ApiStatus(500, "", str(error)) from error
+
+    def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
+        """The patched object by its schema.
+
+        Raises:
+            ApiStatus: 422 if it cannot be read.
+        """
+        try:
+            new, problems = schema.read(resource, patched)
+        except JsonError as error:
+            raise self._unreadable(patched, str(error)) from error
+        if problems and write.field_validation == "Strict":
+            raise self._unreadable(patched, f"strict decoding error: {', '.join(problems)}")
+        if write.field_validation == "Warn":
+            write.warnings += problems
+        return new
+
+    def applied(self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime) -> Object:
+        """The object after server-side apply, by its schema, with its managedFields.
+
+        Raises:
+            ApiStatus: 409 if others own what is applied; or it cannot be applied.
+        """
+        if not isinstance(self.body, dict):
+            why = cannot_unmarshal(type_word(self.body), _MAP)
+            raise statuses.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {why}")
+        result = server_side_apply.apply(
+            resource, live, self.body, manager=write.manager, force=write.force, subresource=subresource, now=now
+        )
+        return self.read(resource, result, write)
+
+    def _unreadable(self, patched: Any, why: str) -> statuses.ApiStatus:
+        # Upstream does not say of what kind the object is.
+        return statuses.invalid("", "", "", [field_errors.invalid("patch", orjson.dumps(patched).decode(), why)])
+
+
+def merged(original: Any, patch: Mapping[str, Any]) -> Object:
+    """The original with a JSON merge patch applied: null takes away."""
+    result = original if isinstance(original, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            result[name] = merged(result.get(name), value)
+        else:
+            result[name] = copy.deepcopy(value)
+    return result
+
+
+def _json_patched(original: Object, operations: Any) -> Object:
+    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
+        wrong = operations if not isinstance(operations, list) else next(each for each in operations if not isinstance(each, dict))
+        wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
+        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
+    if len(operations) > MAX_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    patched: Any = original
+    copied = 0
+    try:
+        for operation in copy.deepcopy(operations):
+            if operation.get("op") == "copy":
+                copied += len(orjson.dumps(jsonpatch.JsonPointer(operation["from"]).resolve(patched)))
+                if copied > MAX_COPIED:
+                    raise ValueError("copied too much")
+            patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, KeyError, ValueError, IndexError) as error:
+        # The library raises Python's own errors where a path leads through something that is no container.
+        raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+    if not isinstance(patched, dict):
+        raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {})
+    return patched

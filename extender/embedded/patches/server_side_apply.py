@@ -1,0 +1,249 @@
+"""Server-side apply: an object becomes what several callers each say of it.
+
+Who applies says everything it cares about, every time. It owns those fields; what it no longer says goes, unless somebody else owns it;
+what somebody else owns and has otherwise is a conflict, unless the caller forces it.
+
+Upstream: structured-merge-diff/v6/merge/update.go; apimachinery/pkg/util/managedfields/internal (v1.36.2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, final
+
+import orjson
+
+from extender.embedded import schema
+from extender.embedded.api_resources import Object, Resource
+from extender.embedded.patches import applied_values, field_sets, managed_fields, typed_values
+from extender.embedded.patches.field_sets import LEAF, FieldSet
+from extender.embedded.patches.managed_fields import FieldOwner, Owned, Owners
+from extender.embedded.statuses import ApiStatus, bad_request
+from extender.golang.json import JsonError
+from extender.golang.quoting import quoted
+from extender.golang.schema import Struct
+from extender.golang.times import rfc3339
+
+BEFORE_FIRST_APPLY: Final = "before-first-apply"
+KUBECTL: Final = "kubectl"
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
+
+_NEVER_OWNED: Final = field_sets.of_paths(
+    ("apiVersion",), ("kind",), ("metadata",), *(("metadata", name) for name in managed_fields.NEVER_OWNED)
+)
+
+
+def apply(
+    resource: Resource, live: Object | None, applied: Object, *, manager: str, force: bool = False, subresource: str = "", now: datetime
+) -> Object:
+    """The object after `manager` applied its view of it, managedFields included; defaults and admission are still to come.
+
+    Arguments:
+        live: what is stored; None: the object is created.
+        applied: JSON values, not yet read by the schema.
+        force: take over what others own.
+        subresource: which one is applied to; empty: the object itself.
+
+    Raises:
+        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 for what does not fit it.
+    """
+    _check(resource, applied)
+    kind = schema.type_of(resource)
+    ignored = managed_fields.reset_fields(resource, subresource)
+    me = FieldOwner(manager or "unknown", "Apply", "", subresource)
+    time = rfc3339(now)
+    before = _bare(managed_fields.zero_value(kind) if live is None else live)
+    known = _known(resource, kind, live, subresource, time)
+
+    mine = field_sets.without(typed_values.fields_of(kind, applied), ignored)
+    last = known.get(me)
+    claims = {**known, me: Owned(mine, resource.api_version)}
+    merged = typed_values.merge(kind, before, applied)
+    after = merged if last is None else _pruned(kind, merged, last.fields, claims)
+
+    comparison = managed_fields.compare(kind, before, after, ignored)
+    others = {owner: owned for owner, owned in known.items() if owner != me}
+    conflicts = _conflicts(others, comparison.changed, resource.api_version)
+    if conflicts and not force:
+        _raise_unless_allowed(resource, kind, before, conflicts, manager)
+    lost = field_sets.union(comparison.changed, comparison.removed)
+    result = managed_fields.after_loss(others, lost, resource.api_version)
+    mine = field_sets.difference(mine, _NEVER_OWNED)
+    if mine:
+        # Who changes nothing keeps the time of when it last did.
+        is_same = live is not None and after == before
+        result[me] = Owned(mine, resource.api_version, (last.time if last else None) if is_same else time)
+
+    obj = _read(resource, after)
+    if manager == KUBECTL:
+        _remember_applied(obj, applied)
+    if result:
+        obj["metadata"]["managedFields"] = managed_fields.encode(result)
+    return obj
+
+
+def _check(resource: Resource, applied: Object) -> None:
+    claimed = f"{applied.get('apiVersion', '')}, Kind={applied.get('kind', '')}"
+    expected = f"{resource.api_version}, Kind={resource.kind}"
+    metadata = applied.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    if claimed != expected:
+        raise bad_request(f"invalid object type: {_with_group(claimed)}")
+    if metadata.get("managedFields") is not None:
+        raise bad_request("metadata.managedFields must be nil")
+    problem = applied_values.problem_text(schema.type_of(resource), applied)
+    if problem:
+        raise ApiStatus(500, "", f"failed to create typed patch object ({_called(resource, metadata)}): {problem}")
+
+
+def _read(resource: Resource, after: Object) -> Object:
+    try:
+        obj, _ = schema.read(resource, after)
+    except JsonError as error:
+        called = _called(resource, after.get("metadata") or {})
+        raise ApiStatus(500, "", f"failed to convert new typed object ({called}) to object: {error}") from error
+    return obj
+
+
+def _called(resource: Resource, metadata: Mapping[str, Any]) -> str:
+    named = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return f"{named}; {_with_group(f'{resource.api_version}, Kind={resource.kind}')}"
+
+
+def _with_group(api_version_and_kind: str) -> str:
+    """As Go prints a GroupVersionKind: the core group is an empty text before the slash."""
+    return api_version_and_kind if "/" in api_version_and_kind.partition(",")[0] else f"/{api_version_and_kind}"
+
+
+def _known(resource: Resource, kind: Struct, live: Object | None, subresource: str, time: str) -> Owners:
+    try:
+        known = managed_fields.decode(live)
+    except managed_fields.MalformedError as error:
+        raise ApiStatus(500, "", f"failed to decode managed fields: {error}") from error
+    if known or live is None:
+        return known
+    # What was there before anybody kept track gets an owner, so that the first to apply does not take it away unseen.
+    ignored = managed_fields.reset_fields(resource, subresource)
+    comparison = managed_fields.compare(kind, managed_fields.zero_value(kind), live, ignored)
+    owner = FieldOwner(BEFORE_FIRST_APPLY, "Update", resource.api_version, subresource)
+    return managed_fields.after_update({}, comparison, owner, time)
+
+
+def _bare(obj: Object) -> Object:
+    metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+# --- what goes
+
+
+def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Object:
+    """The merged object without what the caller applied last time, does not apply now, and nobody else owns."""
+    if not last:
+        return merged
+    last = typed_values.with_named_fields(kind, last)
+    claimed = LEAF
+    for owned in claims.values():
+        claimed = field_sets.union(claimed, owned.fields)
+    claimed = typed_values.with_named_fields(kind, claimed)
+    present = _named_fields_of(kind, merged)
+    # First all that was applied last time goes; then what is claimed comes back, and at last what nobody ever applied.
+    left = _named_fields_of(kind, typed_values.remove(kind, merged, last))
+    owned = typed_values.remove(kind, merged, field_sets.difference(present, field_sets.union(left, claimed)))
+    gone = field_sets.difference(present, _named_fields_of(kind, owned))
+    result: Object = typed_values.remove(kind, merged, field_sets.intersection(gone, last))
+    return result
+
+
+def _named_fields_of(kind: Struct, value: Any) -> FieldSet:
+    return typed_values.with_named_fields(kind, typed_values.fields_of(kind, value))
+
+
+# --- conflicts
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    owner: FieldOwner
+    fields: FieldSet
+
+    @property
+    def manager(self) -> str:
+        """The owner as people read it."""
+        text = quoted(self.owner.manager)
+        if self.owner.subresource:
+            text += f" with subresource {quoted(self.owner.subresource)}"
+        return f"{text} using {self.owner.api_version}" if self.owner.operation == "Update" else text
+
+
+def _conflicts(others: Owners, changed: FieldSet, api_version: str) -> list[_Conflict]:
+    found = [
+        _Conflict(owner, field_sets.intersection(owned.fields, changed))
+        for owner, owned in sorted(others.items(), key=lambda each: each[0])
+        if owned.api_version == api_version
+    ]
+    return [conflict for conflict in found if conflict.fields]
+
+
+def _raise_unless_allowed(resource: Resource, kind: Struct, live: Object, conflicts: list[_Conflict], manager: str) -> None:
+    """kubectl may take over what it applied itself when apply was still done by the client, as its annotation tells."""
+    if manager == KUBECTL:
+        allowed = _last_applied_fields(resource, kind, live)
+        conflicts = [_Conflict(each.owner, field_sets.difference(each.fields, allowed)) for each in conflicts]
+        conflicts = [each for each in conflicts if each.fields]
+    if conflicts:
+        raise conflict_status(conflicts)
+
+
+def conflict_status(conflicts: list[_Conflict]) -> ApiStatus:
+    """409: others own fields that would change. Upstream: conflict.go, NewConflictError."""
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {each.manager}", "field": path}
+        for each in conflicts
+        for path in field_sets.paths(each.fields)
+    ]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        lines = []
+        for each in conflicts:
+            lines.append(f"conflicts with {each.manager}:")
+            lines += [f"- {path}" for path in field_sets.paths(each.fields)]
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return ApiStatus(409, "Conflict", message, {"causes": causes})
+
+
+# --- the annotation of client-side apply
+
+
+def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> FieldSet:
+    """What kubectl applied last and is still so."""
+    text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
+    try:
+        obj = orjson.loads(text or "")
+    except orjson.JSONDecodeError:
+        return LEAF
+    if not isinstance(obj, dict) or obj.get("apiVersion") != resource.api_version or applied_values.problem_text(kind, obj):
+        return LEAF
+    comparison = typed_values.compare(kind, obj, live)
+    differing = field_sets.union(comparison.changed, comparison.removed)
+    return field_sets.difference(typed_values.fields_of(kind, obj), differing)
+
+
+def _remember_applied(obj: Object, applied: Object) -> None:
+    """An object that has the annotation keeps it true, so that client-side apply may go on from here."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if not annotations.get(LAST_APPLIED):
+        return
+    metadata = dict(applied.get("metadata") or {})
+    if metadata.get("annotations"):
+        metadata["annotations"] = {name: value for name, value in metadata["annotations"].items() if name != LAST_APPLIED}
+    text = orjson.dumps({**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE).decode()
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    annotations = {**annotations, LAST_APPLIED: text}
+    if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > MAX_ANNOTATIONS_BYTES:
+        del annotations[LAST_APPLIED]
+    obj["metadata"]["annotations"] = annotations

@@ -1,0 +1,197 @@
+"""How objects go: at once, gracefully, or when their finalizers are done.
+
+Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
+pkg/registry/core/pod/strategy.go, CheckGracefulDelete; pkg/registry/core/namespace/storage/storage.go, Delete (v1.36.2).
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from extender.embedded import statuses
+from extender.embedded.admission import admission_plugins
+from extender.embedded.api_resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    DEVICE_CLASSES,
+    EVENTS,
+    NAMESPACES,
+    NEW_EVENTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICATION_CONTROLLERS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    SERVICES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    Object,
+    Resource,
+)
+from extender.embedded.store import versions
+from extender.embedded.store.object_store import ObjectStore, Stored
+from extender.golang.times import rfc3339
+
+ORPHAN: Final = "orphan"
+FOREGROUND: Final = "foregroundDeletion"
+
+_SHOWS_DELETED: Final = (
+    PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
+    VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_SLICES,
+)  # fmt: skip
+"""A DELETE answers with the object; for the other kinds with a Status. Upstream: ReturnDeletedObject of each store."""
+
+
+def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
+    """Remove an object, or begin to; what a caller is shown: its last state, its present one, or a Status.
+
+    Arguments:
+        options: a metav1.DeleteOptions, checked.
+
+    Raises:
+        ApiStatus: a precondition does not hold.
+    """
+    admission_plugins.admit_delete(resource, stored.name)
+    is_dry_run = bool(options.get("dryRun"))
+    obj = versions.shown(resource, stored)
+    metadata = obj["metadata"]
+    if resource is NAMESPACES and (shown := _begin_to_terminate(store, obj, options, now)) is not None:
+        return shown
+    _check_preconditions(resource, metadata, options)
+    grace = _grace(resource, obj, options, now)
+    if grace == _PENDING:
+        return _outcome(resource, obj)
+    finalizers = _finalizers(resource, metadata.get("finalizers", []), options)
+    has_changed = set(finalizers) != set(metadata.get("finalizers", []))
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    if grace is None:
+        if finalizers:
+            _mark(metadata, now)
+            return _written(store, resource, stored, obj, is_dry_run)
+        if has_changed:
+            obj = _written(store, resource, stored, obj, is_dry_run)
+    else:
+        obj = _written(store, resource, stored, obj, is_dry_run)
+        if finalizers or grace > 0:
+            return obj
+    if is_dry_run:
+        return _outcome(resource, obj)
+    return _outcome(resource, versions.shown(resource, store.remove(resource, stored.namespace, stored.name)))
+
+
+def _written(store: ObjectStore, resource: Resource, stored: Stored, obj: Object, is_dry_run: bool) -> Object:
+    if not is_dry_run and obj != versions.shown(resource, stored):
+        store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, obj))
+    return obj
+
+
+def _outcome(resource: Resource, obj: Object) -> Object:
+    if resource in _SHOWS_DELETED:
+        return obj
+    metadata = obj["metadata"]
+    details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural, "uid": metadata["uid"]}
+    return statuses.success(200, details)
+
+
+def _check_preconditions(resource: Resource, metadata: Object, options: Object) -> None:
+    wanted = options.get("preconditions") or {}
+    for name, word, doubt in (
+        ("uid", "UID", "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "modified"),
+    ):
+        given, found = wanted.get(name), metadata[name]
+        if given is not None and given != found:
+            why = (
+                f"the {word} in the precondition ({given}) does not match the {word} in record ({found}). "
+                f"The object might have been {doubt}"
+            )
+            raise statuses.conflict(resource, metadata["name"], why, kind=resource.kind)
+
+
+_PENDING: Final = -1
+
+
+def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> int | None:
+    """Seconds until the object may go, noted in its metadata; None: this kind or state knows no grace; _PENDING: it is on its way."""
+    metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
+    if asked is not None and asked < 0:
+        asked = 1
+    if resource is not PODS:
+        return None
+    if "deletionTimestamp" in metadata:
+        left = metadata.get("deletionGracePeriodSeconds")
+        if not left:
+            return None
+        left = max(left, 1)
+        if asked is None or asked >= left:
+            return _PENDING
+        # Only a shorter grace is granted, counted from when the deletion was asked for.
+        moment = _parsed(metadata["deletionTimestamp"]) + timedelta(seconds=asked - left)
+        if moment < now:
+            moment, asked = now, 1 if asked else 0
+        metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), asked
+        return int(asked)
+    grace = _pod_grace(obj, asked)
+    metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(now + timedelta(seconds=grace)), grace
+    if metadata.get("generation"):
+        metadata["generation"] += 1
+    return grace
+
+
+def _pod_grace(pod: Object, asked: int | None) -> int:
+    spec = pod["spec"]
+    if not spec.get("nodeName") or pod.get("status", {}).get("phase") in ("Failed", "Succeeded"):
+        return 0
+    grace = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+    return 1 if grace < 0 else int(grace)
+
+
+def _finalizers(resource: Resource, present: list[str], options: Object) -> list[str]:
+    """With those by which the garbage collector learns what shall become of dependents."""
+    kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
+    if resource in (EVENTS, NEW_EVENTS):
+        return kept
+    if options.get("orphanDependents") is not None:
+        return [*kept, ORPHAN] if options["orphanDependents"] else kept
+    policy = options.get("propagationPolicy")
+    if policy is not None:
+        added = {"Orphan": [ORPHAN], "Foreground": [FOREGROUND]}.get(policy, [])
+        return [*kept, *added]
+    said = [each for each in present if each in (ORPHAN, FOREGROUND)]
+    if said:
+        return [*kept, said[0]]
+    return [*kept, ORPHAN] if resource is REPLICATION_CONTROLLERS else kept
+
+
+def _mark(metadata: Object, now: datetime) -> None:
+    """Upstream: markAsDeleting."""
+    given = metadata.get("deletionTimestamp")
+    if given is None and metadata.get("generation"):
+        metadata["generation"] += 1
+    if given is None or _parsed(given) > now:
+        metadata["deletionTimestamp"] = rfc3339(now)
+    metadata["deletionGracePeriodSeconds"] = 0
+
+
+def _begin_to_terminate(store: ObjectStore, namespace: Object, options: Object, now: datetime) -> Object | None:
+    """A namespace goes when its finalizers are done, its own and those of its spec; None: they are."""
+    metadata = namespace["metadata"]
+    _check_preconditions(NAMESPACES, metadata, options)
+    if "deletionTimestamp" in metadata:
+        return namespace if namespace["spec"].get("finalizers") else None
+    metadata["deletionTimestamp"] = rfc3339(now)
+    namespace["status"]["phase"] = "Terminating"
+    finalizers = _finalizers(NAMESPACES, metadata.get("finalizers", []), options)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    if not options.get("dryRun"):
+        store.put(NAMESPACES, "", metadata["name"], namespace)
+    return namespace
+
+
+def _parsed(text: Any) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,372 @@
+"""What may be done with objects: read, create, update, patch, delete, bind, evict; over plain JSON values.
+
+This is the door for whoever lives in the same process; `kube_api` is the one for requests, and comes through here.
+
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go (v1.36.2).
+"""
+
+import copy
+import random
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final, final
+
+from extender.embedded import schema, statuses, validation
+from extender.embedded.admission import admission_plugins, strategies
+from extender.embedded.admission.defaults import set_defaults
+from extender.embedded.api_resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    EVENTS,
+    LEASES,
+    NAMESPACES,
+    NEW_EVENTS,
+    POD_DISRUPTION_BUDGETS,
+    SERVICES,
+    TOKEN_REVIEWS,
+    VOLUME_ATTACHMENTS,
+    Object,
+    Resource,
+)
+from extender.embedded.patches import managed_fields
+from extender.embedded.patches.patch_types import APPLY, Patch
+from extender.embedded.registry import deletion, scale_subresource
+from extender.embedded.requests import request_bodies
+from extender.embedded.requests.request_options import WriteOptions
+from extender.embedded.store import versions
+from extender.embedded.store.object_store import ObjectStore, Stored
+from extender.golang.field_errors import FieldError
+from extender.golang.times import rfc3339
+
+NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Without vowels, so that no word comes out. Upstream: apimachinery/pkg/util/rand."""
+MAX_GENERATED_BASE: Final = 58
+GENERATE_ATTEMPTS: Final = 8
+
+_CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS)
+"""A PUT to a name that is free creates. Upstream: AllowCreateOnUpdate of each strategy."""
+_NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS)
+"""An update has to name the resourceVersion it was made from. Upstream: AllowUnconditionalUpdate of each strategy."""
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+@final
+class ObjectRegistry:
+    """The objects of an ObjectStore under the rules of the API.
+
+    Arguments:
+        now: the wall clock, for the timestamps that people read.
+        rng: where uids and generated names come from.
+    """
+
+    def __init__(self, store: ObjectStore, *, now: Callable[[], datetime], rng: random.Random) -> None:
+        self.store: Final = store
+        self.now: Final = now
+        self.rng: Final = rng
+
+    def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
+        """The object; ApiStatus 404 if there is none."""
+        obj = versions.shown(resource, self._stored(resource, namespace, name))
+        return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
+
+    def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
+        """The objects, of one namespace or of all."""
+        return [versions.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
+
+    def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
+        """Store a new object; as it was stored.
+
+        Arguments:
+            obj: JSON values, left alone; kind and apiVersion may be missing.
+
+        Raises:
+            ApiStatus: it cannot be.
+        """
+        write = options or WriteOptions()
+        new = _read(resource, obj, write)
+        if not resource.is_stored:
+            return answer(resource, new)
+        _wipe(new["metadata"])
+        _place(resource, namespace, new["metadata"])
+        _drop_duplicate_owners(new["metadata"], write)
+        self._own(resource, None, new, write)
+        return self._create(resource, namespace, new, write)
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Replace an object or what lies below it; as it was stored.
+
+        Arguments:
+            obj: JSON values, left alone. Its resourceVersion, if it has one, is that of the object it was made from.
+
+        Raises:
+            ApiStatus: 409 if somebody else came first; or it cannot be for another reason.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(resource, namespace, name, lambda _: obj, write)
+        new = _read(resource, obj, write)
+        _place(resource, namespace, new["metadata"])
+        _check_name(new["metadata"], namespace, name)
+        _drop_duplicate_owners(new["metadata"], write)
+        stored = self.store.get(resource, namespace, name)
+        uid = new["metadata"].get("uid")
+        if stored is None:
+            if uid or subresource or resource not in _CREATED_BY_UPDATE:
+                raise statuses.not_found(resource, name)
+            _wipe(new["metadata"])
+            write.created = True
+            self._own(resource, None, new, write)
+            return self._create(resource, namespace, new, write)
+        old = versions.shown(resource, stored)
+        if uid and uid != old["metadata"]["uid"]:
+            raise statuses.wrong_uid(resource, stored.key, name, uid, old["metadata"]["uid"])
+        self._own(resource, old, new, write, subresource)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Patch,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Change an object or what lies below it; as it was stored. Server-side apply creates what is not there.
+
+        Raises:
+            ApiStatus: it cannot be.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write)
+        stored = self.store.get(resource, namespace, name)
+        if stored is None and (patch.type != APPLY or subresource):
+            raise statuses.not_found(resource, name)
+        old = None if stored is None else versions.shown(resource, stored)
+        if patch.type == APPLY:
+            new = patch.applied(resource, old, write, subresource, self.now())
+            set_defaults(resource, new)
+        else:
+            patched = patch.of(schema.type_of(resource), copy.deepcopy(old or {}))
+            new = patch.read(resource, patched, write)
+            set_defaults(resource, new)
+            self._own(resource, old, new, write, subresource)
+        _place(resource, namespace, new["metadata"])
+        if stored is None or old is None:
+            if new["metadata"].get("uid"):
+                why = f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object was found"
+                raise statuses.conflict(resource, name, why)
+            _check_name(new["metadata"], namespace, name)
+            _wipe(new["metadata"])
+            write.created = True
+            return self._create(resource, namespace, new, write)
+        _check_name(new["metadata"], namespace, name)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+        """Remove an object, or begin to; what a caller is shown: its last state, its present one, or a Status.
+
+        Arguments:
+            options: a metav1.DeleteOptions, checked; None: nothing special.
+
+        Raises:
+            ApiStatus: there is none, or a precondition does not hold.
+        """
+        return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
+
+    def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
+        """Write an object that the API itself has changed, without asking validation or noting an owner; as it was stored."""
+        if not dry_run:
+            self.store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
+        return versions.typed(resource, new)
+
+    def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+        stored = self.store.get(resource, namespace, name)
+        if stored is None:
+            raise statuses.not_found(resource, name)
+        return stored
+
+    def _own(self, resource: Resource, old: Object | None, new: Object, write: WriteOptions, subresource: str = "") -> None:
+        owned = managed_fields.updated(resource, old, new, manager=write.manager, subresource=subresource, now=self.now())
+        if owned:
+            new["metadata"]["managedFields"] = owned
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
+        metadata = obj["metadata"]
+        admission_plugins.admit_create(self.store, resource, namespace, obj)
+        metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = rfc3339(self.now())
+        is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
+        if is_generated:
+            metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
+        strategies.prepare_for_create(resource, obj)
+        name = metadata.get("name", "")
+        _refuse_invalid(resource, name, validation.validate_create(resource, obj))
+        existing = self.store.get(resource, namespace, name)
+        if metadata.get("resourceVersion") not in (None, "", "0"):
+            raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
+        metadata.pop("resourceVersion", None)
+        if existing is not None:
+            error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
+            refusal = error(resource, name)
+            if "deletionTimestamp" in existing.decoded()["metadata"]:
+                message = f"object is being deleted: {refusal.message}"
+                refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
+            raise refusal
+        if not write.dry_run:
+            self.store.put(resource, namespace, name, versions.stored_form(resource, obj))
+        return versions.typed(resource, obj)
+
+    def _replace(self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str) -> Object:
+        metadata, former = new["metadata"], old["metadata"]
+        admission_plugins.admit_update(self.store, resource, new, old, subresource)
+        _check_version(resource, metadata, stored)
+        strategies.prepare_for_update(resource, new, old, subresource)
+        metadata["uid"] = metadata.get("uid") or former["uid"]
+        metadata["creationTimestamp"] = former["creationTimestamp"]
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            if name in former:
+                metadata[name] = former[name]
+            else:
+                metadata.pop(name, None)
+        metadata["resourceVersion"] = former["resourceVersion"]
+        _refuse_invalid(resource, stored.name, validation.validate_update(resource, new, old, subresource))
+        if _is_same(old, new):
+            return versions.typed(resource, old)
+        if _is_done(resource, old, new):
+            if not write.dry_run:
+                self.store.remove(resource, stored.namespace, stored.name)
+            return versions.typed(resource, new)
+        return self.replace(resource, stored, new, dry_run=write.dry_run)
+
+    def _rescale(self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions) -> Object:
+        stored = self._stored(resource, namespace, name)
+        old = versions.shown(resource, stored)
+        scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
+        new = copy.deepcopy(old)
+        new["spec"]["replicas"] = scale["spec"].get("replicas", 0)
+        new["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion", "")
+        self._own(resource, old, new, write, "scale")
+        return scale_subresource.scale_of(resource, self._replace(resource, stored, old, new, write, ""))
+
+    def _free_name(self, resource: Resource, namespace: str, base: str) -> str:
+        name = ""
+        for _ in range(GENERATE_ATTEMPTS):
+            name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
+            if self.store.get(resource, namespace, name) is None:
+                break
+        return name
+
+
+def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
+    """The object by its schema, with the defaults filled in."""
+    new = request_bodies.read(schema.type_of(resource), obj, write, resource.kind, resource.version)
+    set_defaults(resource, new)
+    return new
+
+
+def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:
+    if errors:
+        # Events are of the core group, whichever of their two faces is asked.
+        group = "" if resource is NEW_EVENTS else resource.group
+        raise statuses.invalid(group, resource.kind, name, errors)
+
+
+def _wipe(metadata: Object) -> None:
+    for name in _SYSTEM_FIELDS:
+        metadata.pop(name, None)
+
+
+def _place(resource: Resource, namespace: str, metadata: Object) -> None:
+    """Put the object into the namespace of the request. Upstream: EnsureObjectNamespaceMatchesRequestNamespace."""
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise statuses.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    else:
+        metadata["namespace"] = namespace
+
+
+def _check_name(metadata: Object, namespace: str, name: str) -> None:
+    if not metadata.get("name"):
+        raise statuses.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if metadata["name"] != name:
+        raise statuses.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+
+
+def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
+    wanted = metadata.get("resourceVersion") or "0"
+    if wanted == "0":
+        if resource in _NO_BLIND_UPDATE:
+            raise statuses.version_required(resource, stored.name)
+    elif wanted != str(stored.resource_version):
+        raise statuses.conflict(resource, stored.name)
+
+
+def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
+    """Upstream: handlers/rest.go, dedupOwnerReferencesAndAddWarning."""
+    owners = metadata.get("ownerReferences") or []
+    kept: list[Object] = []
+    dropped = []
+    for owner in owners:
+        if owner in kept:
+            dropped.append(str(owner.get("uid", "")))
+        else:
+            kept.append(owner)
+    if dropped:
+        metadata["ownerReferences"] = kept
+        write.warnings.append(
+            f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(dropped)}"
+        )
+
+
+def _is_same(old: Object, new: Object) -> bool:
+    """Whether there is nothing to write; when fields were last owned does not count. Upstream: IgnoreManagedFieldsTimestampsTransformer."""
+    return _without_times(old) == _without_times(new)
+
+
+def _without_times(obj: Object) -> Object:
+    metadata = dict(obj["metadata"])
+    metadata["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "time"} for entry in metadata.get("managedFields") or ()
+    ]
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {"metadata": metadata}
+
+
+def _is_done(resource: Resource, old: Object, new: Object) -> bool:
+    """Whether this update took away the last that kept the object from going. Upstream: ShouldDeleteDuringUpdate."""
+    if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
+        return False
+    if resource is NAMESPACES and new["spec"].get("finalizers"):
+        return False
+    return not old["metadata"].get("deletionGracePeriodSeconds")
+
+
+USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+
+
+def answer(resource: Resource, review: Object) -> Object:
+    """The review with its status."""
+    status: Object = {"allowed": True}
+    if resource is TOKEN_REVIEWS:
+        status = {"authenticated": True, "user": copy.deepcopy(USER)}
+        audiences = review["spec"].get("audiences")
+        if audiences:
+            status["audiences"] = audiences
+    return {**review, "kind": resource.kind, "apiVersion": resource.api_version, "status": status}

@@ -1,0 +1,276 @@
+"""The binding subresource: a pod gets its node, once.
+
+Upstream: pkg/registry/core/pod/storage/storage.go, BindingREST, setPodNodeAndMetadata (v1.36.2).
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from extender.embedded import schema, statuses, validation
+from extender.embedded.admission import admission_plugins
+from extender.embedded.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.embedded.registry import object_registry
+from extender.embedded.requests import request_bodies
+from extender.embedded.requests.request_options import WriteOptions, dry_run_errors, options_invalid
+from extender.embedded.statuses import ApiStatus
+from extender.embedded.store import versions
+from extender.embedded.store.object_store import Stored
+from extender.golang.times import rfc3339
+from extender.objects.label_selectors import SelectorError, selector_of
+from extender.objects.meta import LabelSelector
+
+
+def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
+    """Assign a pod to the node that a Binding names; a Status. The node need not exist.
+
+    Arguments:
+        name: of the pod, or empty: the Binding says it.
+
+    Raises:
+        ApiStatus: 409 if the pod has a node, is being deleted, is gated or is another one by now; 404 if there is none.
+    """
+    binding = _read(raw, write or WriteOptions())
+    metadata = binding["metadata"]
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise statuses.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    name = name or metadata.get("name", "")
+    if metadata.get("name", "") != name:
+        raise statuses.bad_request("name in URL does not match name in Binding object")
+    node = binding["target"].get("name", "")
+    stored = reg.store.get(PODS, namespace, name)
+    if stored is None:
+        raise statuses.not_found(PODS, name)
+    pod = versions.shown(PODS, stored)
+    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+    if uid and uid != pod["metadata"]["uid"]:
+        raise statuses.wrong_uid(PODS, stored.key, name, uid, pod["metadata"]["uid"])
+    if version and version != str(stored.resource_version):
+        raise statuses.wrong_version(PODS, stored.key, name, version, str(stored.resource_version))
+    _check_assignable(pod)
+    _assign(pod, node, metadata.get("annotations", {}), admission_plugins.topology_labels(reg.store, node), rfc3339(reg.now()))
+    reg.replace(PODS, stored, pod, dry_run=write is not None and write.dry_run)
+    return statuses.success(201)
+
+
+def _read(raw: Any, write: WriteOptions) -> Object:
+    binding = request_bodies.read(schema.type_of(BINDINGS), raw, write, "Binding")
+    errors = validation.validate_create(BINDINGS, binding)
+    if errors:
+        texts = list(dict.fromkeys(map(str, errors)))
+        # Upstream hands these out bare, so that they are an error of the server.
+        raise statuses.ApiStatus(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return binding
+
+
+def _check_assignable(pod: Object) -> None:
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    why = ""
+    if "deletionTimestamp" in pod["metadata"]:
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise statuses.conflict(PODS, name, why, subresource="binding")
+
+
+def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str], now: str) -> None:
+    metadata, status = pod["metadata"], pod.setdefault("status", {})
+    pod["spec"]["nodeName"] = node
+    status.pop("nominatedNodeName", None)
+    if annotations:
+        metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
+    # What the pod says of itself stays.
+    merged = {**labels, **metadata.get("labels", {})}
+    if merged:
+        metadata["labels"] = merged
+    set_condition(status, {"type": "PodScheduled", "status": "True"}, now)
+
+
+def set_condition(status: Object, condition: Object, now: str) -> None:
+    """Add or replace a pod condition; it keeps its time if its status stays. Upstream: podutil.UpdatePodCondition."""
+    conditions = status.setdefault("conditions", [])
+    condition = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
+    for place, former in enumerate(conditions):
+        if former.get("type") == condition["type"]:
+            if former.get("status") == condition["status"]:
+                condition["lastTransitionTime"] = former.get("lastTransitionTime")
+            conditions[place] = condition
+            return
+    conditions.append(condition)
+
+
+MAX_DISRUPTED_PODS: Final = 2000
+"""More evictions than these the controller has to confirm first."""
+_TOO_MANY: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionbudget", "PodDisruptionBudget", True)
+"""What refusals call it: upstream leaves out the plural."""
+
+
+def evict(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
+    """Delete a pod as its disruption budget allows; a Status.
+
+    Raises:
+        ApiStatus: 429 if the budget does not allow it now; 404 if there is no such pod.
+    """
+    options = _delete_options(name, raw, write or WriteOptions())
+    stored = reg.store.get(PODS, namespace, name)
+    if stored is None:
+        raise statuses.not_found(PODS, name)
+    pod = versions.shown(PODS, stored)
+    if _is_beyond_budgets(pod):
+        if _is_pending(pod):
+            _pin(options, pod)
+        reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
+        return statuses.success(201)
+    budgets = _budgets_of(reg, namespace, stored)
+    if len(budgets) > 1:
+        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise ApiStatus(500, "", message)
+    for kept in budgets:
+        budget = versions.shown(POD_DISRUPTION_BUDGETS, kept)
+        if _needs_no_budget(pod, budget):
+            _pin(options, pod)
+        else:
+            _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
+    reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
+    return statuses.success(201)
+
+
+def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
+    """The DeleteOptions of an Eviction."""
+    eviction = request_bodies.read(schema.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
+    if eviction["metadata"].get("name", "") != name:
+        raise statuses.bad_request("name in URL does not match name in Eviction object")
+    options: Object = dict(eviction.get("deleteOptions") or {})
+    errors = dry_run_errors(options.get("dryRun") or ())
+    if errors:
+        raise options_invalid("DeleteOptions", errors)
+    if write.dry_run:
+        options["dryRun"] = ["All"]
+    return options
+
+
+def _is_beyond_budgets(pod: Object) -> bool:
+    """Terminal, pending or terminating: it disrupts nobody any more. Upstream: canIgnorePDB."""
+    return _is_pending(pod) or _is_done(pod)
+
+
+def _is_pending(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
+
+
+def _is_done(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+
+
+def _pin(options: Object, pod: Object) -> None:
+    """The pod must still be the one that was looked at when it is deleted."""
+    wanted = options["preconditions"] = dict(options.get("preconditions") or {})
+    wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
+
+
+def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
+    """Say on the pod why it goes; the options, for the pod as it is then. Upstream: addConditionAndDeletePod."""
+    wanted = options.get("preconditions") or {}
+    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
+    if uid is not None and uid != pod["metadata"]["uid"]:
+        raise statuses.wrong_uid(PODS, stored.key, stored.name, uid, pod["metadata"]["uid"])
+    if version is not None and version != str(stored.resource_version):
+        raise statuses.wrong_version(PODS, stored.key, stored.name, version, str(stored.resource_version))
+    if options.get("dryRun"):
+        return options
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    }
+    set_condition(pod.setdefault("status", {}), condition, rfc3339(reg.now()))
+    if pod != versions.shown(PODS, stored):
+        reg.replace(PODS, stored, pod)
+    return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
+
+
+def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored) -> list[Stored]:
+    found = []
+    for stored in reg.store.read(POD_DISRUPTION_BUDGETS, namespace):
+        selector = stored.decoded()["spec"].get("selector")
+        if not selector:
+            continue
+        try:
+            if selector_of(msgspec.convert(selector, LabelSelector)).matches(pod.labels):
+                found.append(stored)
+        except (SelectorError, msgspec.ValidationError):
+            # One that cannot be read selects nothing.
+            continue
+    return found
+
+
+def _needs_no_budget(pod: Object, budget: Object) -> bool:
+    """A pod that is not ready counts for nothing, if enough others are or the budget says so."""
+    status = budget["status"]
+    conditions = pod.get("status", {}).get("conditions", ())
+    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+        return False
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    return bool(0 < status.get("desiredHealthy", 0) <= status.get("currentHealthy", 0))
+
+
+def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, pod: str, *, is_dry_run: bool) -> None:
+    """Take one disruption from the budget. Upstream: checkAndDecrement."""
+    status, name = budget["status"], stored.name
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
+    allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods", {})
+    if allowed < 0:
+        raise statuses.forbidden(_BUDGET, name, "pdb disruptions allowed is negative")
+    if len(disrupted) > MAX_DISRUPTED_PODS:
+        raise statuses.forbidden(_BUDGET, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+    if allowed == 0:
+        raise _too_many(_shortage(name, status), 0)
+    if is_dry_run:
+        return
+    now = rfc3339(reg.now())
+    status["disruptionsAllowed"] = allowed - 1
+    status["disruptedPods"] = {**disrupted, pod: now}
+    if allowed == 1:
+        _disallow(budget, now)
+    reg.replace(POD_DISRUPTION_BUDGETS, stored, budget)
+
+
+def _shortage(name: str, status: Object) -> str:
+    desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    for condition in status.get("conditions", ()):
+        if condition["type"] == "DisruptionAllowed" and condition["status"] == "False" and condition["reason"] == "SyncFailed":
+            return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {condition['message']}"
+    if healthy <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+    return f"The disruption budget {name} does not allow evicting pods currently"
+
+
+def _disallow(budget: Object, now: str) -> None:
+    """Upstream: component-helpers/apps/poddisruptionbudget, UpdateDisruptionAllowedCondition."""
+    conditions = budget["status"].setdefault("conditions", [])
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": budget["status"].get("observedGeneration", 0),
+        "lastTransitionTime": now,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    for former in conditions:
+        if former["type"] == "DisruptionAllowed":
+            if former["status"] == "False":
+                condition["lastTransitionTime"] = former["lastTransitionTime"]
+            former.update(condition)
+            return
+    conditions.append(condition)
+
+
+def _too_many(why: str, retry_after: int) -> ApiStatus:
+    return statuses.too_many_requests(_TOO_MANY, retry_after, [{"reason": "DisruptionBudget", "message": why}])

@@ -1,0 +1,228 @@
+"""What the query parameters of a request ask for, checked.
+
+Upstream: apimachinery/pkg/apis/meta/internalversion, validation and defaults; apis/meta/v1/validation; runtime/conversion.go (v1.36.2).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast, final
+
+from extender.embedded import statuses
+from extender.embedded.api_resources import Object
+from extender.golang.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
+from extender.golang.int64 import parse_int64
+from extender.golang.quoting import quoted
+
+Query = Mapping[str, Sequence[str]]
+FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
+
+MAX_MANAGER: Final = 128
+"""Bytes of a field manager's name."""
+EXACT: Final = "Exact"
+NOT_OLDER_THAN: Final = "NotOlderThan"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """metav1.ListOptions, for lists, watches and the deletion of collections."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    watch: bool = False
+    allow_watch_bookmarks: bool = False
+    resource_version: str = ""
+    resource_version_match: str = ""
+    timeout_seconds: int | None = None
+    limit: int = 0
+    continue_token: str = ""
+    send_initial_events: bool | None = None
+
+
+@final
+@dataclass(slots=True)
+class WriteOptions:
+    """metav1.CreateOptions, UpdateOptions and PatchOptions, who asks, and what the caller is told besides the object.
+
+    Attributes:
+        warnings: for the Warning headers of the answer; grows as the write is done.
+        created: set by an update or patch that made a new object.
+    """
+
+    manager: str = "kube-controller-manager"
+    dry_run: bool = False
+    field_validation: FieldValidation = "Ignore"
+    force: bool = False
+    warnings: list[str] = field(default_factory=list)
+    created: bool = False
+
+
+def text(query: Query, name: str) -> str:
+    """The first value of a parameter; empty if there is none."""
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def flag(query: Query, name: str) -> bool | None:
+    """A truth value: anything but `0` and `false` is true. None: not given. Upstream: Convert_Slice_string_To_Pointer_bool."""
+    values = query.get(name)
+    return (values[0] != "0" and values[0].lower() != "false") if values else None
+
+
+def number(query: Query, name: str) -> int | None:
+    """An int64; None: not given. ApiStatus 400 if it is none."""
+    values = query.get(name)
+    if not values:
+        return None
+    found = parse_int64(values[0])
+    if found is None:
+        problem = "value out of range" if re.fullmatch(r"[+-]?[0-9]+", values[0]) else "invalid syntax"
+        raise statuses.bad_request(f"strconv.ParseInt: parsing {quoted(values[0])}: {problem}")
+    return found
+
+
+def list_options(query: Query, *, watch: bool = False) -> ListOptions:
+    """The options of a list, watch or deletion of a collection.
+
+    Arguments:
+        watch: it is a watch, whatever the parameters say.
+
+    Raises:
+        ApiStatus: 400 if a number is none, 422 if they contradict each other.
+    """
+    options = ListOptions(
+        label_selector=text(query, "labelSelector"),
+        field_selector=text(query, "fieldSelector"),
+        watch=watch or bool(flag(query, "watch")),
+        allow_watch_bookmarks=bool(flag(query, "allowWatchBookmarks")),
+        resource_version=text(query, "resourceVersion"),
+        resource_version_match=text(query, "resourceVersionMatch"),
+        timeout_seconds=number(query, "timeoutSeconds"),
+        limit=number(query, "limit") or 0,
+        continue_token=text(query, "continue"),
+        send_initial_events=flag(query, "sendInitialEvents"),
+    )
+    errors = _watch_errors(options) if options.watch else _list_errors(options)
+    if errors:
+        raise options_invalid("ListOptions", errors)
+    return options
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    errors = []
+    match = options.resource_version_match
+    if match:
+        if not options.resource_version:
+            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.continue_token:
+            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in (EXACT, NOT_OLDER_THAN):
+            errors.append(not_supported("resourceVersionMatch", match, (EXACT, NOT_OLDER_THAN, "")))
+        if match == EXACT and options.resource_version == "0":
+            errors.append(forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if options.send_initial_events is not None:
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    errors = []
+    match = options.resource_version_match
+    if options.send_initial_events is not None and match != NOT_OLDER_THAN:
+        errors.append(forbidden("resourceVersionMatch", f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"))
+    if match:
+        if options.send_initial_events is None:
+            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(forbidden("resourceVersionMatch", why))
+        if match != NOT_OLDER_THAN:
+            errors.append(not_supported("resourceVersionMatch", match, (NOT_OLDER_THAN,)))
+        if options.continue_token:
+            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"))
+    return errors
+
+
+def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = False) -> WriteOptions:
+    """The options of a create, update or patch, as `kind` calls them: `CreateOptions`.
+
+    Raises:
+        ApiStatus: 422 if they are wrong.
+    """
+    manager, validation, force = text(query, "fieldManager"), text(query, "fieldValidation"), flag(query, "force")
+    errors = []
+    if is_apply and not manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if kind == "PatchOptions" and not is_apply and force is not None:
+        errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    if len(manager.encode(errors="replace")) > MAX_MANAGER:
+        errors.append(too_long("fieldManager", MAX_MANAGER))
+    for place, character in enumerate(manager):
+        if not character.isprintable():
+            errors.append(invalid("fieldManager", manager, f"invalid character U+{ord(character):04X} (at position {place})"))
+    dry_run = query.get("dryRun", ())
+    errors += dry_run_errors(dry_run)
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        errors.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if errors:
+        raise options_invalid(kind, errors)
+    # What is not said is a warning, since 1.25.
+    checked = cast(FieldValidation, validation or "Warn")
+    return WriteOptions(manager or manager_of(user_agent), bool(dry_run), checked, bool(force))
+
+
+def dry_run_errors(dry_run: Sequence[str]) -> list[FieldError]:
+    """What is wrong with the dryRun of a request. Upstream: ValidateDryRun."""
+    return [] if all(each == "All" for each in dry_run) else [not_supported("dryRun", list(dry_run), ("All",))]
+
+
+def delete_options(query: Query) -> Object:
+    """A metav1.DeleteOptions out of query parameters.
+
+    Raises:
+        ApiStatus: 400 if a number is none, 422 if the options are wrong.
+    """
+    options: Object = {}
+    grace, orphan = number(query, "gracePeriodSeconds"), flag(query, "orphanDependents")
+    if grace is not None:
+        options["gracePeriodSeconds"] = grace
+    if orphan is not None:
+        options["orphanDependents"] = orphan
+    if query.get("propagationPolicy"):
+        options["propagationPolicy"] = text(query, "propagationPolicy")
+    if query.get("dryRun"):
+        options["dryRun"] = list(query["dryRun"])
+    return checked_delete_options(options)
+
+
+def checked_delete_options(options: Object) -> Object:
+    """The same options; ApiStatus 422 if they are wrong. Upstream: ValidateDeleteOptions."""
+    errors = []
+    policy = options.get("propagationPolicy")
+    if policy is not None:
+        if options.get("orphanDependents") is not None:
+            errors.append(invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"))
+        if policy not in ("Foreground", "Background", "Orphan"):
+            errors.append(not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
+    errors += dry_run_errors(options.get("dryRun") or ())
+    if errors:
+        raise options_invalid("DeleteOptions", errors)
+    return options
+
+
+def manager_of(user_agent: str) -> str:
+    """Who writes, if the request does not say it: the printable part of what the User-Agent begins with.
+
+    Upstream: handlers/create.go, prefixFromUserAgent.
+    """
+    name = ""
+    for character in user_agent.partition("/")[0]:
+        if character.isprintable():
+            if len((name + character).encode(errors="replace")) > MAX_MANAGER:
+                break
+            name += character
+    return name
+
+
+def options_invalid(kind: str, errors: Sequence[FieldError]) -> statuses.ApiStatus:
+    """422: the options, of this kind, are wrong."""
+    return statuses.invalid("meta.k8s.io", kind, "", errors)

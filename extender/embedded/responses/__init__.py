@@ -1,0 +1,1 @@
+"""What an answer looks like: objects, tables, discovery and OpenAPI documents."""

@@ -1,0 +1,102 @@
+"""Objects as a caller wants to see them: as they are, as tables, or their metadata only.
+
+Upstream: apiserver/pkg/endpoints/handlers/response.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, cast, final
+
+import orjson
+
+from extender.embedded import statuses
+from extender.embedded.api_resources import Object, Resource
+from extender.embedded.requests.media_types import Form
+from extender.embedded.responses.tables import IncludeObject, table
+from extender.embedded.store import versions
+from extender.embedded.store.list_pages import Page
+from extender.embedded.store.object_store import Stored
+
+_INCLUDED: Final = ("None", "Metadata", "Object")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Presenter:
+    """Turns what is stored into bodies of answers.
+
+    Attributes:
+        include_object: what the rows of a table bring along; empty: the metadata.
+        kind: of the objects, if they are not of the resource's own.
+    """
+
+    resource: Resource
+    form: Form
+    include_object: str
+    now: Callable[[], datetime]
+    kind: str = ""
+
+    def one(self, obj: Object) -> bytes:
+        """One object or Status."""
+        if not self.form.shape or obj.get("kind") == "Status":
+            return orjson.dumps(obj)
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")}))
+        return orjson.dumps(self._partial(obj))
+
+    def listed(self, page: Page) -> bytes:
+        """A list. As it is, it is the stored bytes, joined."""
+        resource = self.resource
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([versions.shown(resource, each) for each in page.objects], page.metadata))
+        if self.form.shape:
+            partial = [self._partial(versions.shown(resource, each)) for each in page.objects]
+            kind = {"kind": "PartialObjectMetadataList", "apiVersion": self.form.api_version}
+            return orjson.dumps({**kind, "metadata": page.metadata, "items": partial})
+        head = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[' % (
+            resource.kind.encode(),
+            resource.api_version.encode(),
+            orjson.dumps(page.metadata),
+        )
+        items = [versions.item(resource, each) for each in page.objects]
+        if not items:
+            return head + b"]}"
+        # Joined in one go: a long list is not copied a second time.
+        items[0] = head + items[0]
+        items[-1] += b"]}"
+        return b",".join(items)
+
+    def event(self) -> Callable[[Stored], bytes]:
+        """How a watch shows objects. Of tables only the first says what its columns are."""
+        resource = self.resource
+        if not self.form.shape:
+            return lambda stored: versions.body(resource, stored)
+        if self.form.shape != "Table":
+            return lambda stored: orjson.dumps(self._partial(versions.shown(resource, stored)))
+        headers = [True]
+
+        def as_table(stored: Stored) -> bytes:
+            obj = versions.shown(resource, stored)
+            rows = self._table([obj], {"resourceVersion": obj["metadata"]["resourceVersion"]}, headers=headers[0])
+            headers[0] = False
+            return orjson.dumps(rows)
+
+        return as_table
+
+    def bookmark(self, obj: Object) -> bytes:
+        """How a watch shows an object that has nothing but a resourceVersion."""
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([], obj["metadata"], headers=False))
+        return orjson.dumps(self._partial(obj) if self.form.shape else obj)
+
+    def _partial(self, obj: Object) -> Object:
+        return {"kind": "PartialObjectMetadata", "apiVersion": self.form.api_version, "metadata": obj["metadata"]}
+
+    def _table(self, objects: Iterable[Object], metadata: Object, *, headers: bool = True) -> Object:
+        included = self.include_object or "Metadata"
+        if included not in _INCLUDED:
+            raise statuses.bad_request(f'unrecognized includeObject value: "{included}"')
+        include = cast(IncludeObject, included)
+        rows = table(self.resource, objects, include_object=include, now=self.now(), metadata=metadata, headers=headers, kind=self.kind)
+        return {**rows, "apiVersion": self.form.api_version}

@@ -1,0 +1,364 @@
+"""The objects, one resourceVersion counter for all of them, and what changed lately.
+
+An object is kept as its JSON, encoded once and without `kind` and `apiVersion`: a list is these bytes joined. Nothing here knows a
+rule of any kind; whoever writes has checked.
+"""
+
+import asyncio
+import bisect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, final
+
+import orjson
+
+from extender.embedded.api_resources import RESOURCES, Object, Resource
+
+HISTORY: Final = 20_000
+"""Changes remembered for each kind: how far a watch may lag, and a page of a list."""
+
+AT_ONCE: Final = 1024
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object at one resourceVersion.
+
+    Attributes:
+        key: `default/web` or `node-1`; lists are in this order.
+        body: the JSON object without kind and apiVersion; never empty.
+        fields: values of the selectable fields, in the order of `field_paths`.
+    """
+
+    key: str
+    resource_version: int
+    body: bytes
+    labels: dict[str, str]
+    fields: tuple[str, ...]
+
+    @property
+    def namespace(self) -> str:
+        """Empty if the kind has none."""
+        return self.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return self.key.rpartition("/")[2]
+
+    def decoded(self) -> Object:
+        """The object, without kind and apiVersion; the caller's to change."""
+        obj: Object = orjson.loads(self.body)
+        return obj
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """One write.
+
+    Attributes:
+        stored_as: under which name objects of this kind are kept.
+        old: what was there; None if nothing was.
+        new: what is there now; of a removal, the last state under the resourceVersion of the removal.
+    """
+
+    type: ChangeType
+    stored_as: str
+    old: Stored | None
+    new: Stored
+
+    @property
+    def resource_version(self) -> int:
+        """Of the write."""
+        return self.new.resource_version
+
+
+class CompactedError(Exception):
+    """What happened since then is no longer remembered."""
+
+
+def field_paths(stored_as: str) -> tuple[str, ...]:
+    """The paths of all selectable fields of the objects kept under this name, over all faces; names and namespaces are in the key."""
+    return _FIELD_PATHS[stored_as]
+
+
+def _paths_of(stored_as: str) -> tuple[str, ...]:
+    paths = {path for each in RESOURCES if each.stored_as == stored_as for path in each.fields.values()}
+    return tuple(sorted(paths - {"metadata.name", "metadata.namespace"}))
+
+
+_FIELD_PATHS: Final = {each.stored_as: _paths_of(each.stored_as) for each in RESOURCES}
+
+
+@final
+class _Kept:
+    """The objects of one kind, and their latest changes."""
+
+    def __init__(self, stored_as: str, history: int) -> None:
+        self.paths: Final = _FIELD_PATHS[stored_as]
+        self.history: Final = history
+        self.objects: Final[dict[str, Stored]] = {}
+        self.changes: Final[list[StoredChange]] = []
+        self.first = 0
+        """The position of the first remembered change, counted from the beginning."""
+        self.compacted = 0
+        """The newest resourceVersion of which the change is forgotten."""
+        self.waiting: Final[dict[asyncio.Future[None], None]] = {}
+        """In order of arrival, so that a run can be repeated."""
+        self._keys: list[str] = []
+        self._added: list[str] = []
+        self._num_removed = 0
+
+    def record(self, change: StoredChange) -> None:
+        key = change.new.key
+        if change.type == "DELETED":
+            del self.objects[key]
+            self._num_removed += 1
+        else:
+            if change.old is None:
+                self._added.append(key)
+            self.objects[key] = change.new
+        self.changes.append(change)
+        # A quarter more than asked for, so that forgetting is not paid for by each write.
+        if len(self.changes) > self.history + self.history // 4:
+            self.forget(len(self.changes) - self.history)
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(None)
+        self.waiting.clear()
+
+    def forget(self, count: int) -> None:
+        if count > 0:
+            self.compacted = max(self.compacted, self.changes[count - 1].resource_version)
+            del self.changes[:count]
+            self.first += count
+
+    def keys(self) -> list[str]:
+        """In order. Paid for by the first reader after a creation or removal."""
+        if self._num_removed:
+            self._keys = sorted(self.objects)
+        elif self._added:
+            self._keys.extend(self._added)
+            self._keys.sort()
+        self._added.clear()
+        self._num_removed = 0
+        return self._keys
+
+    def position_after(self, resource_version: int) -> int:
+        """The position of the first change after it; CompactedError if changes after it are forgotten."""
+        if resource_version < self.compacted:
+            raise CompactedError
+        return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
+
+    def as_of(self, resource_version: int) -> dict[str, Stored | None]:
+        """What was there then, of the objects that changed since; None: nothing was."""
+        earlier: dict[str, Stored | None] = {}
+        for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
+            earlier[change.new.key] = change.old
+        return earlier
+
+
+def _resource_version(change: StoredChange) -> int:
+    return change.resource_version
+
+
+@final
+class ObjectStore:
+    """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
+
+    Arguments:
+        history: how many changes of each kind are remembered at least.
+        resource_version: where the counter begins; nothing is remembered of what was before.
+    """
+
+    def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
+        self._kept: Final = {name: _Kept(name, history) for name in _FIELD_PATHS}
+        self._resource_version = resource_version
+        self.compact(resource_version)
+
+    @property
+    def resource_version(self) -> int:
+        """Of the latest write."""
+        return self._resource_version
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """The object, if it is there."""
+        return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
+
+    def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
+        """Create or replace; `obj` gets its new metadata.resourceVersion."""
+        kept = self._kept[resource.stored_as]
+        key = key_of(resource, namespace, name)
+        old = kept.objects.get(key)
+        self._resource_version += 1
+        obj["metadata"]["resourceVersion"] = str(self._resource_version)
+        new = _encoded(key, self._resource_version, obj, kept.paths)
+        kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
+        return new
+
+    def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
+        """Remove what is there; the last state, under the resourceVersion of the removal."""
+        kept = self._kept[resource.stored_as]
+        old = kept.objects[key_of(resource, namespace, name)]
+        self._resource_version += 1
+        last = at_version(old, self._resource_version)
+        kept.record(StoredChange("DELETED", resource.stored_as, old, last))
+        return last
+
+    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> "View":
+        """The objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
+
+        Raises:
+            CompactedError: that is too long ago.
+        """
+        kept = self._kept[resource.stored_as]
+        low, high = max(f"{namespace}/" if namespace else "", start), f"{namespace}0" if namespace else ""  # "0" comes after "/"
+        earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        keys = kept.keys()
+        begin, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys)
+        if earlier:
+            earlier = {key: stored for key, stored in earlier.items() if key >= low and (not high or key < high)}
+            gone = [key for key, stored in earlier.items() if stored is not None and key not in kept.objects]
+            if gone:
+                keys = sorted([*keys[begin:end], *gone])
+                begin, end = 0, len(keys)
+        return View(keys, begin, end, kept.objects, earlier)
+
+    def compact(self, resource_version: int) -> None:
+        """Forget the changes up to this resourceVersion, as etcd does every few minutes."""
+        for kept in self._kept.values():
+            kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
+            kept.compacted = max(kept.compacted, min(resource_version, self._resource_version))
+
+    def compacted(self, resource: Resource) -> int:
+        """The newest resourceVersion of which changes of this kind are forgotten."""
+        return self._kept[resource.stored_as].compacted
+
+    def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
+        """Reads the changes of these kinds after a resourceVersion, now and as they come.
+
+        Raises:
+            CompactedError: they are no longer all remembered.
+        """
+        return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
+
+
+@final
+class View:
+    """Some objects in order of their keys. Beware: to be used up before anything is written."""
+
+    def __init__(
+        self, keys: Sequence[str], begin: int, end: int, objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]
+    ) -> None:
+        self._keys: Final = keys
+        self._begin: Final = begin
+        self._end: Final = end
+        self._objects: Final = objects
+        self._earlier: Final = earlier
+
+    def __len__(self) -> int:
+        created_since = sum(stored is None and key in self._objects for key, stored in self._earlier.items())
+        return self._end - self._begin - created_since
+
+    def __iter__(self) -> Iterator[Stored]:
+        objects, earlier = self._objects, self._earlier
+        # Piece by piece: a page reads few of many keys.
+        for begin in range(self._begin, self._end, AT_ONCE):
+            keys = self._keys[begin : min(begin + AT_ONCE, self._end)]
+            if not earlier:
+                yield from map(objects.__getitem__, keys)
+                continue
+            for key in keys:
+                state = earlier[key] if key in earlier else objects[key]
+                if state is not None:
+                    yield state
+
+
+@final
+class Cursor:
+    """A place in the history of some kinds. It holds no changes itself, so that a slow reader costs nothing: it is overtaken."""
+
+    def __init__(self, kept: Sequence[_Kept], after: int) -> None:
+        self._kept: Final = kept
+        self._positions: Final = [each.position_after(after) for each in kept]
+
+    def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
+        """The changes since the last call, in order of their resourceVersions; not many more than `limit` of each kind.
+
+        Raises:
+            CompactedError: the reader was too slow, some of them are forgotten.
+        """
+        found: list[StoredChange] = []
+        for number, kept in enumerate(self._kept):
+            begin = self._positions[number] - kept.first
+            if begin < 0:
+                raise CompactedError
+            taken = kept.changes[begin : begin + limit] if begin < len(kept.changes) else []
+            self._positions[number] += len(taken)
+            found += taken
+        if len(self._kept) > 1:
+            found.sort(key=_resource_version)
+        return found
+
+    async def wait(self) -> None:
+        """Returns once there is something to take."""
+        if any(self._positions[number] < kept.first + len(kept.changes) for number, kept in enumerate(self._kept)):
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for kept in self._kept:
+            kept.waiting[future] = None
+        try:
+            await future
+        finally:
+            for kept in self._kept:
+                kept.waiting.pop(future, None)
+
+
+def key_of(resource: Resource, namespace: str, name: str) -> str:
+    """Under which key an object is kept."""
+    return f"{namespace}/{name}" if resource.namespaced else name
+
+
+def at_version(stored: Stored, resource_version: int) -> Stored:
+    """The same object under another resourceVersion."""
+    obj = stored.decoded()
+    obj["metadata"]["resourceVersion"] = str(resource_version)
+    return Stored(stored.key, resource_version, _dumped(obj), stored.labels, stored.fields)
+
+
+def _encoded(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
+    body = _dumped({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
+    labels = {sys.intern(name): sys.intern(value) for name, value in (obj["metadata"].get("labels") or {}).items()}
+    return Stored(key, resource_version, body, labels, tuple(_values(obj, paths)))
+
+
+def _dumped(obj: Object) -> bytes:
+    # orjson hands out its whole buffer, several times as large as what is in it; a copy has the right size.
+    return bytes(memoryview(orjson.dumps(obj)))
+
+
+def _values(obj: Object, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        yield sys.intern(field_value(obj, path))
+
+
+_DEFAULTS: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0"}
+"""What Go's zero values look like, where that is not an empty text."""
+
+
+def field_value(obj: Object, path: str) -> str:
+    """The value at a path; empty if the field is absent, a list or an object."""
+    if path == "source":
+        source = obj.get("source") or {}
+        return str(source.get("component") or obj.get("reportingComponent") or "")
+    value: Any = obj
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int) else _DEFAULTS.get(path, "")

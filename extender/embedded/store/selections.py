@@ -1,0 +1,135 @@
+"""Label and field selectors as query parameters spell them, and which stored objects they select.
+
+Upstream: apimachinery/pkg/fields/selector.go; runtime/conversion.go, DefaultMetaV1FieldSelectorConversion (v1.36.2).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.embedded import statuses
+from extender.embedded.api_resources import Resource
+from extender.embedded.store.object_store import Stored, field_paths
+from extender.golang.quoting import quoted
+from extender.objects.label_selectors import Selector, SelectorError
+from extender.objects.label_syntax import parse_selector
+
+_NAME: Final = -1
+_NAMESPACE: Final = -2
+_OPERATOR: Final = re.compile(r"!=|==|=")
+_ESCAPED: Final = re.compile(r"\\(.?)", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """One condition: the field is this text, or is not.
+
+    Attributes:
+        place: where the value is in `Stored.fields`; negative: in the key.
+    """
+
+    place: int
+    value: str
+    is_equal: bool
+
+    def matches(self, stored: Stored) -> bool:
+        """Whether the condition holds."""
+        if self.place >= 0:
+            return (stored.fields[self.place] == self.value) == self.is_equal
+        return ((stored.name if self.place == _NAME else stored.namespace) == self.value) == self.is_equal
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ObjectSelection:
+    """Which objects a list or watch is about."""
+
+    labels: Selector
+    fields: tuple[FieldTerm, ...] = ()
+
+    @property
+    def is_everything(self) -> bool:
+        """No object is left out."""
+        return self.labels.is_empty and not self.fields
+
+    @property
+    def name(self) -> str | None:
+        """The one name that is asked for, if it is one."""
+        return next((term.value for term in self.fields if term.place == _NAME and term.is_equal), None)
+
+    def matches(self, stored: Stored) -> bool:
+        """Whether the object is selected."""
+        return all(term.matches(stored) for term in self.fields) and self.labels.matches(stored.labels)
+
+    def of(self, stored: Iterable[Stored]) -> Iterator[Stored]:
+        """Those that are selected."""
+        return iter(stored) if self.is_everything else filter(self.matches, stored)
+
+
+def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
+    """What the query parameters labelSelector and fieldSelector select; ApiStatus 400 if they cannot be read."""
+    try:
+        selector = parse_selector(labels)
+    except SelectorError as error:
+        raise statuses.bad_request(str(error)) from error
+    return ObjectSelection(selector, tuple(_terms(resource, fields)))
+
+
+def named(resource: Resource, selected: ObjectSelection, name: str) -> ObjectSelection:
+    """Only the object of this name: what a watch of a single object asks for. Upstream: handlers/get.go, listOpts."""
+    if selected.fields and selected.name != name:
+        raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
+    return ObjectSelection(selected.labels, (*selected.fields, FieldTerm(_NAME, name, True)))
+
+
+def _terms(resource: Resource, text: str) -> Iterator[FieldTerm]:
+    paths = field_paths(resource.stored_as)
+    for part in sorted(_split(text)):
+        if not part:
+            continue
+        operator = _OPERATOR.search(part)
+        if operator is None:
+            raise statuses.bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        value = _unescaped(part[operator.end() :])
+        yield FieldTerm(_place(resource, part[: operator.start()], paths), value, operator[0] != "!=")
+
+
+def _place(resource: Resource, field: str, paths: Sequence[str]) -> int:
+    path = resource.fields.get(field)
+    if path is None:
+        if resource.selectable is None:
+            known = '"metadata.name", "metadata.namespace"'
+            raise statuses.bad_request(f"{quoted(field)} is not a known field selector: only {known}")
+        raise statuses.bad_request(f"field label not supported: {field}")
+    if path == "metadata.name":
+        return _NAME
+    return _NAMESPACE if path == "metadata.namespace" else paths.index(path)
+
+
+def _split(text: str) -> Iterator[str]:
+    """At commas that no backslash stands before."""
+    begin, is_escaped = 0, False
+    for place, character in enumerate(text):
+        if is_escaped:
+            is_escaped = False
+        elif character == "\\":
+            is_escaped = True
+        elif character == ",":
+            yield text[begin:place]
+            begin = place + 1
+    yield text[begin:]
+
+
+def _unescaped(value: str) -> str:
+    """Upstream: fields/selector.go, UnescapeValue."""
+    bare = _ESCAPED.sub("", value)
+    for escape in _ESCAPED.finditer(value):
+        if escape[1] not in ("\\", ",", "="):
+            raise statuses.bad_request(f"invalid field selector: invalid escape sequence: {escape[0]}")
+    if "," in bare or "=" in bare:
+        character = next(each for each in bare if each in ",=")
+        # Upstream prints the number of the character.
+        raise statuses.bad_request(f"invalid field selector: unescaped character in value: {ord(character)}")
+    return _ESCAPED.sub(r"\1", value)

@@ -1,0 +1,174 @@
+"""Watches: what is there, then what changes, as long as the caller listens.
+
+A watch holds a place in the store's history and no events. A caller that reads so slowly that the history passes by its place is cut
+off, and begins anew.
+
+Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, final
+
+import orjson
+
+from extender.embedded import schema, statuses
+from extender.embedded.api_resources import Object, Resource
+from extender.embedded.requests.request_options import ListOptions
+from extender.embedded.store import list_pages, versions
+from extender.embedded.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, Stored, StoredChange, at_version
+from extender.embedded.store.selections import ObjectSelection
+
+BOOKMARK_SECONDS: Final = 60.0
+BEFORE_DEADLINE_SECONDS: Final = 2.0
+"""The last bookmark comes so long before the watch ends."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+AT_ONCE: Final = 500
+"""Events in one chunk at most."""
+
+Shown = Callable[[Stored], bytes]
+"""An object as the caller wants to see it, with its kind, as JSON."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A watch from the moment of its request on, not yet under way.
+
+    Attributes:
+        initial: what is there, if the caller asked for it.
+        begin: the resourceVersion from which on changes are told.
+        seconds: until it ends.
+    """
+
+    store: ObjectStore
+    resource: Resource
+    selected: ObjectSelection
+    namespace: str
+    cursor: Cursor
+    initial: tuple[Stored, ...]
+    begin: int
+    bookmarks: bool
+    ends_initial: bool
+    seconds: float
+    shown: Shown
+    shown_bookmark: Callable[[Object], bytes]
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The events, each a line of JSON."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.seconds
+        for begin in range(0, len(self.initial), AT_ONCE):
+            yield b"".join(_line(b"ADDED", self.shown(stored)) for stored in self.initial[begin : begin + AT_ONCE])
+        if self.ends_initial:
+            yield self._bookmark(self.begin, is_end=True)
+        bookmark_at = _next_bookmark(clock(), deadline)
+        while True:
+            try:
+                changes = self.cursor.take(AT_ONCE)
+            except CompactedError:
+                return
+            if changes:
+                lines = b"".join(self._events(changes))
+                if lines:
+                    yield lines
+                continue
+            now = clock()
+            if now >= deadline:
+                return
+            if self.bookmarks and now >= bookmark_at:
+                # Who asked for what is still to come hears nothing before, as upstream.
+                if self.store.resource_version >= self.begin:
+                    yield self._bookmark(self.store.resource_version, is_end=False)
+                bookmark_at = _next_bookmark(clock(), deadline)
+            try:
+                async with asyncio.timeout_at(min(deadline, bookmark_at) if self.bookmarks else deadline):
+                    await self.cursor.wait()
+            except TimeoutError:
+                continue
+
+    def _events(self, changes: list[StoredChange]) -> Iterator[bytes]:
+        for change in changes:
+            if change.resource_version <= self.begin:
+                continue
+            event = self._event(change)
+            if event is not None:
+                yield _line(event[0].encode(), self.shown(event[1]))
+
+    def _event(self, change: StoredChange) -> tuple[ChangeType, Stored] | None:
+        """What the change means to somebody who sees the selected objects only."""
+        if self.namespace and not change.new.key.startswith(f"{self.namespace}/"):
+            return None
+        if self.selected.is_everything:
+            return change.type, change.new
+        is_selected = change.type != "DELETED" and self.selected.matches(change.new)
+        was_selected = change.old is not None and self.selected.matches(change.old)
+        if is_selected:
+            return ("MODIFIED" if was_selected else "ADDED"), change.new
+        if not was_selected or change.old is None:
+            return None
+        # What left the selection is shown as it was, under the resourceVersion of the change.
+        return "DELETED", change.new if change.type == "DELETED" else at_version(change.old, change.resource_version)
+
+    def _bookmark(self, resource_version: int, *, is_end: bool) -> bytes:
+        metadata: Object = {"resourceVersion": str(resource_version)}
+        if is_end:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        empty, _ = schema.read(self.resource, {"metadata": metadata})
+        return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
+
+
+def _next_bookmark(now: float, deadline: float) -> float:
+    last = deadline - BEFORE_DEADLINE_SECONDS
+    return min(now + BOOKMARK_SECONDS, last) if last > now else deadline + 1
+
+
+def _line(event: bytes, shown: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (event, shown)
+
+
+def watch(
+    store: ObjectStore,
+    resource: Resource,
+    namespace: str,
+    selected: ObjectSelection,
+    options: ListOptions,
+    *,
+    seconds: float,
+    shown: Shown,
+    shown_bookmark: Callable[[Object], bytes],
+) -> Watch:
+    """A watch that begins now.
+
+    Raises:
+        ApiStatus: 400 for what cannot be read; 410 if it is too long ago, 504 if it is not yet: these two are told within the stream.
+    """
+    asked = list_pages.parse_resource_version(options.resource_version)
+    current = store.resource_version
+    wants_initial = options.send_initial_events
+    if wants_initial is None and not options.resource_version_match and not asked:
+        # Who does not say where to begin is shown what is there, as ever.
+        wants_initial = True
+    initial: tuple[Stored, ...] = ()
+    begin = asked
+    if wants_initial:
+        if asked > current:
+            raise statuses.too_large_resource_version(asked, current)
+        initial, begin = tuple(selected.of(store.read(resource, namespace))), current
+    elif not asked:
+        begin = current
+    try:
+        cursor = store.follow([resource], begin)
+    except CompactedError as error:
+        raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
+    bookmarks = options.allow_watch_bookmarks
+    return Watch(
+        store, resource, selected, namespace, cursor, initial, begin, bookmarks, bookmarks and bool(wants_initial), seconds, shown,
+        shown_bookmark,
+    )  # fmt: skip
+
+
+def error_event(refusal: statuses.ApiStatus) -> bytes:
+    """A refusal as the only event of a watch."""
+    return _line(b"ERROR", orjson.dumps(refusal.as_object()))
