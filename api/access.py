@@ -66,7 +66,7 @@ class ReviewedAccess:
         """What the API server says that he may see."""
         token = _token(caller)
         if not token:
-            raise Refusal(401, "who asks? send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
+            raise Refusal(401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
         try:
             user = await self._review.user(token)
         except ApiError as exc:

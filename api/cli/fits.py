@@ -64,7 +64,7 @@ def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
     console.print(Text(f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}", style="bold"))
     if answer.stopped_by:
-        console.print(Text(f"the next one: {answer.stopped_by}", style="dim"))
+        console.print(Text(f"next pod: {answer.stopped_by}", style="dim"))
     for note in answer.notes:
         console.print(Text(f"note: {note}", style="dim"))
     lines = table("node", "pods")

@@ -29,7 +29,7 @@ def what_if(
     drain: Annotated[list[str] | None, typer.Option(help="A node to drain; may be given again.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
-    pending: Annotated[bool, typer.Option(help="Place the pods that are pending now, too.")] = False,
+    pending: Annotated[bool, typer.Option(help="Schedule the pending pods, too.")] = False,
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -46,7 +46,7 @@ def what_if(
         include_pending=pending,
     )
     if request == WhatIfRequest():
-        raise StartUpError("what if what? give -f FILE, --drain NODE, --remove NODE, --with-config FILE or --pending")
+        raise StartUpError("nothing to try: give -f FILE, --drain NODE, --remove NODE, --with-config FILE or --pending")
     show(asyncio.run(_asked(source, request)), output, _in_words)
 
 
@@ -89,13 +89,13 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
         placed = table("pod", "priority", "node", "evicts", "message")
         for placement in answer.placements:
             evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
-            later = f"once {budgets(placement.waits_for)} lets it leave" if placement.waits_for else ""
+            later = f"once {budgets(placement.waits_for)} allows it" if placement.waits_for else ""
             message = ": ".join(filter(None, (later, placement.message)))
             node = placement.node or Text("pending", style="red")
             placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
         console.print(placed)
     if answer.evictions:
-        console.print(heading("Evicted" if any(each.why not in ("scaled down", "replaced") for each in answer.evictions) else "Going"))
+        console.print(heading("Evicted" if any(each.why not in ("scaled down", "replaced") for each in answer.evictions) else "Deleted"))
         _evictions(console, answer.evictions)
     _loops_and_notes(console, answer)
 
@@ -112,7 +112,7 @@ def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
             _victims_of(console, placement, wide=wide)
     cascades = [eviction for eviction in answer.evictions if eviction.lands_on or eviction.message or eviction.depth > 1]
     if cascades:
-        console.print(heading("And then"))
+        console.print(heading("What follows"))
         _evictions(console, cascades)
     _loops_and_notes(console, answer)
 
@@ -120,7 +120,7 @@ def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
 def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
     pod, preemption = placement.pod, placement.preemption
     if not placement.evicts:
-        outcome = f"fits on {placement.node}: nobody is evicted" if placement.node else "would stay pending"
+        outcome = f"fits on {placement.node} without evictions" if placement.node else "would stay pending"
         console.print(Text(f"{name_of(pod)} {outcome}", style="bold"))
         if not placement.node:
             console.print(placement.message)
@@ -140,8 +140,8 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
         console.print(f"against {plural(preemption.num_pdb_violations, 'PodDisruptionBudget violation')}")
     losers = [candidate for candidate in preemption.candidates if candidate.node != preemption.node]
     if losers:
-        console.print(heading(f"Not from {plural(preemption.num_candidates - 1, 'other node')}"))
-        others = table("node", "victims", "violations", "why not", *(("who",) if wide else ()))
+        console.print(heading(f"Other candidates: {plural(preemption.num_candidates - 1, 'node')}"))
+        others = table("node", "victims", "violations", "why not", *(("names",) if wide else ()))
         for candidate in losers if wide else losers[:8]:
             who = (", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ()
             others.add_row(candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who)
@@ -149,17 +149,17 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
 
 
 def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...]) -> None:
-    lines = table("pod", "from", "because", "lands on", "message")
+    lines = table("pod", "from", "cause", "lands on", "message")
     for eviction in evictions:
-        because = f"{eviction.why} by {name_of(eviction.by)}" if eviction.by is not None else eviction.why
+        cause = f"{eviction.why} by {name_of(eviction.by)}" if eviction.by is not None else eviction.why
         if eviction.waits_for:
-            because += f", once {budgets(eviction.waits_for)} allows it"
+            cause += f", once {budgets(eviction.waits_for)} allows it"
         if eviction.victim.violates:
-            because += f", against {budgets(eviction.victim.violates)}"
-        gone = "gone" if eviction.why in ("scaled down", "replaced") else "nobody makes it again"
+            cause += f", against {budgets(eviction.victim.violates)}"
+        gone = "gone" if eviction.why in ("scaled down", "replaced") else "not recreated (no owner)"
         lands = eviction.lands_on or ("pending" if eviction.returns else gone)
         name = "  " * (eviction.depth - 1) + name_of(eviction.victim.pod)
-        lines.add_row(name, eviction.node, because, lands, eviction.message)
+        lines.add_row(name, eviction.node, cause, lands, eviction.message)
     console.print(lines)
 
 
@@ -167,6 +167,6 @@ def _loops_and_notes(console: Console, answer: WhatIf) -> None:
     for loop in answer.loops:
         console.print(Text(f"\nLoop: {loop.text}", style="bold red"))
     if not answer.is_complete:
-        console.print(Text("\nThere is more to follow than is followed here.", style="yellow"))
+        console.print(Text("\nThe simulation reached its limit: this answer is incomplete.", style="yellow"))
     for note in answer.notes:
         console.print(Text(f"note: {note}", style="dim"))

@@ -56,14 +56,14 @@ def _one(console: Console, made: PreemptionRecord, *, wide: bool) -> None:
     if made.num_pdb_violations:
         console.print(f"against {plural(made.num_pdb_violations, 'PodDisruptionBudget violation')}")
     if made.outcome == "failed":
-        console.print("the victims were not all told to go")
+        console.print("not all victims were evicted")
     losers = [candidate for candidate in made.candidates if candidate.node != made.node]
     if losers:
-        console.print(heading(f"Not from {plural(made.num_candidates - 1, 'other node')}"))
+        console.print(heading(f"Other candidates: {plural(made.num_candidates - 1, 'node')}"))
         not_chosen = table("node", "victims", "why not")
         for candidate in losers if wide else losers[:5]:
             not_chosen.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
         console.print(not_chosen)
     elif made.num_candidates > 1:
         others = plural(made.num_candidates - 1, "other node")
-        console.print(f"{others} came into question as well, which is all that was kept: there were many preemptions at once")
+        console.print(f"{others} could have been chosen; no more is known, since there were many preemptions at once")

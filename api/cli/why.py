@@ -19,14 +19,14 @@ def why(
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what keeps a pod from every node, what it waits for, what was tried, and what would help.
+    """Show why a pod is pending: what each node lacks, what the pod waits for, its last attempts, and what would help.
 
-    `-o wide` adds every node's verdict, plugin by plugin, and the scores.
+    `-o wide` adds each plugin's verdict about each node, and the scores.
     """
     key = pod_named(pod, source)
     answer = asyncio.run(_asked(source, *key, output is not Output.TABLE))
     if answer is None:
-        raise StartUpError(f"there is no pod {'/'.join(key)}, and none was decided about lately")
+        raise StartUpError(f"there is no pod {'/'.join(key)}, and no recent decision about one")
     show(answer, output, _in_words)
 
 
@@ -59,13 +59,13 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(nearest)
     if answer.fixes:
         console.print(heading("It would fit if"))
-        fixes = table("change", "nodes", "such as")
+        fixes = table("change", "nodes", "for example")
         for fix in answer.fixes:
             fixes.add_row(fix.text, str(fix.opens), first_of(fix.nodes))
         console.print(fixes)
     if answer.scores and (wide or not answer.node):
         console.print(heading("Best nodes now"))
-        scores = table("node", "score", "of which")
+        scores = table("node", "score", "by plugin")
         for score in answer.scores:
             scores.add_row(score.node, str(score.total), ", ".join(f"{plugin} {points}" for plugin, points in score.plugins.items()))
         console.print(scores)
@@ -93,7 +93,7 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
 
 def _lack(lack: Lack) -> str:
     asks, free, short = (in_words(lack.resource, amount) for amount in (lack.asks, lack.free, lack.short))
-    return f"{short} {noun(lack)} (asks {asks}, {free} free)"
+    return f"{short} {noun(lack)} (requests {asks}, {free} free)"
 
 
 def _state(answer: Explanation) -> str:
@@ -114,7 +114,7 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
     console.print(victims_table(answer.victims, wide=wide))
     losers = [each for each in answer.candidates if each.node != answer.node]
     if losers:
-        console.print(f"not {plural(answer.num_candidates - 1, 'other node')}:")
+        console.print(f"other candidates: {plural(answer.num_candidates - 1, 'node')}")
         others = table("node", "victims", "why not")
         for candidate in losers if wide else losers[:5]:
             others.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
@@ -125,19 +125,19 @@ def _queue(console: Console, place: QueuePlace) -> None:
     console.print(heading("In the queue"))
     parts = [f"{place.queue}, number {place.position}" if place.position else place.queue]
     if place.gated_by:
-        parts.append(f"held back by {place.gated_by}")
+        parts.append(f"gated by {place.gated_by}")
     if place.backoff_ends:
-        parts.append(f"tried again at {place.backoff_ends}")
+        parts.append(f"retried at {place.backoff_ends}")
     if place.refused_by:
         parts.append(f"refused by {', '.join(place.refused_by)}")
     console.print("; ".join(parts))
     if place.wakes_on:
-        console.print("wakes on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on))
+        console.print("retried on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on))
 
 
 def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
     console.print(heading("Attempts"))
-    lines = table("time", "outcome", "node", "feasible", "woken by", "message")
+    lines = table("time", "outcome", "node", "feasible", "triggered by", "message")
     for attempt in attempts:
         feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
         lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by, attempt.message)

@@ -18,8 +18,8 @@ from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
 from api.ui.manifests import ManifestError, objects_in
+from api.ui.node_drawing import Resource
 from api.ui.node_table import OrderError, order
-from api.ui.vessel import Resource
 from api.ui.what_if_view import MAX_NODES, changed_nodes
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
@@ -49,7 +49,7 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-_TITLES: Final = {401: "Who asks?", 403: "Not for you", 404: "Not found", 503: "Not ready"}
+_TITLES: Final = {401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
 
 Render = Callable[[], str]
 """Draws a page; everything it needs is at hand."""
@@ -121,7 +121,7 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
     async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
         if answer is None:
-            raise Refusal(404, "There is no such pod, and none was decided about lately.")
+            raise Refusal(404, "There is no such pod, and no recent decision about one.")
         chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
         shown = await caller.map()
         return partial(pages.pod_page, await _around(request, caller, shown, find), answer, shown, chosen, caller.now)

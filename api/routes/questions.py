@@ -40,7 +40,7 @@ async def explain(
     """What keeps it from every node now, what it waits for, what was tried, and what would help."""
     answer = await (await caller_of(request)).explain(namespace, pod, picture=picture)
     if answer is None:
-        raise not_there("pods", "there is no such pod, and none was decided about lately")
+        raise not_there("pods", "there is no such pod, and no recent decision about one")
     return _told(answer)
 
 
@@ -80,7 +80,7 @@ async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
         raise cannot_be_done(exc) from exc
 
 
-@router.get("/decisions", summary="What was decided lately?", **documents.DECISIONS)
+@router.get("/decisions", summary="What was decided recently?", **documents.DECISIONS)
 async def decisions(request: Request, pod: PodKey = None, limit: Limit = 100, before: Before = None) -> Response:
     """Attempts to schedule pods, and what kube-scheduler asked of the extender."""
     return _told(await (await caller_of(request)).decisions(limit, pod, before))

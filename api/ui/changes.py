@@ -1,4 +1,4 @@
-"""Nodes before and after: who goes, who comes, as two vessels side by side."""
+"""Nodes before and after a change: which pods leave and which arrive, as two drawings side by side."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import final
 import msgspec
 from markupsafe import Markup
 
+from api.ui.node_drawing import Mark, Resource, node_drawing
 from api.ui.priorities import Priorities
-from api.ui.vessel import Mark, Resource, vessel
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
 
 WIDTH, HEIGHT = 190, 210
@@ -17,18 +17,21 @@ WIDTH, HEIGHT = 190, 210
 @final
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """What happens on one node."""
+    """The pods that leave and arrive on one node.
+
+    Attributes:
+        leaves: UIDs.
+    """
 
     node: NodeOnMap
     leaves: frozenset[str] = frozenset()
-    """UIDs."""
     arrives: tuple[PodOnNode, ...] = ()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BeforeAndAfter:
-    """The two pictures of one node."""
+    """The two drawings of one node."""
 
     name: str
     zone: str
@@ -39,7 +42,7 @@ class BeforeAndAfter:
 
 
 def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -> BeforeAndAfter:
-    """The node now, with those who have to go struck out, and afterwards, with those who come marked."""
+    """Returns the node now, with the pods that leave crossed out, and then, with the pods that arrive marked."""
     node = change.node
     now: dict[str, Mark] = dict.fromkeys(change.leaves, "leaves")
     stays = [pod for pod in node.pods if pod.pod.uid not in change.leaves]
@@ -48,15 +51,15 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     return BeforeAndAfter(
         node.name,
         node.zone,
-        vessel(node, by, priorities, width=WIDTH, height=HEIGHT, marks=now, label=f"{node.name} before"),
-        vessel(then, by, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
+        node_drawing(node, by, priorities, width=WIDTH, height=HEIGHT, marks=now, label=f"{node.name} before"),
+        node_drawing(then, by, priorities, width=WIDTH, height=HEIGHT, marks=come, label=f"{node.name} after"),
         len(change.leaves),
         len(change.arrives),
     )
 
 
 def changed_priorities(changes: Iterable[NodeChange], known: Sequence[int]) -> Priorities:
-    """One scale for all that is shown."""
+    """Returns one scale for all pods that are shown."""
     return Priorities.of([*known, *(pod.pod.priority for change in changes for pod in change.arrives)])
 
 

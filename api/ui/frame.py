@@ -1,4 +1,4 @@
-"""What every page shows around its matter: how full the cluster is, and who waits."""
+"""What every page shows around its content: how full the cluster is, and the pending pods."""
 
 import re
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from extender.answers.cluster_map import ClusterMap
 from extender.answers.types import PodName, Queue, QueuePlace
 
 MAX_PENDING: Final = 150
-"""Rows of the list; the rest is counted, and found by name."""
+"""The number of pods that are listed; others are counted, and can be found by name."""
 
 _CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
-    "active": ("▶", "is next"),
-    "inFlight": ("●", "is being tried"),
-    "backoff": ("◔", "pauses before the next try"),
-    "unschedulable": ("○", "waits for something to change"),
-    "gated": ("‖", "is held back"),
+    "active": ("▶", "in the active queue"),
+    "inFlight": ("●", "being scheduled"),
+    "backoff": ("◔", "backing off"),
+    "unschedulable": ("○", "unschedulable"),
+    "gated": ("‖", "gated"),
 }
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """One pod that waits."""
+    """A pending pod."""
 
     name: str
     namespace: str
@@ -45,7 +45,7 @@ class PendingRow:
 @final
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of the header; `percent` has a bar, too."""
+    """A number of the header; one with `percent` has a bar."""
 
     words: str
     value: str
@@ -69,12 +69,12 @@ class Frame:
 
 
 def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "", version: str = "", *, signed_in: bool = False) -> Frame:
-    """The frame of a page.
+    """Returns the frame of a page.
 
     Arguments:
         find: a part of the names of the pods to list.
-        version: of what is shown; news of another one have the page drawn again.
-        signed_in: whether there is something to sign out of.
+        version: the version of what is shown; the page is drawn again when there is another one.
+        signed_in: whether there is a session to sign out of.
     """
     priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
     found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
@@ -86,12 +86,12 @@ def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "", versio
 
 
 def pod_href(pod: PodName) -> str:
-    """Where a pod's page is; empty for one that is hidden."""
+    """Returns the address of a pod's page; empty for a pod that is hidden."""
     return "" if pod.hidden else f"/ui/pods/{quote(pod.namespace, safe='')}/{quote(pod.name, safe='')}"
 
 
 def short_reason(message: str) -> str:
-    """What of kube-scheduler's message holds on most nodes."""
+    """Returns the reason in kube-scheduler's message that holds on most nodes."""
     _, found, rest = message.partition(" nodes are available: ")
     if not found:
         return message
@@ -117,7 +117,7 @@ def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
 def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: bool) -> PendingRow:
     sign, words = _QUEUES[place.queue]
     if not deciding and place.queue == "unschedulable":
-        words = "has no node yet"
+        words = "no node yet"
     return PendingRow(
         name=place.pod.name or pod_words(place.pod),
         namespace=place.pod.namespace,
@@ -134,7 +134,7 @@ def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: boo
 
 def _reason(place: QueuePlace, words: str) -> str:
     if place.gated_by:
-        return f"held back by {place.gated_by}"
+        return f"gated by {place.gated_by}"
     if place.message:
         return short_reason(place.message)
     return f"refused by {', '.join(place.refused_by)}" if place.refused_by else words

@@ -1,4 +1,4 @@
-"""Thousands of nodes as a grid of small vessels: the darker and the fuller, the less room there is. A zone is a handful of SVG paths."""
+"""Thousands of nodes as a grid of cells: the darker and fuller a cell, the less is free. A zone is a handful of SVG paths."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Final, final
 
 from markupsafe import Markup
 
+from api.ui.node_drawing import Resource, usage
 from api.ui.svg import boxes, drawing, element
-from api.ui.vessel import Resource, room
 from api.ui.wording import plural, share
 from extender.answers.cluster_map import NodeOnMap
 
 WIDTH: Final = 1000
 LEVELS: Final = 10
 PASSES: Final = "passes"
-"""The class of nodes that nothing refuses."""
+"""The CSS class of nodes that no plugin refuses."""
 _AREA: Final = WIDTH * 560
 _SMALLEST, _LARGEST = 9, 34
 
@@ -26,41 +26,41 @@ Box = tuple[float, float, float, float]
 @final
 @dataclass(frozen=True, slots=True)
 class ZoneGrid:
-    """The nodes of one zone: `picture`, and what a pointer needs to find a node in it."""
+    """The nodes of one zone: `picture`, and what a script needs to find the node at a point."""
 
     zone: str
     picture: Markup
     first: int
-    """Place of its first node in the map."""
+    """The place of its first node in the map."""
     count: int
     pitch: int
     columns: int
     words: str
-    """What is to be said of the whole zone."""
+    """A summary of the zone."""
 
 
 def pitch_for(count: int) -> int:
-    """The distance between two cells so that so many fill the picture, and can still be told apart."""
+    """Returns the distance between two cells at which so many fill the picture and can still be told apart."""
     return max(_SMALLEST, min(_LARGEST, int(sqrt(_AREA / max(count, 1)))))
 
 
-def level(promised: int, whole: int) -> int:
-    """0 for empty to 9 for full."""
-    return min(LEVELS - 1, share(promised, whole) * LEVELS // 100)
+def level(requested: int, whole: int) -> int:
+    """Returns 0 for an empty node to 9 for a full one."""
+    return min(LEVELS - 1, share(requested, whole) * LEVELS // 100)
 
 
 def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
-    """A grid for each zone, of how full the nodes are.
+    """Returns a grid for each zone, of how full the nodes are.
 
     Arguments:
-        nodes: by zone, as a map has them.
+        nodes: sorted by zone, as in a map.
         marked: names of nodes that get a frame.
     """
     return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(nodes))
 
 
 def reason_grids(nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
-    """A grid for each zone, of what refuses the nodes.
+    """Returns a grid for each zone, of what refuses the nodes.
 
     Arguments:
         css: by node, the class of its cell; nodes without one pass.
@@ -89,10 +89,10 @@ class _Zone:
         """Each node, and the corner of its cell."""
         return ((node, x, y) for node, (x, y) in zip(self.nodes, self.corners, strict=True))
 
-    def promised(self, by: Resource) -> int:
-        """Percent."""
-        sums = [room(node, by) for node in self.nodes]
-        return share(sum(promised for promised, _ in sums), sum(whole for _, whole in sums))
+    def percent_requested(self, by: Resource) -> int:
+        """Returns the requested share of the zone in percent."""
+        sums = [usage(node, by) for node in self.nodes]
+        return share(sum(requested for requested, _ in sums), sum(whole for _, whole in sums))
 
 
 def _zones(nodes: Sequence[NodeOnMap]) -> list[_Zone]:
@@ -110,16 +110,16 @@ def _fullness(zone: _Zone, by: Resource, marked: frozenset[str]) -> ZoneGrid:
     inner = zone.inner
     filled: dict[int, list[Box]] = {}
     for node, x, y in zone.cells():
-        promised, whole = room(node, by)
-        tall = round(inner * min(100, share(promised, whole)) / 100)
+        requested, whole = usage(node, by)
+        tall = round(inner * min(100, share(requested, whole)) / 100)
         if tall:
-            filled.setdefault(level(promised, whole), []).append((x, y + inner - tall, inner, tall))
+            filled.setdefault(level(requested, whole), []).append((x, y + inner - tall, inner, tall))
     parts = [element("path", class_="cell", d=boxes((x, y, inner, inner) for x, y in zone.corners))]
     parts += [element("path", class_=f"u{shade}", d=boxes(places)) for shade, places in sorted(filled.items())]
     crossed = "".join(f"M{x} {y + inner}l{inner} {-inner}" for node, x, y in zone.cells() if node.cordoned)
     if crossed:
         parts.append(element("path", class_="cordoned", d=crossed))
-    return _drawn(zone, parts, marked, f"{zone.promised(by)} % of {by} promised")
+    return _drawn(zone, parts, marked, f"{zone.percent_requested(by)} % of {by} requested")
 
 
 def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> ZoneGrid:
@@ -127,7 +127,7 @@ def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> Zon
     for node, x, y in zone.cells():
         groups.setdefault(css.get(node.name, PASSES), []).append((x, y, zone.inner, zone.inner))
     parts = [element("path", class_=name, d=boxes(places)) for name, places in sorted(groups.items())]
-    return _drawn(zone, parts, marked, f"{len(groups.get(PASSES, ())):,} would take it")
+    return _drawn(zone, parts, marked, f"{len(groups.get(PASSES, ())):,} feasible")
 
 
 def _drawn(zone: _Zone, parts: Sequence[Markup], marked: frozenset[str], words: str) -> ZoneGrid:

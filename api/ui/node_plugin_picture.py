@@ -1,4 +1,4 @@
-"""Node x plugin: nodes that all plugins answer alike are one row, so that thousands of nodes are a few rows."""
+"""Node x plugin: nodes with equal verdicts share a row, so that thousands of nodes are a few rows."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from extender.answers.types import NodePicture
 
 MAX_ROWS: Final = 60
 MAX_NAMES: Final = 200
-"""Nodes of a row that are named."""
+"""The number of nodes of a row that are named."""
 
 _SIGNS: Final = {"Unschedulable": ("✕", "no"), "UnschedulableAndUnresolvable": ("■", "never"), "": ("·", "yes")}
 
@@ -16,7 +16,7 @@ _SIGNS: Final = {"Unschedulable": ("✕", "no"), "UnschedulableAndUnresolvable":
 @final
 @dataclass(frozen=True, slots=True)
 class PictureCell:
-    """What one plugin says about the nodes of a row."""
+    """The verdict of one plugin about the nodes of a row."""
 
     sign: str
     css: str
@@ -26,11 +26,11 @@ class PictureCell:
 @final
 @dataclass(frozen=True, slots=True)
 class PictureRow:
-    """Nodes that all plugins answer alike."""
+    """Nodes with equal verdicts."""
 
     count: int
     percent: float
-    """Of the most frequent row."""
+    """The share of the largest row."""
     names: tuple[str, ...]
     """The first of them."""
     refusals: int
@@ -43,15 +43,15 @@ class Picture:
     """The rows, most nodes first."""
 
     plugins: tuple[str, ...]
-    """Those that refuse at least one node."""
+    """The plugins that refuse at least one node; `silent` are the others."""
     silent: tuple[str, ...]
     rows: tuple[PictureRow, ...]
     others: int
-    """Nodes of the rows that are left out."""
+    """The number of nodes in rows that are left out."""
 
 
 def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
-    """The rows of the picture: those of most nodes first, then those with fewest refusals.
+    """Returns the rows of the picture: those of most nodes first, then those with fewest refusals.
 
     Arguments:
         first_only: a plugin was asked only about the nodes that those before it let pass.
@@ -78,7 +78,7 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
 
 
 def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each plugin with the nodes that it refuses before any other does, in the order in which plugins are asked."""
+    """Returns each plugin with the nodes that it refuses before any other does, in the order in which plugins run."""
     found: dict[int, list[str]] = defaultdict(list)
     for name, cells in zip(answer.nodes, answer.cells, strict=True):
         first = next((place for place, cell in enumerate(cells) if cell >= 0), None)

@@ -1,4 +1,4 @@
-"""The colours of priorities: seven steps of one scale, shared by everything on a page."""
+"""The colours of priorities: up to seven steps of one scale, shared by everything on a page."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ STEPS: Final = 7
 @final
 @dataclass(frozen=True, slots=True)
 class Priorities:
-    """Which step of the scale a priority has. Higher ones are never paler than lower ones."""
+    """The step of the scale that each priority has. Higher priorities are never paler than lower ones."""
 
     starts: tuple[int, ...]
     """The lowest priority of each step in use, lowest first."""
@@ -23,7 +23,7 @@ class Priorities:
 
     @staticmethod
     def of(values: Iterable[int]) -> "Priorities":
-        """A scale for these priorities: up to seven have a step each, more share steps in equal parts."""
+        """Returns a scale for these priorities: up to seven have a step each, more share steps in equal parts."""
         distinct = sorted(set(values))
         used = min(len(distinct), STEPS)
         starts = tuple(distinct[place * len(distinct) // used] for place in range(used))
@@ -32,7 +32,7 @@ class Priorities:
         return Priorities(starts, steps, len(distinct) > STEPS)
 
     def css(self, priority: int) -> str:
-        """The class of a pod of this priority."""
+        """Returns the CSS class of a pod of this priority."""
         if not self.starts:
             return f"p{STEPS // 2}"
         return f"p{self.steps[max(0, bisect_right(self.starts, priority) - 1)]}"

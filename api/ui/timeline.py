@@ -1,4 +1,4 @@
-"""Decisions over time: what found a place stands above the line, what did not hangs below it, preemptions are flags on top."""
+"""Decisions over time: bars above the line found a node, bars below it did not, and flags are preemptions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final, final
 from markupsafe import Markup
 
 from api.ui.svg import drawing, element
-from api.ui.wording import moment, plural, told
+from api.ui.wording import moment, plural, preemption_words
 from extender.answers.types import Attempt, PreemptionRecord
 
 WIDTH, HEIGHT = 1000, 190
@@ -28,7 +28,7 @@ class _Bucket:
     failed: int = 0
 
     def count(self, attempt: Attempt) -> None:
-        """Take in one more."""
+        """Counts one more attempt."""
         if attempt.outcome in _PLACED and not (attempt.outcome == "Filter" and attempt.evaluated and not attempt.feasible):
             self.placed += 1
         elif attempt.outcome == "Error":
@@ -38,7 +38,7 @@ class _Bucket:
 
 
 def timeline(attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime) -> Markup:
-    """The picture, from the oldest attempt to now."""
+    """Returns the picture, from the oldest attempt to now."""
     times = [then for attempt in attempts if (then := moment(attempt.time)) is not None]
     flags = [(then, record) for record in preemptions if (then := moment(record.time)) is not None]
     begin = min([*times, now - _LEAST])
@@ -66,7 +66,7 @@ def _place(then: datetime, begin: datetime, length: timedelta) -> int:
 
 
 def _bars(bucket: _Bucket, x: float, wide: float, most: int, begins: datetime) -> list[Markup]:
-    tip = f"{begins.astimezone(UTC):%H:%M:%S} UTC\n{bucket.placed} found a place\n{bucket.refused} did not"
+    tip = f"{begins.astimezone(UTC):%H:%M:%S} UTC\n{bucket.placed} found a node\n{bucket.refused} did not"
     if bucket.failed:
         tip += f"\n{bucket.failed} failed"
     up, down, error = (bucket.placed * _UP / most, bucket.refused * _DOWN / most, bucket.failed * _DOWN / most)
@@ -84,16 +84,18 @@ def _bars(bucket: _Bucket, x: float, wide: float, most: int, begins: datetime) -
 def _flag(record: PreemptionRecord, x: float) -> Markup:
     pole = element("line", class_="pole", x1=x, x2=x, y1=8, y2=_LINE)
     cloth = element("path", class_="flag", d=f"M{x:.1f} 6l{-12 if x > WIDTH - 12 else 12} 6L{x:.1f} 18z")
-    return element("a", pole, cloth, href=f"/ui/history#preemption-{record.id}", data_tip=told(record), aria_label=told(record))
+    return element(
+        "a", pole, cloth, href=f"/ui/history#preemption-{record.id}", data_tip=preemption_words(record), aria_label=preemption_words(record)
+    )
 
 
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
-    """Five moments along the line."""
-    said = "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
+    """Five times along the line."""
+    form = "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
     anchors = ("start", "middle", "middle", "middle", "end")
     return [
         element(
-            "text", f"{(begin + length * place / 4).astimezone(UTC):{said}}", class_="when", x=WIDTH * place / 4, y=HEIGHT - 4,
+            "text", f"{(begin + length * place / 4).astimezone(UTC):{form}}", class_="when", x=WIDTH * place / 4, y=HEIGHT - 4,
             text_anchor=anchors[place],
         )
         for place in range(5)

@@ -1,4 +1,4 @@
-"""A what-if as people look at it: which nodes change and how, what becomes of every pod, who pushes whom."""
+"""The answer to a what-if as a page shows it: which nodes change and how, and where evicted pods land."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from extender.answers.cluster_map import NodeOnMap, PodOnNode
 from extender.answers.types import Eviction, PodName, WhatIf
 
 MAX_NODES: Final = 12
-"""Before and after are drawn of so many nodes."""
+"""The number of nodes that are drawn before and after."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Move:
-    """From one node to another: an arrow on the map."""
+    """A pod that moves to another node: an arrow on the map."""
 
     start: str
     end: str
@@ -25,7 +25,7 @@ class Move:
 
 
 def changed_nodes(answer: WhatIf) -> list[str]:
-    """The names of nodes that lose or get pods; those that lose most come first."""
+    """Returns the names of nodes that lose or get pods; those that lose most come first."""
     losses: dict[str, int] = defaultdict(int)
     for placement in answer.placements:
         if placement.node:
@@ -39,7 +39,7 @@ def changed_nodes(answer: WhatIf) -> list[str]:
 
 
 def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeChange]:
-    """What happens on those of the nodes that are given."""
+    """Returns what changes on the given nodes."""
     sizes = {pod.pod.uid: pod for node in nodes.values() for pod in node.pods}
     leaves: dict[str, set[str]] = defaultdict(set)
     arrives: dict[str, list[PodOnNode]] = defaultdict(list)
@@ -57,7 +57,7 @@ def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeCha
 
 
 def moves(evictions: Iterable[Eviction]) -> list[Move]:
-    """Where evicted pods land."""
+    """Returns the moves of evicted pods that land on another node."""
     return [
         Move(
             eviction.node,
@@ -71,7 +71,7 @@ def moves(evictions: Iterable[Eviction]) -> list[Move]:
 
 
 def _as_new(pod: PodName, sizes: Mapping[str, PodOnNode]) -> PodOnNode:
-    """The pod as it comes to another place: under a UID that is not the one that leaves."""
+    """The pod as it arrives on another node: under another UID than the pod that leaves."""
     known = sizes.get(pod.uid)
     again = PodName(namespace=pod.namespace, name=pod.name, uid=f"new {pod.uid or _key(pod)}", priority=pod.priority, hidden=pod.hidden)
     return PodOnNode(pod=again, cpu=known.cpu if known else 0, memory=known.memory if known else 0)

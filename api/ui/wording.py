@@ -16,22 +16,22 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def pod_words(pod: PodName) -> str:
-    """namespace/name, or that it is somebody else's."""
+    """Returns namespace/name, or that the pod is of another namespace."""
     return HIDDEN if pod.hidden else f"{pod.namespace}/{pod.name}"
 
 
 def breakable(name: str) -> Markup:
-    """A name in capitals that stand within it, such as a plugin's: where room is short it breaks before one of them."""
+    """Returns a camel-case name, such as a plugin's, that may break before its capitals where space is short."""
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
 
 
 def cores(milli: int) -> str:
-    """Millicores as cores: 1.5, 0.25, 3,800."""
+    """Returns millicores as cores: 1.5, 0.25, 3,800."""
     return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".") if milli % 1000 else f"{milli // 1000:,}"
 
 
 def size(count: int) -> str:
-    """Bytes with the unit that leaves up to four digits."""
+    """Returns bytes with the unit that leaves up to four digits."""
     amount, unit = float(count), 0
     while abs(amount) >= 1024 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1024, unit + 1
@@ -39,17 +39,17 @@ def size(count: int) -> str:
 
 
 def share(part: int, whole: int) -> int:
-    """Percent, rounded down but for what is over: 100 is full; nothing of nothing is 0."""
+    """Returns percent, rounded down; 100 is full, and nothing of nothing is 0."""
     return part * 100 // whole if whole > 0 else 100 * (part > 0)
 
 
 def priority_words(priority: int) -> str:
-    """A priority; those of the cluster itself are too long to tell apart by their digits."""
+    """Returns a priority in words; those of the system have too many digits to be told apart."""
     return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"
 
 
 def moment(text: str | None) -> datetime | None:
-    """The moment that an answer writes; None if there is none."""
+    """Returns the time in an answer; None if there is none."""
     try:
         found = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -58,13 +58,13 @@ def moment(text: str | None) -> datetime | None:
 
 
 def ago(text: str | None, now: datetime) -> str:
-    """How long ago, in the largest unit or two: 5s, 3m 20s, 2h 5m, 3d 4h; empty without a time."""
+    """Returns how long ago a time was, in the largest unit or two: 5s, 3m 20s, 2h 5m, 3d 4h; empty without a time."""
     then = moment(text)
     return "" if then is None else span(now - then)
 
 
 def span(duration: timedelta) -> str:
-    """A duration in its largest unit or two."""
+    """Returns a duration in its largest unit or two."""
     seconds = max(0, int(duration.total_seconds()))
     days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
     if days:
@@ -75,20 +75,20 @@ def span(duration: timedelta) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """1 node, 2,000 nodes, 3 entries."""
+    """Returns 1 node, 2,000 nodes, 3 entries."""
     several = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
     return f"{count:,} {word if count == 1 else several}"
 
 
 def requested(requests: dict[str, str]) -> tuple[int, int]:
-    """Millicores and bytes of an answer's requests; 0 where there are none."""
+    """Returns (millicores, bytes) of an answer's requests; 0 where there are none."""
     try:
         return milli_value_of(requests.get("cpu", "0")), value_of(requests.get("memory", "0"))
     except QuantityError:
         return 0, 0
 
 
-def told(record: PreemptionRecord) -> str:
-    """A preemption in one sentence."""
-    gone = ", ".join(pod_words(victim.pod) for victim in record.victims) or "nobody"
-    return f"{pod_words(record.by)} takes {record.node}; {gone} had to go"
+def preemption_words(record: PreemptionRecord) -> str:
+    """Returns a preemption in one sentence."""
+    victims = ", ".join(pod_words(victim.pod) for victim in record.victims) or "no pod"
+    return f"{pod_words(record.by)} preempted {victims}" + (f" on {record.node}" if record.node else "")

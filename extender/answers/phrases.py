@@ -30,5 +30,5 @@ def why_no_room(preemption: PreemptionAnswer) -> str:
     if not reasons:
         return "no eviction would make room"
     if reasons == {NO_VICTIMS}:
-        return "it may evict nobody: where that could make room, no pod has a lower priority"
+        return "no pod of lower priority is on a node where evictions could help"
     return "evicting all pods of lower priority would not make room"

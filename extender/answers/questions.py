@@ -254,4 +254,6 @@ def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: PreemptionRec
     known = [attempt.pod for attempt in attempts]
     if preempted_by is not None:
         known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]
-    return Explanation(pod=next(iter(known), pod), state="Finished", summary="It is gone, or has finished; this is what is known of it.")
+    return Explanation(
+        pod=next(iter(known), pod), state="Finished", summary="It is gone or has finished; this is what was recorded about it."
+    )

@@ -43,7 +43,7 @@ def test_why_tells_people(dump: Path) -> None:
     assert told.startswith("shop/too-large  Pending")
     assert "0/3 nodes are available: 3 Insufficient cpu." in told
     assert "NodeResourcesFit" in told
-    assert "asks 64" in told
+    assert "requests 64" in told
 
 
 def test_why_wide_shows_every_node(dump: Path) -> None:
@@ -68,7 +68,7 @@ def test_victims_tells_who_would_go_and_why_not_others(dump: Path, vip: str) -> 
 
     assert told.startswith("shop/vip (priority 5000) would evict 1 pod on node-0")
     assert "bank/batch-0" in told
-    assert "Not from 2 other nodes" in told
+    assert "Other candidates: 2 nodes" in told
     assert "its most important victim has priority 1, on node-0 it is 0" in told
 
 
@@ -88,7 +88,7 @@ def test_what_the_scheduler_says_of_preemption_is_said_once(dump: Path) -> None:
     why = reprieve("why", "shop/too-large", "--dump", str(dump)).stdout
 
     assert victims.count("preemption: 0/3 nodes are available: ") == victims.count("0/3 nodes are available: 3 No") == 1
-    assert victims.splitlines()[-1] == "it may evict nobody: where that could make room, no pod has a lower priority"
+    assert victims.splitlines()[-1] == "no pod of lower priority is on a node where evictions could help"
     assert why.count("0/3 nodes are available: 3 Preemption is not helpful") == 1
     assert why.split("Preemption\n")[1].splitlines()[:2] == [
         "no eviction would make room", "3 nodes: Preemption is not helpful for scheduling",
@@ -155,7 +155,7 @@ def test_who_preempted_remembers(running: Service) -> None:
     told = reprieve("who-preempted", "bank/batch-0", *at(running)).stdout
 
     assert "preempted on node-0 for shop/urgent (priority 1000)" in told
-    assert "Not from 2 other nodes" in told
+    assert "Other candidates: 2 nodes" in told
 
 
 def test_a_cluster_is_asked_through_its_api_server(running: Service, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_names_without_a_namespace_are_in_default(dump: Path) -> None:
         (["why", "shop/x/y", "--dump", "DUMP"], "write namespace/name"),
         (["why", "shop/x", "--dump", "/nowhere"], "/nowhere"),
         (["why", "shop/x", "--server", "http://127.0.0.1:1"], "cannot be reached"),
-        (["whatif", "--dump", "DUMP"], "what if what?"),
+        (["whatif", "--dump", "DUMP"], "nothing to try"),
         (["whatif", "-f", "/nowhere", "--dump", "DUMP"], "/nowhere: no such file"),
         (["whatif", "--drain", "node-9", "--dump", "DUMP"], "node-9"),
         (["who-preempted", "shop/too-large", "--server", "SERVER"], "no preemption of shop/too-large is known"),

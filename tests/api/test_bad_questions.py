@@ -29,7 +29,7 @@ LONG = 2**20
 A_SPEC = {"containers": [{"name": "c", "image": "i"}]}
 TEMPLATE = {"metadata": {"labels": {"app": "w"}}, "spec": A_SPEC}
 NODES = [f"node-{place}" for place in range(3)]
-NO_ROOM = "shop/q would find no place: 0/3 nodes are available: 3 Insufficient cpu."
+NO_ROOM = "shop/q would be unschedulable: 0/3 nodes are available: 3 Insufficient cpu."
 BOMB = "a: &a [x,x,x]\n" + "".join(f"{b}: &{b} [{f'*{a},' * 9}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
 
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_tried_is_refused_in_few_words(service: Service, question
         pytest.param({"create": [pod("q", "1n")]}, "shop/q would go to node-1.", id="a tiny request"),
         pytest.param({"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]}, "shop/q would go to new.", id="a huge node"),
         pytest.param({"create": [obj("Node"), pod("q", "1")]}, "shop/q would go to node-1.", id="a node with nothing"),
-        pytest.param({"create": [workload("DaemonSet")]}, "All 3 pods would find a place.", id="a pod for each node"),
+        pytest.param({"create": [workload("DaemonSet")]}, "All 3 pods would be scheduled.", id="a pod for each node"),
         pytest.param({"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]}, "Nothing would", id="empty lists"),
         pytest.param({"create": [obj("Secret"), obj("Lease")]}, "Nothing would change.", id="what means nothing here"),
         pytest.param({"create": [owned_by("q", "q")]}, "shop/q would go to node-1.", id="a pod that owns itself"),
@@ -254,7 +254,7 @@ def test_copies_of_one_pod_are_several(service: Service) -> None:
 
     told = service.post("/v1/whatif", {"create": create}).json()
 
-    assert told["summary"] == "Both pods would find a place."
+    assert told["summary"] == "Both pods would be scheduled."
     assert len({each["pod"]["uid"] for each in told["placements"]} | {running["uid"]}) == 3
     assert told["evictions"] == []
 

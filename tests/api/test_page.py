@@ -139,7 +139,7 @@ def test_an_order_that_there_is_not_is_refused_in_words(example: Service) -> Non
     answer = example.client.get("/ui/nodes", params={"sort": "<colour>"})
 
     assert answer.status_code == 400
-    assert "Nodes are sorted by name, zone, pods, " in answer.text
+    assert "Nodes can be sorted by name, zone, pods, " in answer.text
     assert "colour" not in answer.text
 
 
@@ -289,7 +289,7 @@ def test_a_pod_of_another_namespace_is_not_explained(guarded: Service) -> None:
     answer = signed_in(guarded, "/ui/pods/batch/train-3")
 
     assert answer.status_code == 403
-    assert "<h1>Not for you</h1>" in answer.text
+    assert "<h1>Forbidden</h1>" in answer.text
 
 
 def test_victims_of_other_namespaces_are_counted_and_not_named(guarded: Service) -> None:

@@ -68,7 +68,7 @@ def test_a_path_too_many_is_found(running: Service, command: tuple[str, ...]) ->
 def test_a_reprieve_is_believed_that_there_is_no_such_pod(running: Service) -> None:
     said = refused("why", "shop/nobody", "--server", f"127.0.0.1:{running.port}")
 
-    assert said == "there is no pod shop/nobody, and none was decided about lately"
+    assert said == "there is no pod shop/nobody, and no recent decision about one"
 
 
 @pytest.mark.parametrize("address", ["ftp://host", "http://", "host:99999", "http://[::1", "two words"])

@@ -91,12 +91,12 @@ def test_the_switch_overrules_the_system_and_is_remembered(still: Running, open_
 
 def test_everything_can_be_reached_with_the_keyboard(still: Running, open_page: OpenPage) -> None:
     """
-    Skip to the matter; find a pod by name; go down the list; open it.
+    Skip to content; find a pod by name; go down the list; open it.
     """
     page = open_page(still.url)
 
     page.keyboard.press("Tab")
-    expect(page.get_by_text("Skip to the matter")).to_be_focused()
+    expect(page.get_by_text("Skip to content")).to_be_focused()
     page.keyboard.press("/")
     page.keyboard.type("web")
     page.keyboard.press("Enter")

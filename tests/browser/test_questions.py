@@ -105,7 +105,7 @@ def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(de
 
     story = page.locator("details.preemption", has_text="default/vip")
     expect(story).to_have_count(1)
-    expect(story.locator("summary")).to_contain_text("takes node-")
+    expect(story.locator("summary")).to_contain_text("preempted 1 pod on node-")
     expect(page.locator("#decisions tbody tr", has_text="default/vip").first).to_be_visible()
     expect(page.locator(".timeline .flag").first).to_be_attached()
     expect(story.locator(".change rect.leaves").first).to_be_attached()
@@ -119,7 +119,7 @@ def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPag
     """
     page = open_page(f"{deciding.url}/ui/history")
     page.locator("#decisions tbody tr", has_text="Unschedulable").last.locator(".when a").click()
-    expect(page.locator("#then")).to_contain_text("As it was on")
+    expect(page.locator("#then")).to_contain_text("As recorded at")
     expect(page.locator(".state")).to_have_text("Unschedulable")
     expect(page.locator("#waterfall h2")).to_contain_text("to none")
     expect(page.locator("#picture td.no, #picture td.never").first).to_be_attached()
@@ -127,7 +127,7 @@ def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPag
     page.locator("#then a").click()
     page.locator("#attempts .when a").last.click()
 
-    expect(page.locator("#then")).to_contain_text("As it was on")
+    expect(page.locator("#then")).to_contain_text("As recorded at")
 
 
 def test_who_was_preempted_is_told_by_whom(deciding: Running, open_page: OpenPage) -> None:

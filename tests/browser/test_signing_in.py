@@ -18,10 +18,10 @@ def test_a_token_opens_the_page_and_sign_out_closes_it(guarded: str, open_page: 
     expect(page.locator("h1")).to_contain_text("12 nodes")
     page.get_by_role("button", name="Sign out").click()
 
-    expect(page.locator("h1")).to_have_text("Who asks?")
+    expect(page.locator("h1")).to_have_text("Sign in")
     assert page.context.cookies() == []
     page.go_back()
-    expect(page.locator("h1")).to_have_text("Who asks?")
+    expect(page.locator("h1")).to_have_text("Sign in")
 
 
 def test_it_takes_no_script_to_sign_out(guarded: str, open_page: OpenPage, browser: Browser) -> None:
@@ -35,7 +35,7 @@ def test_it_takes_no_script_to_sign_out(guarded: str, open_page: OpenPage, brows
 
         plain.get_by_role("button", name="Sign out").click()
 
-        expect(plain.locator("h1")).to_have_text("Who asks?")
+        expect(plain.locator("h1")).to_have_text("Sign in")
         assert context.cookies() == []
 
 
@@ -43,6 +43,6 @@ def test_whom_nothing_was_asked_nothing_is_offered(guarded: str, open_page: Open
     page = open_page(guarded)
     open_page.expected.append("401")
 
-    expect(page.locator("h1")).to_have_text("Who asks?")
+    expect(page.locator("h1")).to_have_text("Sign in")
 
     expect(page.get_by_role("button", name="Sign out")).to_have_count(0)

@@ -20,7 +20,7 @@ function watchTheme() {
   const show = () => {
     const chosen = document.documentElement.dataset.theme;
     button.textContent = { light: "☀", dark: "☾" }[chosen] ?? "◐";
-    button.setAttribute("aria-label", `Colours: ${chosen ?? "as the system has them"}`);
+    button.setAttribute("aria-label", `Colours: ${chosen ?? "system setting"}`);
   };
   button.addEventListener("click", () => {
     const next = { light: "dark", dark: undefined }[document.documentElement.dataset.theme ?? ""];

@@ -75,10 +75,10 @@ def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
     node = node or pod.spec.node_name
     where = f" on {node}" if node else ""
     sentence = {
-        "Binding": f"It has got its place{where} and is being bound.",
+        "Binding": f"It is being bound{where}.",
         "Scheduled": f"It runs{where}." if pod.status.phase == "Running" else f"It is{where}.",
         "Finished": f"It has finished{where} ({pod.status.phase}).",
-        "NotOurs": f'No profile here is called "{pod.scheduler_name}": another scheduler decides about it.',
+        "NotOurs": f'No profile here has its schedulerName "{pod.scheduler_name}": another scheduler decides about it.',
     }
     return Explanation(pod=pod_name(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
 

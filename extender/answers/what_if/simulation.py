@@ -338,7 +338,7 @@ class Simulation:
             self.cluster.changed("pods", None, simulated.pod)
             self._enqueue(simulated)
         else:
-            simulated.message, simulated.is_final = "it is evicted, and nobody makes it again", True
+            simulated.message, simulated.is_final = "it is evicted and not recreated (no owner)", True
 
     def _remove(self, pod: Pod) -> None:
         self.cluster.changed("pods", pod, None)

@@ -25,7 +25,7 @@ MAX_NODES: Final = 1_000
 """The number of nodes that can be drained or removed at a time."""
 MAX_PROFILES: Final = 100
 """The number of profiles that a configuration may have."""
-_WITHDRAWN: Final = {"scaled down": "deleted, for fewer are wanted", "replaced": "replaced by pods of the new template"}
+_WITHDRAWN: Final = {"scaled down": "deleted, since fewer are wanted", "replaced": "replaced by pods of the new template"}
 """Why a controller deletes its pods -> in words."""
 
 
@@ -166,7 +166,7 @@ def summary(
 def _one(placement: Placement) -> str:
     name = _key(placement.pod)
     if not placement.node:
-        return f"{name} would find no place: {placement.message.rstrip('.')}" if placement.message else f"{name} would find no place"
+        return f"{name} would be unschedulable: {placement.message.rstrip('.')}" if placement.message else f"{name} would be unschedulable"
     return f"{name} would go to {placement.node}"
 
 
@@ -178,10 +178,10 @@ def _of_withdrawn(evictions: Sequence[Eviction], how: str) -> str:
 def _of_several(placements: Sequence[Placement]) -> str:
     number, placed = len(placements), sum(bool(placement.node) for placement in placements)
     if placed == number:
-        return f"{'both' if number == 2 else f'all {number}'} pods would find a place"
+        return f"{'both' if number == 2 else f'all {number}'} pods would be scheduled"
     if not placed:
-        return "neither pod would find a place" if number == 2 else f"none of {number} pods would find a place"
-    return f"{placed} of {number} pods would find a place"
+        return "neither pod would be scheduled" if number == 2 else f"none of {number} pods would be scheduled"
+    return f"{placed} of {number} pods would be scheduled"
 
 
 def _of_evictions(evictions: Sequence[Eviction]) -> str:
@@ -202,17 +202,17 @@ def _of_waiting(evictions: Sequence[Eviction]) -> str:
 
 
 def _outcome(eviction: Eviction) -> str:
-    return f"land on {eviction.lands_on}" if eviction.lands_on else "find no place" if eviction.returns else "not be made again"
+    return f"land on {eviction.lands_on}" if eviction.lands_on else "be unschedulable" if eviction.returns else "not be recreated"
 
 
 def _outcomes(evictions: Sequence[Eviction]) -> list[str]:
     lost = sum(not eviction.returns for eviction in evictions)
-    homeless = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
-    landed = len(evictions) - lost - homeless
+    unplaced = sum(eviction.returns and not eviction.lands_on for eviction in evictions)
+    landed = len(evictions) - lost - unplaced
     return [
         *([f"{landed} would land elsewhere"] if landed else []),
-        *([f"{homeless} would find no place"] if homeless else []),
-        *([f"{lost} would not be made again"] if lost else []),
+        *([f"{unplaced} would be unschedulable"] if unplaced else []),
+        *([f"{lost} would not be recreated"] if lost else []),
     ]
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from api.ui.changes import NodeChange, before_and_after
-from api.ui.contest import change_on, change_told, contest
+from api.ui.preemption_view import change_by_answer, change_by_record, preemption_view
 from api.ui.priorities import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
 from extender.answers.cluster_map import PodOnNode
@@ -22,23 +22,28 @@ def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
     assert (drawn.num_leaves, drawn.num_arrives) == (1, 1)
 
 
-def test_a_preemption_is_a_contest_that_the_chosen_node_has_won() -> None:
+def test_a_preemption_lists_the_chosen_node_and_then_its_runners_up() -> None:
     for answer in (PREEMPTION, RECORD):
-        found = contest(answer)
+        found = preemption_view(answer)
 
-        assert [(each.rank, each.node, each.why_not) for each in found.contestants] == [
-            (0, "n0", ""),
-            (1, "n1", "it violates 2 budgets, not 1"),
-        ]
-        assert found.num_unnamed == 3
+        assert found.chosen == "n0"
+        assert [(each.node, each.why_not) for each in found.candidates] == [("n0", ""), ("n1", "it violates 2 budgets, not 1")]
+        assert found.num_unlisted == 3
 
 
-def test_where_no_node_helps_there_is_no_contest() -> None:
-    assert contest(PreemptionAnswer(eligible=False, message="not eligible")).contestants == ()
+def test_where_no_node_helps_there_are_no_candidates() -> None:
+    assert preemption_view(PreemptionAnswer(eligible=False, message="not eligible")).candidates == ()
+
+
+def test_while_no_node_is_chosen_no_candidate_is_marked_as_chosen() -> None:
+    undecided = preemption_view(msgspec.structs.replace(RECORD, node=""))
+
+    assert undecided.chosen == ""
+    assert [each.node for each in undecided.candidates] == [each.node for each in RECORD.candidates]
 
 
 def test_the_victims_leave_the_chosen_node_and_the_pod_comes() -> None:
-    change = change_on(node(standing("p0", 1000)), PREEMPTION, pod_name("new", 9), 3000, 5)
+    change = change_by_answer(node(standing("p0", 1000)), PREEMPTION, pod_name("new", 9), 3000, 5)
 
     assert change.leaves == {"shop/p0"}
     assert [(pod.pod.name, pod.cpu, pod.memory) for pod in change.arrives] == [("new", 3000, 5)]
@@ -50,7 +55,7 @@ def test_a_preemption_that_has_happened_is_told_from_what_is_there_now() -> None
     """
     now = node(standing("stays", 500), standing("p0", 1000), standing("pending", 1500, 1000))
 
-    change = change_told(now, RECORD)
+    change = change_by_record(now, RECORD)
 
     assert change is not None
     assert [(pod.pod.name, pod.cpu) for pod in change.node.pods] == [("p0", 1000), ("stays", 500)]
@@ -59,14 +64,14 @@ def test_a_preemption_that_has_happened_is_told_from_what_is_there_now() -> None
 
 
 def test_a_preemption_whose_preemptor_is_gone_is_not_drawn() -> None:
-    assert change_told(node(standing("stays", 500)), RECORD) is None
+    assert change_by_record(node(standing("stays", 500)), RECORD) is None
 
 
 def test_hidden_victims_leave_and_hidden_bystanders_stay() -> None:
     hidden = PodOnNode(pod=HIDDEN, cpu=300)
     record = msgspec.structs.replace(RECORD, victims=(Victim(pod=HIDDEN, cpu=700), Victim(pod=HIDDEN, cpu=700)))
 
-    change = change_told(node(hidden, standing("pending", 1500, 1000)), record)
+    change = change_by_record(node(hidden, standing("pending", 1500, 1000)), record)
 
     assert change is not None
     assert sorted(pod.cpu for pod in change.node.pods if pod.pod.uid in change.leaves) == [700, 700]

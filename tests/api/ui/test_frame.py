@@ -44,15 +44,15 @@ def test_a_pod_that_waits_says_why_and_since_when() -> None:
 def test_where_another_scheduler_decides_nothing_is_said_about_tries() -> None:
     (row,) = frame(SHOWN, Queue(items=waiting("a").items, deciding=False), NOW).pending
 
-    assert row.reason == "has no node yet"
+    assert row.reason == "no node yet"
 
 
 @pytest.mark.parametrize(
     ("place", "reason"),
     [
-        (QueuePlace(pod=pod_name(), queue="gated", gated_by="SchedulingGates"), "held back by SchedulingGates"),
+        (QueuePlace(pod=pod_name(), queue="gated", gated_by="SchedulingGates"), "gated by SchedulingGates"),
         (QueuePlace(pod=pod_name(), queue="unschedulable", refused_by=("A", "B")), "refused by A, B"),
-        (QueuePlace(pod=pod_name(), queue="active", position=1), "is next"),
+        (QueuePlace(pod=pod_name(), queue="active", position=1), "in the active queue"),
     ],
 )
 def test_every_place_has_a_reason(place: QueuePlace, reason: str) -> None:

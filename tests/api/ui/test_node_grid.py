@@ -33,8 +33,8 @@ def test_zones_know_where_their_nodes_begin() -> None:
     found = zone_grids(nodes(10, zones=2), "cpu")
 
     assert [(grid.zone, grid.first, grid.count, grid.words) for grid in found] == [
-        ("z0", 0, 5, "50 % of cpu promised"),
-        ("z1", 5, 5, "50 % of cpu promised"),
+        ("z0", 0, 5, "50 % of cpu requested"),
+        ("z1", 5, 5, "50 % of cpu requested"),
     ]
 
 
@@ -69,7 +69,7 @@ def test_nodes_have_the_colour_of_what_refuses_them() -> None:
 
     counts = {name: path.count("z") for name, path in re.findall(r'class="(c\d|passes|framed)" d="([^"]*)"', grid.picture)}
     assert counts == {"c0": 2, "c1": 1, "passes": 2, "framed": 1}
-    assert grid.words == "2 would take it"
+    assert grid.words == "2 feasible"
 
 
 def test_a_cluster_without_nodes_has_no_grid() -> None:

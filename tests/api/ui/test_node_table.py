@@ -55,7 +55,7 @@ def test_the_column_that_rules_is_marked() -> None:
         return [(head.words, head.sorted) for head in heads(order(written), {}) if head.sorted]
 
     assert marked("") == [("zone", "ascending")]
-    assert marked("-cpu") == [("cpu promised", "descending")]
+    assert marked("-cpu") == [("cpu requested", "descending")]
 
 
 def test_an_order_is_written_as_it_is_read() -> None:

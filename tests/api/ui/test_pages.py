@@ -51,7 +51,7 @@ PAGES: Mapping[str, str] = {
     "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
-    "problem": pages.problem_page("Who asks?", "send a token", asks_for_token=True),
+    "problem": pages.problem_page("Sign in", "send a token", asks_for_token=True),
 }
 
 
@@ -90,8 +90,8 @@ def test_a_pods_page_has_the_whole_explanation() -> None:
 
     for said in (
         EXPLANATION.summary, EXPLANATION.message, "TaintToleration", "node(s) had untolerated taint(s)", "<b>0.4</b> cpu short",
-        "asks 4, 3.6 is free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p",
-        "and 3 further nodes", "Node/Add", "14m",
+        "requests 4, 3.6 free", "ask for 3600m cpu", "it violates 2 budgets, not 1", "violates budget-of-p",
+        "and 3 more nodes", "Node/Add", "14m",
     ):  # fmt: skip
         assert said in page, said
     assert "★ pending" in page
@@ -104,7 +104,7 @@ def test_in_a_large_cluster_the_map_tells_who_refuses_it_where() -> None:
     page = pages.pod_page(AROUND, told, ClusterMap(generation=1, nodes=many, has_pods=False), None, NOW)
 
     assert "NodeResourcesFit 3</li>" in page
-    assert "97 would take it" in page
+    assert "97 feasible" in page
     assert 'id="where"' not in PAGES["pod"]
 
 
@@ -126,7 +126,7 @@ def test_what_the_scheduler_says_of_preemption_is_said_once() -> None:
     page = pages.pod_page(AROUND, told, SHOWN, None, NOW)
 
     assert page.count(words) == 1
-    assert "<p>It may evict nobody: where that could make room, no pod has a lower priority.</p>" in page
+    assert "<p>No pod of lower priority is on a node where evictions could help.</p>" in page
     assert "<li><b>4</b> No preemption victims found for incoming pod</li>" in page
 
 
@@ -151,7 +151,7 @@ def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
 def test_a_what_if_shows_nodes_placements_and_where_the_evicted_go() -> None:
     page = PAGES["what if, answered"]
 
-    for said in ("★ new", "✕ p0", "★ p0", "→ n3", "nobody makes it again", "4 Insufficient cpu", "p0 moves from n0 to n3"):
+    for said in ("★ new", "✕ p0", "★ p0", "→ n3", "not recreated (no owner)", "4 Insufficient cpu", "p0 moves from n0 to n3"):
         assert said in page, said
     assert 'class="d2"' in page
     assert 'data-from="0" data-to="3"' in page

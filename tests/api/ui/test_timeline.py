@@ -30,7 +30,7 @@ def test_what_found_a_place_is_above_and_what_did_not_is_below() -> None:
 def test_a_filter_that_left_no_node_is_a_refusal() -> None:
     picture = timeline([attempt(10, "Filter", feasible=0), attempt(10, "Filter")], (), NOW)
 
-    assert "1 found a place\n1 did not" in picture.replace("&#10;", "\n")
+    assert "1 found a node\n1 did not" in picture.replace("&#10;", "\n")
 
 
 def test_later_is_further_to_the_right() -> None:
@@ -43,7 +43,7 @@ def test_a_preemption_is_a_flag_that_leads_to_its_story() -> None:
     picture = timeline([attempt(60, "Scheduled")], [RECORD], NOW)
 
     assert 'href="/ui/history#preemption-4"' in picture
-    assert "shop/pending takes n0; shop/p0 had to go" in picture
+    assert "shop/pending preempted shop/p0 on n0" in picture
 
 
 def test_nothing_has_a_picture_too() -> None:

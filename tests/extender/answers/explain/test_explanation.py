@@ -123,7 +123,7 @@ def test_explaining_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        pytest.param(settled(make_pod().obj(), "Binding", "a"), "It has got its place on a and is being bound.", id="being bound"),
+        pytest.param(settled(make_pod().obj(), "Binding", "a"), "It is being bound on a.", id="being bound"),
         pytest.param(settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a.", id="running"),
         pytest.param(settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a.", id="not running yet"),
         pytest.param(
@@ -131,7 +131,7 @@ def test_explaining_changes_nothing() -> None:
         ),
         pytest.param(
             settled(make_pod().scheduler_name("other").obj(), "NotOurs"),
-            'No profile here is called "other": another scheduler decides about it.',
+            'No profile here has its schedulerName "other": another scheduler decides about it.',
             id="not ours",
         ),
         pytest.param(

@@ -73,7 +73,7 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
         pytest.param(make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"),
         pytest.param(
             make_pod().req(cpu=4),
-            "; it may evict nobody: where that could make room, no pod has a lower priority.",
+            "; no pod of lower priority is on a node where evictions could help.",
             id="nobody is less important",
         ),
         pytest.param(make_pod().req(cpu=9).priority(5), "; no eviction would make room.", id="the node is too small"),
@@ -139,7 +139,7 @@ def test_a_nominated_pod() -> None:
     assert sentence(taken, pod) == (
         "It is nominated to a, where it does not fit as things are; "
         "it does not fit on the only node: NodeResourcesFit refuses it; "
-        "it may evict nobody: where that could make room, no pod has a lower priority."
+        "no pod of lower priority is on a node where evictions could help."
     )
 
 

@@ -59,7 +59,7 @@ def test_fewer_replicas_are_pods_that_go() -> None:
 
     assert gone(answer) == [("web-a", "scaled down")]
     assert not any(each.returns for each in answer.evictions)
-    assert (answer.summary, answer.placements) == ("default/web-a would be deleted, for fewer are wanted.", ())
+    assert (answer.summary, answer.placements) == ("default/web-a would be deleted, since fewer are wanted.", ())
 
 
 def test_who_goes_first_is_missed_least() -> None:
@@ -99,7 +99,7 @@ def test_room_of_pods_that_go_is_taken_by_others() -> None:
     answer = ask(cluster([2], pod("web-a", "n1"), pod("web-b", "n1")), workload(0), other)
 
     assert places(answer) == {"other": "n1"}
-    assert answer.summary == "default/other would go to n1, and 2 pods would be deleted, for fewer are wanted."
+    assert answer.summary == "default/other would go to n1, and 2 pods would be deleted, since fewer are wanted."
 
 
 def test_a_number_that_is_not_written_stays_as_it_is() -> None:
@@ -125,7 +125,7 @@ def test_pods_of_another_template_are_replaced_step_by_step() -> None:
 
     assert places(answer) == {"web-1": "n1", "web-2": "n1"}
     assert [why for _, why in gone(answer)] == ["replaced", "replaced"]
-    assert answer.summary == "Both pods would find a place, and 2 pods would be replaced by pods of the new template."
+    assert answer.summary == "Both pods would be scheduled, and 2 pods would be replaced by pods of the new template."
     assert answer.notes == ("Deployment default/web: 2 of its 2 pods are not of this template (toleration a)",)
 
 
@@ -138,7 +138,7 @@ def test_a_rollout_that_finds_no_room_stops_and_says_so() -> None:
     assert sorted(places(answer).values()) == ["", "n1", "n2"]
     assert gone(answer) == []
     assert answer.summary == (
-        "2 of 3 pods would find a place. The rollout of Deployment default/web would stop there: 1 pod of the old template would stay."
+        "2 of 3 pods would be scheduled. The rollout of Deployment default/web would stop there: 1 pod of the old template would stay."
     )
     assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of c)",)
 

@@ -87,7 +87,7 @@ def test_a_pod_that_fits_nowhere_is_told_what_the_scheduler_tells_it() -> None:
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
-    assert answer.summary == f"default/web would find no place: {placement.message}"
+    assert answer.summary == f"default/web would be unschedulable: {placement.message}"
     assert answer.unplaced == 1
 
 
@@ -177,7 +177,7 @@ def test_a_pod_that_came_along_may_have_to_go_again() -> None:
     assert places(answer) == {"urgent": "n", "leader": "n", "web": ""}
     (eviction,) = answer.evictions
     assert (eviction.victim.pod.name, eviction.by and eviction.by.name, eviction.returns) == ("web", "urgent", False)
-    assert answer.placements[2].message == "it is evicted, and nobody makes it again"
+    assert answer.placements[2].message == "it is evicted and not recreated (no owner)"
 
 
 def test_who_was_refused_hears_of_room_that_comes_later() -> None:
@@ -325,8 +325,8 @@ def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
 @pytest.mark.parametrize(
     ("num_pods", "size", "rest"),
     [
-        (1, 1, "before default/p0 may leave n1; then it would find no place."),
-        (3, 4, "before 3 pods may leave (then 1 would land elsewhere, 2 would find no place)."),
+        (1, 1, "before default/p0 may leave n1; then it would be unschedulable."),
+        (3, 4, "before 3 pods may leave (then 1 would land elsewhere, 2 would be unschedulable)."),
     ],
 )
 def test_a_drain_that_nobody_may_leave_evicts_nobody(num_pods: int, size: int, rest: str) -> None:

@@ -1,4 +1,4 @@
-"""The waterfall: what each Filter plugin left over, from all nodes to none: rows of a table whose bars flow into each other."""
+"""The waterfall as a table: how many nodes each Filter plugin left over, as bars that flow into each other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from extender.answers.types import ReasonCount, WaterfallStep
 WIDTH, HEIGHT = 1000, 100
 _TOP, _BOTTOM = 22, 78
 _THINNEST: Final = 4.0
-"""What is not nothing is seen."""
+"""The width of the thinnest bar, so that a single node of thousands is visible."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class FunnelRow:
-    """One plugin that refused nodes."""
+class WaterfallRow:
+    """A plugin that refused nodes."""
 
     plugin: str
     before: int
@@ -32,26 +32,26 @@ class FunnelRow:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Funnel:
+class WaterfallTable:
     """The plugins that refused nodes, in the order in which they were asked, and those that refused none."""
 
     total: int
     start: Markup
-    rows: tuple[FunnelRow, ...]
+    rows: tuple[WaterfallRow, ...]
     silent: tuple[str, ...]
 
 
-def funnel(steps: Sequence[WaterfallStep], total: int) -> Funnel:
-    """The funnel of so many nodes."""
+def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTable:
+    """Returns the table of a waterfall that begins with so many nodes."""
     refusing = [step for step in steps if step.refused]
     rows, before = [], total
     for place, step in enumerate(refusing):
         is_last = place == len(refusing) - 1
         bar = _bar(before, step.left, total, is_last)
-        rows.append(FunnelRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last))
+        rows.append(WaterfallRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last))
         before = step.left
     start = _framed(element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT))
-    return Funnel(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
+    return WaterfallTable(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
 
 
 def _bar(before: int, left: int, total: int, is_last: bool) -> Markup:
@@ -72,7 +72,7 @@ def _flow(width: float, top: int, bottom: int) -> Markup:
 
 
 def _framed(*parts: Markup) -> Markup:
-    """Stretched over its cell; the numbers beside it say the same."""
+    """The bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the same."""
     return element("svg", *parts, class_="bar", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")
 
 

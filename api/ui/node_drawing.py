@@ -1,6 +1,6 @@
-"""A node as a vessel: its pods stand in it from the bottom up, highest priority first, and what is left above them is free room.
+"""Drawings of nodes: pods are stacked from the bottom up, the highest priority first, and what is left above them is free.
 
-Preemption takes from the top; so the picture says who would go before anybody asks.
+Preemption evicts from the top, so that a drawing shows which pods would be evicted first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from extender.answers.cluster_map import NodeOnMap, PodOnNode
 Resource = Literal["cpu", "memory"]
 Mark = Literal["leaves", "arrives", "stays"]
 
-MARK_WORDS: Final[Mapping[Mark, str]] = {"leaves": "has to go", "arrives": "comes here", "stays": ""}
+MARK_WORDS: Final[Mapping[Mark, str]] = {"leaves": "evicted", "arrives": "placed here", "stays": ""}
 
 _LETTER: Final = 6.2
-"""Width of a letter of a label, about."""
+"""The approximate width of a letter of a label."""
 _TICK: Final = 4.0
 _MAX_TICKS: Final = 24
 
@@ -28,7 +28,7 @@ _MAX_TICKS: Final = 24
 @final
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A rectangle for one amount: its place among the amounts, and x, y, width, height."""
+    """The rectangle of one amount; `index` is its place among the amounts."""
 
     index: int
     x: float
@@ -38,24 +38,24 @@ class Strip:
 
 
 def amount(pod: PodOnNode, by: Resource) -> int:
-    """What the pod takes."""
+    """Returns what the pod requests."""
     return pod.cpu if by == "cpu" else pod.memory
 
 
-def room(node: NodeOnMap, by: Resource) -> tuple[int, int]:
-    """What the node promised and what it has."""
+def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
+    """Returns (what is requested of the node, what is allocatable)."""
     return (node.requested_cpu, node.cpu) if by == "cpu" else (node.requested_memory, node.memory)
 
 
 def quantity(count: int, by: Resource) -> str:
-    """An amount with its unit."""
+    """Returns an amount with its unit."""
     return f"{cores(count)} cpu" if by == "cpu" else size(count)
 
 
 def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> list[Strip]:
-    """Rectangles with areas in proportion to the amounts, in their order, in rows from the bottom up; `whole` fills the box.
+    """Returns rectangles with areas in proportion to the amounts, in their order, in rows from the bottom up; `whole` fills the box.
 
-    A row is closed when one more rectangle would make its worst proportion worse. What is zero gets none.
+    A row is closed when one more rectangle would make its worst aspect ratio worse (a strip treemap). Zero amounts have no rectangle.
     """
     if whole <= 0:
         return []
@@ -91,7 +91,7 @@ def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> l
     return placed
 
 
-def vessel(
+def node_drawing(
     node: NodeOnMap,
     by: Resource,
     priorities: Priorities,
@@ -101,18 +101,18 @@ def vessel(
     marks: Mapping[str, Mark] | None = None,
     label: str = "",
 ) -> Markup:
-    """The node with its pods.
+    """Returns the node with its pods.
 
     Arguments:
-        height: of its whole allocatable; what is promised beyond that stands above the rim.
-        marks: by UID, what happens to pods.
+        height: the height of what is allocatable; what is requested beyond that is drawn above it.
+        marks: UID -> what happens to the pod.
     """
     marks = marks or {}
-    promised, whole = room(node, by)
+    requested, whole = usage(node, by)
     amounts = [amount(pod, by) for pod in node.pods]
     over = max(0.0, (sum(amounts) - whole) / whole) if whole > 0 else 0.0
     above = min(over, 1.0) * height
-    parts = [element("rect", class_="vessel", x=0.5, y=above + 0.5, width=width - 1, height=height - 1, rx=3)]
+    parts = [element("rect", class_="node-box", x=0.5, y=above + 0.5, width=width - 1, height=height - 1, rx=3)]
     standing = strips(amounts, width - 4, height + above - 4, max(whole, sum(amounts)))
     for strip in standing:
         pod = node.pods[strip.index]
@@ -125,12 +125,12 @@ def vessel(
         )
         for place, pod in enumerate(without[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
     ]  # fmt: skip
-    said = label or f"{node.name}: {share(promised, whole)} % of {quantity(whole, by)} promised to {plural(len(node.pods), 'pod')}"
-    return drawing(width, height + above + 2 * _TICK + 2, *parts, *ticks, label=said, class_="node-drawing")
+    text = label or f"{node.name}: {share(requested, whole)} % of {quantity(whole, by)} requested by {plural(len(node.pods), 'pod')}"
+    return drawing(width, height + above + 2 * _TICK + 2, *parts, *ticks, label=text, class_="node-drawing")
 
 
 def pod_tip(pod: PodOnNode, mark: Mark = "stays") -> str:
-    """What a pod says of itself when it is pointed at."""
+    """Returns the tooltip of a pod."""
     lines = [pod_words(pod.pod), f"priority {priority_words(pod.pod.priority)}", f"{cores(pod.cpu)} cpu · {size(pod.memory)}"]
     if pod.terminating:
         lines.append("terminating")

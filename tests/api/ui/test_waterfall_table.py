@@ -2,7 +2,7 @@
 
 import re
 
-from api.ui.funnel import funnel
+from api.ui.waterfall_table import waterfall_table
 from extender.answers.types import WaterfallStep
 from tests.api.ui.samples import EXPLANATION
 
@@ -12,7 +12,7 @@ def widths(bar: str, css: str) -> list[float]:
 
 
 def test_each_row_begins_with_what_the_one_before_has_left() -> None:
-    found = funnel(EXPLANATION.waterfall, 4)
+    found = waterfall_table(EXPLANATION.waterfall, 4)
 
     assert [(row.plugin, row.before, row.refused, row.left) for row in found.rows] == [
         ("TaintToleration", 4, 1, 3),
@@ -21,21 +21,21 @@ def test_each_row_begins_with_what_the_one_before_has_left() -> None:
 
 
 def test_bars_are_as_wide_as_their_numbers() -> None:
-    first, last = funnel(EXPLANATION.waterfall, 4).rows
+    first, last = waterfall_table(EXPLANATION.waterfall, 4).rows
 
     assert (widths(first.bar, "stands"), widths(first.bar, "refused")) == ([750], [250])
     assert (widths(last.bar, "stands"), widths(last.bar, "refused")) == ([0], [750])
 
 
 def test_a_single_node_of_thousands_is_seen() -> None:
-    (row,) = funnel([WaterfallStep(plugin="P", reasons=(), refused=4999, unresolvable=0, left=1)], 5000).rows
+    (row,) = waterfall_table([WaterfallStep(plugin="P", reasons=(), refused=4999, unresolvable=0, left=1)], 5000).rows
 
     assert widths(row.bar, "stands") == [4]
 
 
 def test_plugins_that_refuse_nobody_are_named_but_not_drawn() -> None:
-    assert funnel(EXPLANATION.waterfall, 4).silent == ("NodeName",)
+    assert waterfall_table(EXPLANATION.waterfall, 4).silent == ("NodeName",)
 
 
 def test_only_the_last_bar_flows_nowhere() -> None:
-    assert [row.bar.count('class="flows"') for row in funnel(EXPLANATION.waterfall, 4).rows] == [2, 1]
+    assert [row.bar.count('class="flows"') for row in waterfall_table(EXPLANATION.waterfall, 4).rows] == [2, 1]

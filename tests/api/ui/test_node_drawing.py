@@ -1,4 +1,4 @@
-"""A node is drawn as a vessel: areas are amounts, and what is important stands at the bottom."""
+"""A drawing of a node: areas are amounts, and pods of high priority are at the bottom."""
 
 from itertools import pairwise
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.ui.node_drawing import node_drawing, pod_tip, strips
 from api.ui.priorities import Priorities
-from api.ui.vessel import pod_tip, strips, vessel
 from tests.api.ui.samples import HIDDEN, node, standing
 
 WIDTH, HEIGHT = 100.0, 80.0
@@ -47,38 +47,38 @@ def test_who_has_to_go_is_struck_out_and_who_comes_is_marked() -> None:
     shown = node(standing("stays-here", 1000), standing("goes-away", 1000), standing("comes-now", 1000))
     marks = {"shop/goes-away": "leaves", "shop/comes-now": "arrives"}
 
-    picture = vessel(shown, "cpu", Priorities.of([0]), width=300, height=300, marks=marks)  # type: ignore[arg-type]
+    picture = node_drawing(shown, "cpu", Priorities.of([0]), width=300, height=300, marks=marks)  # type: ignore[arg-type]
 
     assert picture.count("url(#hatch)") == 1
     assert "✕ goes-away" in picture
     assert "★ comes-now" in picture
-    assert "has to go" in picture
+    assert "evicted" in picture
 
 
 def test_a_pod_that_asks_for_nothing_is_a_tick_below_the_node() -> None:
-    picture = vessel(node(standing("idle", 0)), "cpu", Priorities.of([0]), width=100, height=100)
+    picture = node_drawing(node(standing("idle", 0)), "cpu", Priorities.of([0]), width=100, height=100)
 
     assert 'y="103"' in picture
     assert "shop/idle" in picture
 
 
 def test_what_is_promised_beyond_the_node_stands_above_its_rim() -> None:
-    within = vessel(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
-    beyond = vessel(node(standing("a", 6000)), "cpu", Priorities.of([0]), width=100, height=100)
+    within = node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
+    beyond = node_drawing(node(standing("a", 6000)), "cpu", Priorities.of([0]), width=100, height=100)
 
     assert 'viewBox="0 0 100 110"' in within
     assert 'viewBox="0 0 100 160"' in beyond
 
 
 def test_names_are_text_and_never_markup() -> None:
-    picture = vessel(node(standing("<script>alert(1)</script>", 4000)), "cpu", Priorities.of([0]), width=400, height=100)
+    picture = node_drawing(node(standing("<script>alert(1)</script>", 4000)), "cpu", Priorities.of([0]), width=400, height=100)
 
     assert "<script>" not in picture
     assert "&lt;script&gt;" in picture
 
 
 def test_nothing_is_styled_inline_because_the_policy_forbids_it() -> None:
-    assert "style=" not in vessel(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
+    assert "style=" not in node_drawing(node(standing("a", 4000)), "cpu", Priorities.of([0]), width=100, height=100)
 
 
 def test_a_pod_says_its_name_its_priority_and_its_size() -> None:
