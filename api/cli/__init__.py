@@ -23,7 +23,7 @@ _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 SUBCOMMANDS: Final = {
     "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
     "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one answer a line."),
-    "why": ("why", "why", "Show what keeps a pod from every node, what it waits for, what was tried, and what would help."),
+    "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help."),
     "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or settings changed."),
     "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not others."),
     "who-preempted": ("who_preempted", "who_preempted", "Show for which pod a pod was evicted, when, and why not another one."),

@@ -19,7 +19,7 @@ def why(
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show why a pod is pending: what each node lacks, what the pod waits for, its last attempts, and what would help.
+    """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
 
     `-o wide` adds each plugin's verdict about each node, and the scores.
     """
