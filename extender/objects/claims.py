@@ -1,4 +1,4 @@
-"""What claims and volumes say of each other: class, binding, access; and upstream's words for a claim that is not there.
+"""The relation of claims and volumes: class, binding, access; and upstream's messages for those that do not exist.
 
 Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component-helpers/storage/ephemeral/ephemeral.go (v1.36.2).
 """
@@ -29,7 +29,7 @@ _ZERO: Final = Quantity()
 
 
 def claim_name(pod: Pod, volume: Volume) -> str | None:
-    """The PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
+    """Returns the PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     if volume.ephemeral is not None:
@@ -38,30 +38,30 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
 
 
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a `persistentVolumeClaim` volume of the pod names the claim."""
+    """Returns whether a `persistentVolumeClaim` volume of the pod names the claim."""
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)
     names = (source.claim_name for source in sources if source is not None)
     return pod.namespace == claim_namespace(claim) and claim.metadata.name in names
 
 
 def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume of the pod uses the claim, be it named or made for a generic ephemeral volume."""
+    """Returns whether a volume of the pod uses the claim, be it named or made for a generic ephemeral volume."""
     return pod.namespace == claim_namespace(claim) and any(claim_name(pod, volume) == claim.metadata.name for volume in pod.spec.volumes)
 
 
 def claim_namespace(claim: PersistentVolumeClaim) -> str:
-    """metadata.namespace; a missing one is `default`."""
+    """Returns metadata.namespace; a missing one is `default`."""
     return claim.metadata.namespace or "default"
 
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The StorageClass that a claim asks for; "" if it asks for none. The old annotation wins."""
+    """Returns the StorageClass that a claim asks for; "" if it asks for none. The old annotation wins."""
     annotated = claim.metadata.annotations.get(STORAGE_CLASS_ANNOTATION)
     return annotated if annotated is not None else claim.spec.storage_class_name or ""
 
 
 def volume_class(volume: PersistentVolume) -> str:
-    """The StorageClass that a volume belongs to; "" if to none. The old annotation wins."""
+    """Returns the StorageClass that a volume belongs to; "" if to none. The old annotation wins."""
     annotated = volume.metadata.annotations.get(STORAGE_CLASS_ANNOTATION)
     return annotated if annotated is not None else volume.spec.storage_class_name
 
@@ -71,7 +71,7 @@ VolumeGroup = tuple[str, tuple[str, str] | None]
 
 
 def volume_group(volume: PersistentVolume) -> VolumeGroup:
-    """The volumes among which a claim looks for its own: the free ones of its class, and those that name it."""
+    """Returns the volumes among which a claim looks for its own: the free ones of its class, and those that name it."""
     reference = volume.spec.claim_ref
     return volume_class(volume), None if reference is None else (reference.namespace or "default", reference.name)
 
@@ -82,7 +82,7 @@ def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume names this claim, by a user's hand or the controller's. Upstream: IsVolumeBoundToClaim."""
+    """Returns whether the volume names this claim, by a user's hand or the controller's. Upstream: IsVolumeBoundToClaim."""
     reference = volume.spec.claim_ref
     if reference is None or reference.name != claim.metadata.name or (reference.namespace or "default") != claim_namespace(claim):
         return False
@@ -90,7 +90,7 @@ def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume, naming this claim; the same object if it does already. Upstream: GetBindVolumeToClaim."""
+    """Returns the volume, naming this claim; the same object if it does already. Upstream: GetBindVolumeToClaim."""
     wanted = ObjectReference(
         api_version="v1",
         kind="PersistentVolumeClaim",
@@ -110,17 +110,17 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
 
 
 def has_mode_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether both want a filesystem, or both a block device. Upstream: CheckVolumeModeMismatches."""
+    """Returns whether both want a filesystem, or both a block device. Upstream: CheckVolumeModeMismatches."""
     return (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
 
 
 def has_access_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume can be used in every way the claim asks for. Upstream: CheckAccessModes."""
+    """Returns whether the volume can be used in every way the claim asks for. Upstream: CheckAccessModes."""
     return set(claim.spec.access_modes).issubset(volume.spec.access_modes)
 
 
 def has_attributes_of(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether both name the same VolumeAttributesClass, or none."""
+    """Returns whether both name the same VolumeAttributesClass, or none."""
     return (claim.spec.volume_attributes_class_name or "") == (volume.spec.volume_attributes_class_name or "")
 
 
@@ -155,7 +155,7 @@ def storage_capacity(volume: PersistentVolume) -> Quantity:
 
 
 def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> str | None:
-    """Why a generic ephemeral volume of the pod cannot use the claim, None if it can: the pod must control it.
+    """Returns why a generic ephemeral volume of the pod cannot use the claim, None if it can: the pod must control it.
 
     Upstream: ephemeral.go, VolumeIsForPod.
     """
@@ -167,15 +167,15 @@ def why_not_owned(claim: PersistentVolumeClaim, pod_name: str, pod_uid: str) -> 
 
 
 def claim_not_found(name: str) -> str:
-    """The lister's words."""
+    """Returns the lister's words."""
     return f"persistentvolumeclaim {quoted(name)} not found"
 
 
 def volume_not_found(name: str) -> str:
-    """The lister's words."""
+    """Returns the lister's words."""
     return f"persistentvolume {quoted(name)} not found"
 
 
 def class_not_found(name: str) -> str:
-    """The lister's words."""
+    """Returns the lister's words."""
     return f"storageclass.storage.k8s.io {quoted(name)} not found"

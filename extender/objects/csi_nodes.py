@@ -1,4 +1,4 @@
-"""What a CSINode says of attaching volumes: most nodes of a cluster say the same.
+"""The limits of a CSINode for attaching volumes, which are the same for most nodes of a cluster.
 
 Upstream: framework/plugins/nodevolumelimits/csi.go, getVolumeLimits; framework/plugins/volumebinding/binder.go,
 isPluginMigratedToCSIOnNode (v1.36.2).
@@ -16,7 +16,7 @@ MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugi
 @final
 @dataclass(frozen=True, slots=True)
 class AttachProfile:
-    """How many volumes of which drivers a node can attach, and which in-tree volumes count as theirs."""
+    """The number of volumes of each driver that a node can attach, and the in-tree volumes that count as theirs."""
 
     limits: tuple[tuple[str, int], ...] = ()
     """(driver, volumes) of the drivers that have a limit."""
@@ -24,7 +24,7 @@ class AttachProfile:
 
 
 def attach_profile(node: CSINode) -> AttachProfile:
-    """The node's. Of a driver that is listed twice, the last limit holds."""
+    """Returns the profile of a node. Of a driver that is listed twice, the last limit holds."""
     limits = {
         driver.name: driver.allocatable.count
         for driver in node.spec.drivers

@@ -1,4 +1,4 @@
-"""In-tree volumes as the CSI volumes that they are served as: the drivers that took over from in-tree plugins, handles, topology keys.
+"""The translation of in-tree volumes to the CSI volumes that serve them: drivers, handles, topology keys.
 
 Only what scheduling can see of a translation is here: driver, volume handle, node affinity, and why a translation is impossible.
 Upstream's scheduler considers five of the seven plugins as migrated; vSphere and Azure File volumes it leaves as they are.
@@ -68,7 +68,7 @@ PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plu
 
 
 def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
-    """The plugin behind an in-tree volume, None if no CSI driver took over from it.
+    """Returns the plugin behind an in-tree volume, None if no CSI driver took over from it.
 
     Upstream: translate.go, GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
     """
@@ -77,7 +77,7 @@ def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
 
 
 def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:
-    """The CSI volume handle of a volume that stands in a pod's spec.
+    """Returns the CSI volume handle of a volume that stands in a pod's spec.
 
     Raises:
         TranslationError: it has none.
@@ -88,7 +88,7 @@ def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:
 
 
 def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolume:
-    """An in-tree PersistentVolume as a CSI one: its driver, its handle, and the driver's topology keys in its node affinity.
+    """Returns an in-tree PersistentVolume as a CSI one: its driver, its handle, and the driver's topology keys in its node affinity.
 
     Raises:
         TranslationError: it cannot be one.
@@ -192,7 +192,7 @@ def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeN
 
 
 def _topology_labels(terms: Sequence[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """The labels for zone and region that the volume uses: those of today unless only the old ones occur. Upstream: getTopologyLabel."""
+    """Returns the labels for zone and region that the volume uses: the old ones if no others occur. Upstream: getTopologyLabel."""
     of_today, old = (ZONE_LABEL, REGION_LABEL), (BETA_ZONE_LABEL, BETA_REGION_LABEL)
     if _requirements(terms, ZONE_LABEL):
         return of_today

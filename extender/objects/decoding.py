@@ -1,4 +1,4 @@
-"""Bytes and plain values -> objects. Null means absent, as in Go."""
+"""Decoding of objects from bytes and from plain values. Null means absent, as in Go."""
 
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
 
 def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
-    """Decode JSON into `kind`; nulls count as missing fields.
+    """Returns the object of this type that JSON holds; nulls count as missing fields.
 
     Raises:
         DecodeError: not JSON, too deep, or a field of the wrong type.
@@ -38,7 +38,7 @@ def decode(kind: type[T], data: bytes | msgspec.Raw) -> T:
 
 
 def convert(kind: type[T], value: object) -> T:
-    """Turn plain dicts and lists (from JSON or YAML) into `kind`; nulls count as missing fields.
+    """Returns the object of this type that plain dicts and lists hold; nulls count as missing fields.
 
     Raises:
         DecodeError: a field has the wrong type.
@@ -75,5 +75,5 @@ def _reason(exc: BaseException) -> str:
 
 
 def replaced(value: S, **changes: object) -> S:
-    """A copy of an object with some fields changed."""
+    """Returns a copy of an object with some fields changed."""
     return msgspec.structs.replace(value, **changes)

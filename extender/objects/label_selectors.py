@@ -1,4 +1,4 @@
-"""Label selectors as values: which labels they match, how they print, what may be wrong with them.
+"""Label selectors as values: matching, printing, validation.
 
 Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
 """
@@ -23,7 +23,7 @@ class SelectorError(ValueError):
 
 @final
 class Operator(StrEnum):
-    """What a requirement says of a label's value. The texts are those of upstream's error messages.
+    """The operator of a requirement on a label's value. The texts are those of upstream's error messages.
 
     Upstream: apimachinery/pkg/selection/operator.go.
     """
@@ -78,11 +78,11 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels fulfils the requirement."""
+        """Returns whether an object with these labels fulfils the requirement."""
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """Whether an object fulfils the requirement if its label `key` has this value; None: it has no such label.
+        """Returns whether an object fulfils the requirement if its label `key` has this value; None: it has no such label.
 
         Upstream: selector.go, Requirement.Matches.
         """
@@ -127,7 +127,7 @@ class Selector:
         return self.selectable and not self.requirements
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Returns whether an object with these labels is selected."""
         if not self.selectable:
             return False
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
@@ -143,7 +143,7 @@ EVERYTHING: Final = Selector()
 
 
 def selector_of(selector: LabelSelector | None) -> Selector:
-    """The selector that an API object holds: a missing one selects nothing, an empty one everything.
+    """Returns the selector that an API object holds: a missing one selects nothing, an empty one everything.
 
     Raises:
         SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key is told.
@@ -160,12 +160,12 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Selects objects that have all these labels; nothing is validated. Upstream: selector.go, SelectorFromSet."""
+    """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go, SelectorFromSet."""
     return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
 
 
 def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector:
-    """The selector, narrowed to objects that have all these labels; nothing stays nothing."""
+    """Returns the selector, narrowed to objects that have all these labels; nothing stays nothing."""
     if not selector.selectable:
         return NOTHING
     added = (Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
@@ -173,12 +173,12 @@ def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector
 
 
 def selector_with(requirements: Iterable[Requirement]) -> Selector:
-    """The selector of all these requirements; those of one key keep their order. Upstream: selector.go, ByKey."""
+    """Returns the selector of all these requirements; those of one key keep their order. Upstream: selector.go, ByKey."""
     return Selector(tuple(sorted(requirements, key=attrgetter("key"))))
 
 
 def requirement_of(key: str, operator: Operator, values: Sequence[str], path: str = "") -> Requirement:
-    """A requirement that is fit to be used.
+    """Returns a requirement that is fit to be used.
 
     Arguments:
         path: where it stands, for the message.
@@ -193,7 +193,7 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
 
 
 def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[FieldError]:
-    """What is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
+    """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
     errors: list[FieldError] = []
     shown = written_or_null(values)
     wrong = label_key_errors(key)

@@ -54,7 +54,7 @@ _LEXEMES: Final = re.compile(r"[ \t\r\n]*+(?:(?P<symbol>==|!=|[=!(),><])|(?P<wor
 
 
 def parse_selector(text: str) -> Selector:
-    """The selector that `text` spells; an empty text selects everything.
+    """Returns the selector that `text` spells; an empty text selects everything.
 
     Raises:
         SelectorError: the text does not follow the syntax, or a key or value is not allowed.
@@ -160,7 +160,7 @@ class _Parser:
         return values
 
     def _list(self) -> set[str]:
-        """Values up to the closing parenthesis, which is left; a missing value is the empty one."""
+        """Returns the values up to the closing parenthesis, which is left; a missing value is the empty one."""
         values: set[str] = set()
         while True:
             token = self._take()

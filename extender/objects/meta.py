@@ -1,4 +1,4 @@
-"""What all Kubernetes objects share: metadata, owners, selectors."""
+"""The parts that Kubernetes objects share: metadata, owners, selectors."""
 
 from typing import Annotated, Any
 
@@ -43,7 +43,7 @@ class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
 
 
 def version(meta: ObjectMeta) -> int:
-    """metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
+    """Returns metadata.resourceVersion as a number; 0 for objects that never were on an API server."""
     text = meta.resource_version
     return int(text) if text.isascii() and text.isdigit() else 0
 

@@ -1,4 +1,4 @@
-"""Node selectors and node affinity, read once: terms of label requirements and node name requirements, or what is wrong with them.
+"""Node selectors and node affinity, parsed once: terms of label requirements and node name requirements, or their errors.
 
 Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
 """
@@ -38,7 +38,7 @@ class FieldRequirement:
     negated: bool = False
 
     def matches_name(self, name: str) -> bool:
-        """Whether a node of this name fulfils it."""
+        """Returns whether a node of this name fulfils it."""
         return ((name if self.field == NAME_FIELD else "") == self.value) != self.negated
 
 
@@ -52,7 +52,7 @@ class ParsedTerm:
     errors: tuple[FieldError, ...] = ()
 
     def matches(self, node: Node) -> bool:
-        """Whether the node fulfils the term. A node without a name fulfils every field requirement."""
+        """Returns whether the node fulfils the term. A node without a name fulfils every field requirement."""
         if self.errors:
             return False
         labels, name = node.labels, node.name
@@ -75,7 +75,7 @@ class ParsedNodeSelector:
         return aggregate(errors) if errors else None
 
     def matches(self, node: Node) -> bool:
-        """Whether a term matches the node; terms with errors do not stand in the way of others.
+        """Returns whether a term matches the node; terms with errors do not stand in the way of others.
 
         Upstream: nodeaffinity.go, LazyErrorNodeSelector.Match.
         """
@@ -85,19 +85,19 @@ class ParsedNodeSelector:
 @final
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """What a pod demands of its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None demands nothing."""
+    """A pod's requirements on its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None requires nothing."""
 
     labels: Selector | None = None
     selector: ParsedNodeSelector | None = None
 
     def matches(self, node: Node) -> bool:
-        """Whether the node is good enough. Upstream: nodeaffinity.go, RequiredNodeAffinity.Match."""
+        """Returns whether the node is good enough. Upstream: nodeaffinity.go, RequiredNodeAffinity.Match."""
         if self.labels is not None and not self.labels.matches(node.labels):
             return False
         return self.selector is None or self.selector.matches(node)
 
     def error(self, node: Node) -> str | None:
-        """The faulty terms, if the node did not match and they could have made it match; else None."""
+        """Returns the faulty terms, if the node did not match and they could have made it match; else None."""
         if self.selector is None or self.matches(node):
             return None
         return self.selector.error if self.labels is None or self.labels.matches(node.labels) else None
@@ -115,17 +115,17 @@ class PreferredTerm:
 @final
 @dataclass(frozen=True, slots=True)
 class PreferredTerms:
-    """What a pod would like of its node. Terms of weight 0 and empty terms are left out."""
+    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out."""
 
     terms: tuple[PreferredTerm, ...] = ()
 
     def score(self, node: Node) -> int:
-        """The weights of all terms that match the node, together."""
+        """Returns the weights of all terms that match the node, together."""
         return sum(preferred.weight for preferred in self.terms if preferred.term.matches(node))
 
 
 def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
-    """What the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go, GetRequiredNodeAffinity."""
+    """Returns what the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go, GetRequiredNodeAffinity."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required if affinity else None
     return RequiredNodeAffinity(
@@ -135,7 +135,7 @@ def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
 
 
 def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
-    """The selector with its faulty terms marked as such.
+    """Returns the selector with its faulty terms marked as such.
 
     Arguments:
         path: where the selector stands, for the messages.
@@ -148,7 +148,7 @@ def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelect
 
 
 def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
-    """The selector, without any fault.
+    """Returns the selector, without any fault.
 
     Raises:
         SelectorError: a term is faulty; all faults are told.
@@ -162,7 +162,7 @@ def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNod
 
 
 def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
-    """The terms that can raise a score.
+    """Returns the terms that can raise a score.
 
     Raises:
         SelectorError: a term is faulty; all faults are told.
@@ -203,7 +203,7 @@ def _term(term: NodeSelectorTerm, path: str) -> ParsedTerm:
 
 
 def _expression(expression: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> Requirement | None:
-    """The requirement; its faults are added to `errors`."""
+    """Returns the requirement; its faults are added to `errors`."""
     operator = _OPERATORS.get(expression.operator)
     if operator is None:
         errors.append(not_supported(child(path, "operator"), marshalled(expression.operator), _OPERATORS))
@@ -213,7 +213,7 @@ def _expression(expression: NodeSelectorRequirement, path: str, errors: list[Fie
 
 
 def _field(field: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> FieldRequirement | None:
-    """The requirement; its faults are added to `errors`."""
+    """Returns the requirement; its faults are added to `errors`."""
     if field.operator not in _FIELD_OPERATORS:
         errors.append(not_supported(child(path, "operator"), marshalled(field.operator), _FIELD_OPERATORS))
         return None

@@ -21,15 +21,15 @@ NANO: Final = -9
 MILLI: Final = -3
 
 MAX_LENGTH: Final = 64
-"""Characters that a quantity may have: more is refused, so that no one can make us count for minutes."""
+"""Characters that a quantity may have. Longer ones are refused, so that reading one takes a bounded time."""
 MAX_EXPONENT: Final = 30
-"""Largest power of ten that may be written after `e` or `E`, in either direction; `1E+1000000` is refused at once."""
+"""Largest power of ten that may be written after `e` or `E`, positive or negative; `1E+1000000` is refused at once."""
 
 # Up to here a decimal number surely fits an int64; upstream calls it maxInt64Factors.
 _INT64_DIGITS: Final = 18
 
 CACHE_SIZE: Final = 32768
-"""Quantities remembered by each reader below: more than a large cluster spells, and some tens of megabytes in all at worst."""
+"""Quantities that each reader below keeps: more than a large cluster spells, and some tens of megabytes in all at worst."""
 
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
@@ -73,7 +73,7 @@ class Quantity:
 
     @staticmethod
     def parse(text: str) -> "Quantity":
-        """The quantity that `text` spells.
+        """Returns the quantity that `text` spells.
 
         Raises:
             QuantityError: not a quantity, or beyond MAX_LENGTH or MAX_EXPONENT.
@@ -96,22 +96,6 @@ class Quantity:
             quantity = _parse_big(whole, fraction, unit)
         return quantity if parts["sign"] != "-" else replace(quantity, amount=-quantity.amount)
 
-    @staticmethod
-    def from_json(raw: str | bytes) -> "Quantity":
-        """The quantity that a JSON text (`"1Gi"`, `1.5`, `null`) stands for. Escapes inside a string are not undone, as upstream.
-
-        Raises:
-            QuantityError: as `parse`.
-
-        Upstream: quantity.go, UnmarshalJSON.
-        """
-        text = raw if isinstance(raw, str) else raw.decode(errors="replace")
-        if text == "null":
-            return Quantity()
-        if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
-            text = text[1:-1]
-        return Quantity.parse(text.strip())
-
     @property
     def sign(self) -> int:
         """-1, 0 or 1."""
@@ -123,15 +107,15 @@ class Quantity:
         return self.amount == 0
 
     def value(self) -> int:
-        """Whole units, rounded up. Upstream: quantity.go, Value."""
+        """Returns whole units, rounded up. Upstream: quantity.go, Value."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
-        """Thousandths, rounded up. Upstream: quantity.go, MilliValue."""
+        """Returns thousandths, rounded up. Upstream: quantity.go, MilliValue."""
         return self.scaled_value(MILLI)
 
     def scaled_value(self, scale: int) -> int:
-        """Units of 10**`scale`, an int64.
+        """Returns units of 10**`scale`, an int64.
 
         Numbers in the int64 form round away from zero; on overflow the product wraps, or is 0 for some powers. Big decimals
         round up when positive; a negative one is cut and then one is added. All of that is upstream's.
@@ -145,18 +129,11 @@ class Quantity:
         return scale_up(self.amount, self.exponent - scale)[0]
 
     def nanos(self) -> int:
-        """Billionths, exact and unbounded: no quantity is finer."""
+        """Returns billionths, exact and unbounded: no quantity is finer."""
         return self._at(NANO)
 
-    def as_int64(self) -> int | None:
-        """Whole units if they are exact and quick to have, else None. Upstream: quantity.go, AsInt64."""
-        if self.is_big or self.exponent < 0:
-            return None
-        whole, fits = scale_up(self.amount, self.exponent)
-        return whole if fits else None
-
     def add(self, other: "Quantity") -> "Quantity":
-        """The sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
+        """Returns the sum, in this format; in the format of `other` if this is zero. Upstream: quantity.go, Add."""
         notation = other.format if self.is_zero else self.format
         if not self.is_big and not other.is_big:
             total = add_scaled(self.amount, self.exponent, other.amount, other.exponent)
@@ -166,7 +143,7 @@ class Quantity:
         return Quantity(self._at(exponent) + other._at(exponent), exponent, True, notation)
 
     def sub(self, other: "Quantity") -> "Quantity":
-        """The difference, in the format that `add` would choose. Upstream: quantity.go, Sub."""
+        """Returns the difference, in the format that `add` would choose. Upstream: quantity.go, Sub."""
         if not self.is_big and not other.is_big:
             notation = other.format if self.is_zero else self.format
             # Beware: upstream's -b wraps for the least int64, and so it does here.
@@ -176,13 +153,13 @@ class Quantity:
         return self.add(replace(other, amount=-other.amount, is_big=True))
 
     def cmp(self, other: "Quantity") -> int:
-        """-1, 0 or 1, by value."""
+        """Returns -1, 0 or 1, by value."""
         exponent = min(self.exponent, other.exponent)
         mine, theirs = self._at(exponent), other._at(exponent)
         return (mine > theirs) - (mine < theirs)
 
     def round_up(self, scale: int) -> tuple["Quantity", bool]:
-        """Rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go, RoundUp."""
+        """Returns it rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go, RoundUp."""
         if not self.is_big and self.exponent >= scale:
             return self, True
         if self.exponent >= scale:
@@ -191,7 +168,7 @@ class Quantity:
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
     def canonical(self) -> str:
-        """Number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go, CanonicalizeBytes."""
+        """Returns number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go, CanonicalizeBytes."""
         if self.is_zero:
             return "0"
         if self.format == BINARY_SI and abs(self.nanos()) >= 1024 * 10**9:
@@ -203,10 +180,6 @@ class Quantity:
             # Beyond n..E there is no suffix and upstream writes none, even though that changes the number.
             return f"{amount}{_DECIMAL_SUFFIX_OF.get(exponent, '')}"
         return f"{amount}e{exponent}" if exponent else f"{amount}"
-
-    def json(self) -> str:
-        """The JSON text, quotes included. Upstream: quantity.go, MarshalJSON."""
-        return f'"{self}"'
 
     def __str__(self) -> str:
         return self.text or self.canonical()
@@ -239,7 +212,7 @@ class Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def quantity_of(raw: RawQuantity) -> Quantity:
-    """The quantity that a decoded JSON string or number stands for; blanks around a string do not count.
+    """Returns the quantity that a decoded JSON string or number stands for; blanks around a string do not count.
 
     Raises:
         QuantityError: as `Quantity.parse`.
@@ -257,7 +230,7 @@ def quantity_of(raw: RawQuantity) -> Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def value_of(raw: RawQuantity) -> int:
-    """Whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64.
+    """Returns whole units of a quantity as JSON held it, rounded up (Quantity.Value()); int64.
 
     Raises:
         QuantityError: as `Quantity.parse`.
@@ -267,7 +240,7 @@ def value_of(raw: RawQuantity) -> int:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def milli_value_of(raw: RawQuantity) -> int:
-    """Thousandths of a quantity as JSON held it, rounded up (Quantity.MilliValue()); int64.
+    """Returns thousandths of a quantity as JSON held it, rounded up (Quantity.MilliValue()); int64.
 
     Raises:
         QuantityError: as `Quantity.parse`.
@@ -277,7 +250,7 @@ def milli_value_of(raw: RawQuantity) -> int:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def nanos_of(raw: RawQuantity) -> int:
-    """Billionths of a quantity as JSON held it, exact and unbounded: sums and maxima of them lose nothing.
+    """Returns billionths of a quantity as JSON held it, exact and unbounded: sums and maxima of them lose nothing.
 
     Raises:
         QuantityError: as `Quantity.parse`.
@@ -286,7 +259,7 @@ def nanos_of(raw: RawQuantity) -> int:
 
 
 class _Unit(NamedTuple):
-    """What a suffix means: times `base` ** `exponent`, written in `format`."""
+    """The meaning of a suffix: times `base` ** `exponent`, written in `format`."""
 
     base: int
     exponent: int
@@ -294,7 +267,7 @@ class _Unit(NamedTuple):
 
 
 def _unit_of(suffix: str) -> _Unit:
-    """The unit of a suffix. Upstream: suffix.go, interpret."""
+    """Returns the unit of a suffix. Upstream: suffix.go, interpret."""
     if suffix in _DECIMAL_SUFFIXES:
         return _Unit(10, _DECIMAL_SUFFIXES[suffix], DECIMAL_SI)
     if suffix in _BINARY_SUFFIXES:
@@ -310,7 +283,7 @@ def _unit_of(suffix: str) -> _Unit:
 
 
 def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity | None:
-    """The quantity without its sign in the int64 form, or None if upstream holds it as a big decimal."""
+    """Returns the quantity without its sign in the int64 form, or None if upstream holds it as a big decimal."""
     digits = whole + fraction
     if unit.base == 10:
         factor, scale, spare_digits = 1, unit.exponent, _INT64_DIGITS - len(digits)
@@ -329,7 +302,7 @@ def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity 
 
 
 def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
-    """The quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the largest int64."""
+    """Returns the quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the largest int64."""
     number, scale, notation = int(whole + fraction), -len(fraction), unit.format
     if unit.base == 10:
         scale += unit.exponent
@@ -346,7 +319,7 @@ def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
 
 
 def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
-    """The same number with a multiple of three as exponent, as large as it can be."""
+    """Returns the same number with a multiple of three as exponent, as large as it can be."""
     while amount % 10 == 0:
         amount //= 10
         exponent += 1
@@ -355,7 +328,7 @@ def _canonical_decimal(amount: int, exponent: int) -> tuple[int, int]:
 
 
 def _canonical_binary(whole: Quantity) -> str:
-    """Number and binary suffix of a whole quantity other than zero."""
+    """Returns number and binary suffix of a whole quantity other than zero."""
     amount = whole.amount * ten_to(whole.exponent)
     # Upstream's int64 loop does not touch the least int64: its negation is itself.
     times = 0

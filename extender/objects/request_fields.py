@@ -1,4 +1,4 @@
-"""Where the quantities of an object stand, so that a refusal can name the field. The quantity itself is never repeated."""
+"""The paths of the quantities of an object, so that a refusal can name the field. The quantity itself is never repeated."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _LONGEST_SHOWN: Final = 320
 
 
 def spec_fields(pod: Pod) -> Iterator[Field]:
-    """Requests, limits and overhead of the pod's spec."""
+    """Yields requests, limits and overhead of the pod's spec."""
     yield from _container_fields("spec.containers", pod.spec.containers)
     yield from _container_fields("spec.initContainers", pod.spec.init_containers)
     yield from _requirement_fields("spec.resources", pod.spec.resources)
@@ -26,7 +26,7 @@ def spec_fields(pod: Pod) -> Iterator[Field]:
 
 
 def status_fields(pod: Pod) -> Iterator[Field]:
-    """What the kubelet reports as allocated and running."""
+    """Yields what the kubelet reports as allocated and running."""
     yield from _status_fields("status.containerStatuses", pod.status.container_statuses)
     yield from _status_fields("status.initContainerStatuses", pod.status.init_container_statuses)
     yield from _requirement_fields("status.resources", pod.status.resources)
@@ -34,15 +34,15 @@ def status_fields(pod: Pod) -> Iterator[Field]:
 
 
 def allocatable_fields(node: Node) -> Iterator[Field]:
-    """What the node can give."""
+    """Yields the allocatable amounts of the node."""
     return _list_fields("status.allocatable", node.status.allocatable)
 
 
 def check(fields: Iterable[Field]) -> None:
-    """Every field holds a quantity, and none a negative one.
+    """Checks that every field holds a quantity that is not negative.
 
     Raises:
-        QuantityError: naming the first field where that is not so.
+        QuantityError: it names the first field where that is not so.
     """
     for path, raw in fields:
         try:
@@ -54,7 +54,7 @@ def check(fields: Iterable[Field]) -> None:
 
 
 def first_unreadable(fields: Iterable[Field]) -> QuantityError | None:
-    """The error that names the first field without a quantity; None if all have one."""
+    """Returns the error that names the first field without a quantity; None if all have one."""
     for path, raw in fields:
         try:
             quantity_of(raw)
@@ -86,6 +86,6 @@ def _list_fields(path: str, resources: ResourceList | None) -> Iterator[Field]:
 
 
 def _shown(name: str) -> str:
-    """The resource name if it can be one; anything else came from a caller and is not repeated."""
+    """Returns the resource name if it can be one; anything else came from a caller and is not repeated."""
     is_plain = name.isascii() and len(name) <= _LONGEST_SHOWN and name.replace("-", "").replace(".", "").isalnum()
     return name if is_plain or is_scalar_resource_name(name) else "?"

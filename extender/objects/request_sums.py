@@ -1,4 +1,4 @@
-"""What the containers of a pod need together: sums over containers, maxima over phases. Blind to units and to error texts.
+"""The requests of all containers of a pod together: sums over containers, maxima over phases. Units do not matter here.
 
 Everything here works on whole numbers (billionths, see `quantity.nanos_of`) as well as on `Quantity`: it only adds and
 compares. Numbers are quick and exact; a Quantity also rounds and overflows as upstream does.
@@ -16,7 +16,7 @@ from extender.objects.resource_names import is_pod_level_resource
 
 N = TypeVar("N", int, Quantity)
 Read = Callable[[RawQuantity], N]
-"""How a quantity as written becomes a number."""
+"""A function from a quantity as written to a number."""
 
 NOTHING_ASKED: ResourceList = {}
 
@@ -24,7 +24,7 @@ NOTHING_ASKED: ResourceList = {}
 def sum_requests(
     pod: Pod, read: Read[N], *, use_status: bool = False, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = NOTHING_ASKED
 ) -> dict[str, N]:
-    """What the pod asks for: containers, sidecars, the widest init phase, overhead.
+    """Returns what the pod asks for: containers, sidecars, the widest init phase, overhead.
 
     Arguments:
         read: turns a quantity into the kind of number that is summed.
@@ -57,7 +57,7 @@ def sum_requests(
 
 
 def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
-    """The limits of the pod by its spec. Overhead is added where there is a limit.
+    """Returns the limits of the pod by its spec. Overhead is added where there is a limit.
 
     Upstream: helpers.go, PodLimits, AggregateContainerLimits.
     """
@@ -75,7 +75,7 @@ def has_pod_level_requests(pod: Pod) -> bool:
 
 
 def _over_phases(pod: Pod, needs: Callable[[Container, bool], dict[str, N]]) -> dict[str, N]:
-    """Containers and sidecars together, but not less than any init phase.
+    """Returns the sums of containers and sidecars, but not less than any init phase.
 
     In its phase an init container runs beside the sidecars started before it; a sidecar stays. `needs` gets the container
     and whether its status may count: that of a plain init container never does.
@@ -99,7 +99,7 @@ def _over_phases(pod: Pod, needs: Callable[[Container, bool], dict[str, N]]) -> 
 
 
 def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: bool, infeasible: bool) -> None:
-    """The requests of the whole pod replace what its containers add up to."""
+    """Returns the requests of the whole pod replace what its containers add up to."""
     asked = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
     amounts = {name: read(raw) for name, raw in asked.items()}
     if use_status and pod.status.resources is not None:
@@ -120,7 +120,7 @@ def _statuses_by_name(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def _largest(lists: Iterable[ResourceList | None], read: Read[N]) -> dict[str, N]:
-    """Per resource the largest amount in any list; a missing list has none."""
+    """Returns per resource the largest amount in any list; a missing list has none."""
     largest: dict[str, N] = {}
     for resources in lists:
         _raise_to({name: read(raw) for name, raw in (resources or NOTHING_ASKED).items()}, largest)

@@ -1,4 +1,4 @@
-"""What a resource name tells: extended, native, counted as a scalar, allowed for a whole pod.
+"""The kinds of resources that names stand for: extended, native, counted as a scalar, allowed for a whole pod.
 
 Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/utils.go, IsScalarResourceName (v1.36.2).
 """
@@ -23,29 +23,29 @@ _LONGEST_CACHED: Final = 320
 
 
 def is_scalar_resource_name(name: str) -> bool:
-    """True for the resources counted one by one: extended, huge pages, attachable volumes, and `*kubernetes.io/*`."""
+    """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and `*kubernetes.io/*`."""
     return _is_scalar(name) if len(name) <= _LONGEST_CACHED else _is_scalar.__wrapped__(name)
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """True for `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, if it can be put into a quota."""
+    """Returns whether it is `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, and can be put into a quota."""
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_errors(QUOTA_PREFIX + name)
 
 
 def is_native_resource(name: str) -> bool:
-    """True for names without a domain, and for those in Kubernetes' own."""
+    """Returns whether it has no domain, or Kubernetes' own."""
     return "/" not in name or is_prefixed_native_resource(name)
 
 
 def is_prefixed_native_resource(name: str) -> bool:
-    """True for names in the domain `kubernetes.io` or one that ends so."""
+    """Returns whether it is in the domain `kubernetes.io` or one that ends so."""
     return NATIVE_DOMAIN in name
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """True for what can be asked for a pod as a whole: cpu, memory, huge pages.
+    """Returns whether it can be requested for a pod as a whole: cpu, memory, huge pages.
 
     Upstream: component-helpers/resource/helpers.go, IsSupportedPodLevelResource.
     """

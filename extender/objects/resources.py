@@ -1,4 +1,4 @@
-"""What pods ask for and what nodes can give, as the numbers that scheduling compares.
+"""The requests of pods and the allocatable amounts of nodes, as the numbers that scheduling compares.
 
 Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource; plugins/noderesources/fit.go and
 resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
@@ -50,7 +50,7 @@ class Resources:
 
 
 def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
-    """What the pod takes from its node: requests, and millicores and bytes with defaults for containers that name none.
+    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that name none.
 
     What the kubelet has allocated during an in-place resize counts.
 
@@ -63,7 +63,7 @@ def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
 
 
 def filter_requests(pod: Pod) -> Resources:
-    """What NodeResourcesFit wants to find free for the pod: by its spec alone. Negative sums count as nothing.
+    """Returns what NodeResourcesFit wants to find free for the pod: by its spec alone. Negative sums count as nothing.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -74,7 +74,7 @@ def filter_requests(pod: Pod) -> Resources:
 
 
 def fit_scorer_request(pod: Pod, resource: str) -> int:
-    """Base units (millicores for cpu) that the scorer of NodeResourcesFit adds for the pod.
+    """Returns the base units (millicores for cpu) that the scorer of NodeResourcesFit adds for the pod.
 
     It looks neither at pod-level resources nor at the status, and assumes defaults for containers that name none.
 
@@ -88,7 +88,7 @@ def fit_scorer_request(pod: Pod, resource: str) -> int:
 
 
 def balanced_scorer_request(pod: Pod, resource: str) -> int:
-    """Base units (millicores for cpu) that NodeResourcesBalancedAllocation adds for the pod: what it would take, no defaults.
+    """Returns the base units (millicores for cpu) that NodeResourcesBalancedAllocation adds for the pod, without defaults.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -99,7 +99,7 @@ def balanced_scorer_request(pod: Pod, resource: str) -> int:
 
 
 def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
-    """Resource -> what the pod asks for in all, overhead included; with `use_status` an in-place resize counts.
+    """Returns by resource the requests of the whole pod, overhead included; with `use_status` an in-place resize counts.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -110,7 +110,7 @@ def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
 
 
 def pod_limits(pod: Pod) -> dict[str, Quantity]:
-    """Resource -> what the pod may use in all; overhead is added where there is a limit.
+    """Returns by resource the limits of the whole pod; overhead is added where there is a limit.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -121,7 +121,7 @@ def pod_limits(pod: Pod) -> dict[str, Quantity]:
 
 
 def validate_requests(pod: Pod) -> None:
-    """Every request, limit and overhead in the spec is a quantity and none is negative.
+    """Checks that every request, limit and overhead in the spec is a quantity that is not negative.
 
     Raises:
         QuantityError: naming the first field where that is not so.
@@ -130,7 +130,7 @@ def validate_requests(pod: Pod) -> None:
 
 
 def allocatable(node: Node) -> tuple[Resources, int]:
-    """What the node can give to pods, and how many pods it takes.
+    """Returns what the node can give to pods, and how many pods it takes.
 
     Raises:
         QuantityError: an amount cannot be read or is negative; the message names the field.
@@ -163,7 +163,7 @@ def _filter_requests(pod: Pod) -> Resources:
 
 
 def _amounts(pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS) -> dict[str, int]:
-    """Resource -> base units, millicores for cpu; int64. The options are those of `sum_requests`."""
+    """Returns by resource base units, millicores for cpu; int64. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
     if only is not None:
         asked = {**defaults, **only} if defaults else only
@@ -176,7 +176,7 @@ def _amounts(pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Ma
 
 
 def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
-    """The one list of requests that matters, in pods with a single container and nothing else to add; None in others."""
+    """Returns the one list of requests that matters, in pods with a single container and nothing else to add; None in others."""
     spec = pod.spec
     if len(spec.containers) != 1 or spec.init_containers or spec.resources is not None or spec.overhead:
         return None

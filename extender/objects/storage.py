@@ -1,4 +1,4 @@
-"""Volumes as API objects: claims, volumes, classes, and what nodes and drivers say about them."""
+"""The API objects of storage: claims, volumes, classes, CSI nodes and drivers, attachments."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which taints a pod puts up with.
+"""The match of taints and tolerations.
 
 Upstream: api/core/v1/toleration.go; component-helpers/scheduling/corev1/helpers.go (v1.36.2).
 """
@@ -18,7 +18,7 @@ FORBIDDING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether the toleration covers the taint; an empty key or effect covers all. `Lt` and `Gt` are switched off in 1.36: they cover none.
+    """Returns whether the toleration covers the taint; an empty key or effect covers all, `Lt` and `Gt` (off in 1.36) none.
 
     Upstream: toleration.go, ToleratesTaint.
     """
@@ -34,7 +34,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 def find_untolerated_taint(
     taints: Iterable[Taint], tolerations: Sequence[Toleration], effects: Collection[str] | None = FORBIDDING_EFFECTS
 ) -> Taint | None:
-    """The first taint of one of these effects (None: of any) that no toleration covers.
+    """Returns the first taint of one of these effects (None: of any) that no toleration covers.
 
     Upstream: helpers.go, FindMatchingUntoleratedTaint.
     """

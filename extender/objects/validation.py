@@ -1,4 +1,4 @@
-"""Which names, label keys and label values Kubernetes accepts, and how it words a refusal.
+"""The syntax of names, label keys and label values, with upstream's sentences for what is wrong.
 
 Every function returns upstream's sentences, none when the value is fine. Lengths count bytes of UTF-8.
 
@@ -23,7 +23,7 @@ _SUBDOMAIN_PATTERN: Final = re.compile(SUBDOMAIN)
 
 
 def regex_error(sentence: str, pattern: str, *examples: str) -> str:
-    """The sentence followed by examples and by the pattern, punctuated as upstream does it."""
+    """Returns the sentence followed by examples and by the pattern, punctuated as upstream does it."""
     if not examples:
         return f"{sentence} (regex used for validation is '{pattern}')"
     shown = " or ".join(f"'{example}', " for example in examples)
@@ -31,7 +31,7 @@ def regex_error(sentence: str, pattern: str, *examples: str) -> str:
 
 
 def max_length_error(length: int) -> str:
-    """What is said of a text of more than `length` bytes."""
+    """Returns what is said of a text of more than `length` bytes."""
     return f"must be no more than {length} bytes"
 
 
@@ -67,7 +67,7 @@ _KEY_ERROR: Final = f"a valid label key {_NAME_ERROR} with an optional DNS subdo
 
 
 def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label key: a name of at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey, IsQualifiedName."""
+    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey, IsQualifiedName."""
     prefix, slash, name = key.partition("/")
     if "/" in name:
         return [_KEY_ERROR]
@@ -88,7 +88,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """What is wrong with a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
+    """Returns what is wrong with a label value: empty, or a name of at most 63 bytes. Upstream: IsLabelValue."""
     errors = []
     if _num_bytes(value) > LABEL_MAX_LENGTH:
         errors.append(max_length_error(LABEL_MAX_LENGTH))
@@ -98,7 +98,7 @@ def label_value_errors(value: str) -> list[str]:
 
 
 def dns_label_errors(value: str) -> list[str]:
-    """What is wrong with an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
+    """Returns what is wrong with an RFC 1123 label, such as a namespace. Upstream: IsDNS1123Label."""
     errors = []
     if _num_bytes(value) > LABEL_MAX_LENGTH:
         errors.append(max_length_error(LABEL_MAX_LENGTH))
@@ -108,7 +108,7 @@ def dns_label_errors(value: str) -> list[str]:
 
 
 def subdomain_errors(value: str) -> list[str]:
-    """What is wrong with an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
+    """Returns what is wrong with an RFC 1123 subdomain, such as a pod or node name. Upstream: IsDNS1123Subdomain."""
     errors = []
     if _num_bytes(value) > SUBDOMAIN_MAX_LENGTH:
         errors.append(max_length_error(SUBDOMAIN_MAX_LENGTH))
