@@ -8,8 +8,9 @@ from typing import Final, final
 from markupsafe import Markup
 
 from api.ui.svg import drawing, element
-from api.ui.wording import moment, plural, preemption_words
+from api.ui.wording import plural, preemption_words
 from extender.answers.types import Attempt, PreemptionRecord
+from extender.golang.times import moment_of
 
 WIDTH, HEIGHT = 1000, 190
 BUCKETS: Final = 100
@@ -39,13 +40,13 @@ class _Bucket:
 
 def timeline(attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime) -> Markup:
     """Returns the picture, from the oldest attempt to now."""
-    times = [then for attempt in attempts if (then := moment(attempt.time)) is not None]
-    flags = [(then, record) for record in preemptions if (then := moment(record.time)) is not None]
+    times = [then for attempt in attempts if (then := moment_of(attempt.time)) is not None]
+    flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
     begin = min([*times, now - _LEAST])
     length = max(now - begin, _LEAST)
     buckets = [_Bucket() for _ in range(BUCKETS)]
     for attempt in attempts:
-        then = moment(attempt.time)
+        then = moment_of(attempt.time)
         if then is not None:
             buckets[_place(then, begin, length)].count(attempt)
     most = max((max(bucket.placed, bucket.refused + bucket.failed) for bucket in buckets), default=0) or 1

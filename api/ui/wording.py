@@ -1,12 +1,13 @@
 """Numbers, times and names as people read them."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from markupsafe import Markup, escape
 
 from extender.answers.types import PodName, PreemptionRecord
+from extender.golang.times import moment_of
 from extender.objects.priorities import SYSTEM_CRITICAL
 from extender.objects.quantity import QuantityError, milli_value_of, value_of
 
@@ -48,18 +49,9 @@ def priority_words(priority: int) -> str:
     return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"
 
 
-def moment(text: str | None) -> datetime | None:
-    """Returns the time in an answer; None if there is none."""
-    try:
-        found = datetime.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
-
-
 def ago(text: str | None, now: datetime) -> str:
     """Returns how long ago a time was, in the largest unit or two: 5s, 3m 20s, 2h 5m, 3d 4h; empty without a time."""
-    then = moment(text)
+    then = moment_of(text)
     return "" if then is None else span(now - then)
 
 

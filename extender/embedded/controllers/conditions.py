@@ -6,33 +6,23 @@ from functools import lru_cache
 from typing import Any
 
 from extender.embedded.api_resources import Object
+from extender.golang.times import moment_of, rfc3339
 
 
 def timestamp(moment: datetime) -> str:
-    """As metav1.Time prints it: whole seconds, UTC."""
+    """Returns the moment as metav1.Time is written."""
     return _printed(int(moment.timestamp()))
 
 
 @lru_cache(maxsize=64)
 def _printed(second: int) -> str:
     # A thousand pods become ready in the same second.
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parsed_time(text: str | None) -> datetime | None:
-    """The moment that a timestamp of the API names; None if there is none or it is not readable."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return rfc3339(datetime.fromtimestamp(second, UTC))
 
 
 def seconds_since(text: str | None, now: datetime) -> float | None:
-    """How long ago a timestamp was; None if there is none."""
-    moment = parsed_time(text)
+    """Returns how many seconds ago a timestamp was; None if there is none."""
+    moment = moment_of(text)
     return None if moment is None else (now - moment).total_seconds()
 
 

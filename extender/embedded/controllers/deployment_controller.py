@@ -10,12 +10,13 @@ from typing import Any, Final, final
 
 from extender.embedded.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
 from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.conditions import condition, parsed_time, timestamp, with_condition
+from extender.embedded.controllers.conditions import condition, timestamp, with_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.workload_selectors import Selecting
 from extender.embedded.statuses import ApiStatus
+from extender.golang.times import moment_of
 from extender.workloads.availability import fenceposts
 from extender.workloads.deployments import (
     REVISION,
@@ -284,7 +285,7 @@ def _with_progress(
         return conditions, float(deadline)
     if reason == _TIMED_OUT:
         return conditions, None
-    since = parsed_time(known.get("lastUpdateTime")) or now
+    since = moment_of(known.get("lastUpdateTime")) or now
     left = (since + timedelta(seconds=deadline) - now).total_seconds()
     if left >= 0:
         return conditions, left + 1

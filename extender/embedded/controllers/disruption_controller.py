@@ -20,11 +20,12 @@ from extender.embedded.api_resources import (
     of_kind,
 )
 from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.conditions import condition, parsed_time, with_condition
+from extender.embedded.controllers.conditions import condition, with_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
 from extender.embedded.controllers.controller_writes import LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
 from extender.embedded.controllers.workload_selectors import Selecting
+from extender.golang.times import moment_of
 from extender.workloads.availability import desired_healthy, needs_scale
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
@@ -179,7 +180,7 @@ class StaleDisruptions(Controller):
             return
         content = pod.content()
         target = condition(content["status"].get("conditions"), "DisruptionTarget") or {}
-        since = parsed_time(target.get("lastTransitionTime"))
+        since = moment_of(target.get("lastTransitionTime"))
         left = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
         if left > 0:
             yield LookAgain(left)
@@ -223,7 +224,7 @@ def budget_status(
     spec, old = budget["spec"], budget.get("status") or {}
     disrupted, again = {}, None
     for name, at in (old.get("disruptedPods") or {}).items():
-        pod, since = named.get(name), parsed_time(at)
+        pod, since = named.get(name), moment_of(at)
         if pod is None or pod.deleted or since is None or since + DELETION_TIMEOUT < now:
             continue
         disrupted[name] = at

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Final, final
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.controllers.cluster_view import ClusterView, PodGroup
-from extender.embedded.controllers.conditions import condition, parsed_time, seconds_since, with_condition, without_condition
+from extender.embedded.controllers.conditions import condition, seconds_since, with_condition, without_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.workload_selectors import Selecting
 from extender.embedded.statuses import ApiStatus
+from extender.golang.times import moment_of
 from extender.workloads.scale_down import DELETION_COST, deletion_rank
 from extender.workloads.templates import pod_from_template
 
@@ -146,7 +147,7 @@ class _Replicas(Controller):
             if not (pod.is_active and pod.is_ready):
                 continue
             ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
-            since = parsed_time(ready.get("lastTransitionTime"))
+            since = moment_of(ready.get("lastTransitionTime"))
             left = seconds - (now - since).total_seconds() if since is not None else 0.0
             if left <= 0:
                 available += 1

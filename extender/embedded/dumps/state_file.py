@@ -10,7 +10,6 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,6 +18,8 @@ import orjson
 import yaml
 
 from extender.embedded.api_resources import Object
+from extender.golang.json import plain
+from extender.golang.yaml import read_yaml, split_documents
 from extender.golang.yaml_scalars import STRING, ScalarError, resolve
 
 
@@ -42,7 +43,6 @@ MAX_VALUES: Final = 50_000_000
 """Values in a document, counted as often as YAML aliases repeat them."""
 
 _GZIP: Final = b"\x1f\x8b"
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,namespaces -A -o json prints one"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 """What of the metadata means nothing to another server, and would keep kubectl from applying the object."""
@@ -83,7 +83,7 @@ def read(data: bytes, source: str) -> list[Object]:
     try:
         with collector_paused():
             return [item for document in _documents(text) for item in _items(document)]
-    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:
         raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
 
 
@@ -131,15 +131,6 @@ def form_of(path: Path) -> tuple[str, bool]:
     return kind, packed
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Plain values only. A point in time stays text, as in JSON."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's way
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     """Quotes whatever Go would read as something else than text, and repeats rather than refers."""
 
@@ -166,10 +157,10 @@ def _documents(text: bytes) -> Iterator[Any]:
     if text.lstrip()[:1] in (b"{", b"["):
         yield from _json_documents(text)
         return
-    for document in yaml.load_all(BytesIO(text), Loader=_Loader):
-        _check_size(document)
-        if document is not None:
-            yield document
+    for document in split_documents(text.decode()):
+        value = plain(read_yaml(document, max_nodes=MAX_VALUES).value)
+        if value is not None:
+            yield value
 
 
 def _json_documents(text: bytes) -> Iterator[Any]:
@@ -202,22 +193,6 @@ def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Obj
         raise ValueError(f"{kind}: items is not a list")
     for item in items:
         yield from _items(item, kind.removesuffix("List"), api_version)
-
-
-def _check_size(document: Any) -> None:
-    """Refuse aliases of aliases: they cost nothing here, and for ever where the values are walked."""
-    sizes: dict[int, int] = {}
-
-    def size(value: Any) -> int:
-        if not isinstance(value, dict | list):
-            return 1
-        if id(value) not in sizes:
-            sizes[id(value)] = MAX_VALUES  # of a value inside itself
-            sizes[id(value)] = 1 + sum(map(size, value.values() if isinstance(value, dict) else value))
-        return sizes[id(value)]
-
-    if size(document) > MAX_VALUES:
-        raise ValueError("excessive aliasing")
 
 
 def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object]) -> None:

@@ -16,6 +16,7 @@ from extender.embedded import schema
 from extender.embedded.api_resources import Object
 from extender.golang.quoting import quoted
 from extender.golang.schema import BOUNDS, Field, GoType, Kind, ListOf, MapOf, Preserve, Scalar, Struct
+from extender.golang.times import rfc3339
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
@@ -228,7 +229,7 @@ def _moment(seconds: int, nanos: int, kind: Kind) -> str:
         moment = _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000 if kind is Kind.MICRO_TIME else 0)
     except OverflowError as error:
         raise ValueError("proto: a time beyond all bounds") from error
-    return moment.isoformat(timespec="microseconds" if kind is Kind.MICRO_TIME else "seconds").replace("+00:00", "Z")
+    return rfc3339(moment, "microseconds" if kind is Kind.MICRO_TIME else "seconds")
 
 
 def _signed(raw: _Raw) -> int:

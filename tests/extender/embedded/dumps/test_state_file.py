@@ -142,7 +142,7 @@ def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
         pytest.param('{"items": []}', "an object has no kind", id="no kind"),
         pytest.param('{"kind": "List", "items": {}}', "List: items is not a list", id="items that are none"),
         pytest.param('{"kind": "List", "items": [', "Input data was truncated", id="half of it"),
-        pytest.param("a: [", "while parsing a flow node", id="broken YAML"),
+        pytest.param("a: [", "did not find expected node content", id="broken YAML"),
         pytest.param(gzip.compress(b"{}")[:-4], "not a complete gzip file", id="half a gzip file"),
         pytest.param(b"\xff\xfe\x00kind", "", id="no text at all"),
         pytest.param("kind: " + "[" * 3000, "", id="too deep"),
