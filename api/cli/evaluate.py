@@ -4,9 +4,10 @@ import asyncio
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import orjson
 import typer
@@ -82,11 +83,13 @@ def _lines(file: str) -> Iterator[bytes]:
         raise StartUpError(f"{file}: not a complete gzip file") from exc
 
 
-def _opened(file: str) -> IO[bytes]:
-    """Opens a file, gzipped or not, whatever its name."""
-    raw = sys.stdin.buffer if file == "-" else open(file, "rb")  # noqa: SIM115 - closed by the caller
-    is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(raw)) if is_packed else raw
+@contextmanager
+def _opened(file: str) -> Iterator[Iterable[bytes]]:
+    """Yields the lines of a file, gzipped or not, whatever its name."""
+    with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as raw:
+        is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
+        with gzip.open(raw) if is_packed else nullcontext(raw) as lines:
+            yield lines
 
 
 class _Progress:

@@ -1,6 +1,7 @@
 """`reprieve serve`: the HTTP service."""
 
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -52,14 +53,15 @@ def serve(
     cluster, opens = prepare(settings)
     server = make_server(create_app(settings, lambda _: opens), settings)
     scheme = "http" if server.certificate is None else "https"
-    listening = [_listen(settings.host, settings.listening_port, "--port")]
-    address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
-    STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
-    if isinstance(cluster, Own):
-        listening.append(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
-        STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
-    STDERR.write_line(f"{address}/ shows it")
-    server.run(sockets=listening)
+    with ExitStack() as sockets:
+        listening = [sockets.enter_context(_listen(settings.host, settings.listening_port, "--port"))]
+        address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
+        STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
+        if isinstance(cluster, Own):
+            listening.append(sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port")))
+            STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
+        STDERR.write_line(f"{address}/ shows it")
+        server.run(sockets=listening)
     if server.why_over:
         raise ServiceOverError(server.why_over)
 
@@ -77,14 +79,16 @@ def _write(configuration: Configuration, path: Path) -> None:
 
 
 def _listen(host: str, port: int, flag: str) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        # From here on callers wait instead of being refused, so that what is printed below is true.
-        listening.listen(BACKLOG)
-    except OSError as exc:
-        reason = (exc.strerror or str(exc)).lower()
-        raise StartUpError(f"cannot listen on {host}:{port}: {reason}; choose another --host or {flag}") from exc
-    return listening
+    with ExitStack() as unless_it_listens:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listening = unless_it_listens.enter_context(socket.socket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            # From here on callers wait instead of being refused, so that the address that is printed can be called.
+            listening.listen(BACKLOG)
+        except OSError as exc:
+            reason = (exc.strerror or str(exc)).lower()
+            raise StartUpError(f"cannot listen on {host}:{port}: {reason}; choose another --host or {flag}") from exc
+        unless_it_listens.pop_all()
+        return listening

@@ -17,15 +17,9 @@ import yaml
 from api.openapi_examples import BY_NAME, SCENARIO
 from extender import __version__
 from extender.config import Configuration, load, written
+from tests.api.in_process import ROOT, reprieve
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences
-
-ROOT = Path(__file__).parents[2]
-
-
-def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "api.cli", *arguments]
-    return subprocess.run(command, check=False, input=given, capture_output=True, cwd=ROOT, env={"PATH": "", **environment}, timeout=120)
 
 
 def lines_of(*scenarios: object) -> bytes:
@@ -33,7 +27,12 @@ def lines_of(*scenarios: object) -> bytes:
 
 
 def test_version() -> None:
-    assert reprieve("--version").stdout.decode() == f"reprieve {__version__}\n"
+    """
+    Of the module run as a program.
+    """
+    done = subprocess.run([sys.executable, "-m", "api.cli", "--version"], check=False, capture_output=True, cwd=ROOT, text=True, timeout=60)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"reprieve {__version__}\n", "")
 
 
 def test_print_config_spells_out_every_default() -> None:

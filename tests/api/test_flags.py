@@ -24,8 +24,8 @@ from api.server import Server
 from api.settings import DECLARATIONS, Group, Settings, read_settings
 from extender.config import Configuration, load, written
 from extender.testing.certificates import Authority, can_make_certificates
+from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
-from tests.api.test_cli import ROOT, reprieve
 from tests.api.test_following import eventually, free_port
 
 

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests.api.serving import TWELVE_NODES, Service, items_of, serving
-from tests.api.test_recorded_calls import CALLS, answer_to
+from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
+from tests.each_case import each_case
 
 SECONDS = 60
 """For things that take a moment; they are waited for, not timed."""
@@ -59,10 +60,10 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
         yield service
 
 
-@pytest.mark.parametrize("call", CALLS, ids=[f"{call['run']}-{call['seq']}-{call['verb']}" for call in CALLS])
-def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(follower: Service, twelve_nodes: Service, call: dict[str, Any]) -> None:
+@each_case(recorded_calls, named=name_of)
+def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(follower: Service, twelve_nodes: Service, case: dict[str, Any]) -> None:
     # A pod of the cluster may end between the two questions, and is heard of a moment later.
-    eventually(lambda: answer_to(follower, call) == answer_to(twelve_nodes, call))
+    eventually(lambda: answer_to(follower, case) == answer_to(twelve_nodes, case))
 
 
 def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:

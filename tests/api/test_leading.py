@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving
-from tests.api.test_cli import ROOT, reprieve
 from tests.api.test_following import eventually, free_port, kubeconfig_for, state_with
 
 CONFIGURATION = """\

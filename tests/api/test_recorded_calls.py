@@ -2,20 +2,33 @@
 
 import gzip
 import json
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
-import pytest
 
 from tests.api.serving import DATA, TWELVE_NODES, Service, items_of
-
-CALLS = list(map(json.loads, gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines()))
-PREEMPTIONS = [call for call in CALLS if call["verb"] == "preempt" and call["run"] == "twelve-nodes"]
+from tests.each_case import each_case
 
 
-def calls(*verbs: str, cached: bool | None = None) -> pytest.MarkDecorator:
-    chosen = [call for call in CALLS if call["verb"] in verbs and cached in (None, call["nodeCacheCapable"])]
-    return pytest.mark.parametrize("call", chosen, ids=[f"{call['run']}-{call['seq']}" for call in chosen])
+@cache
+def recorded_calls() -> list[dict[str, Any]]:
+    return list(map(json.loads, gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines()))
+
+
+def preemptions() -> list[dict[str, Any]]:
+    return [call for call in recorded_calls() if call["verb"] == "preempt" and call["run"] == "twelve-nodes"]
+
+
+def name_of(call: dict[str, Any]) -> str:
+    return f"{call['run']}-{call['seq']}-{call['verb']}"
+
+
+def calls(verb: str, cached: bool | None = None) -> Callable[..., Any]:
+    return each_case(
+        lambda: [call for call in recorded_calls() if call["verb"] == verb and cached in (None, call["nodeCacheCapable"])], named=name_of
+    )
 
 
 def as_go_writes(value: object) -> bytes:
@@ -32,15 +45,15 @@ def answer_to(service: Service, call: dict[str, Any]) -> Any:
 
 
 @calls("filter")
-def test_every_asked_node_passes_or_fails_for_one_reason(twelve_nodes: Service, call: dict[str, Any]) -> None:
-    body = call["body"]
+def test_every_asked_node_passes_or_fails_for_one_reason(twelve_nodes: Service, case: dict[str, Any]) -> None:
+    body = case["body"]
     asked = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
 
-    answer = answer_to(twelve_nodes, call)
+    answer = answer_to(twelve_nodes, case)
 
     assert list(answer) == ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"]
     assert answer["Error"] == ""
-    kept = answer["NodeNames"] if call["nodeCacheCapable"] else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+    kept = answer["NodeNames"] if case["nodeCacheCapable"] else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
     failed, unresolvable = answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]
     assert kept == [name for name in asked if name in kept]
     assert sorted([*kept, *failed, *unresolvable]) == sorted(asked)
@@ -50,10 +63,10 @@ def test_every_asked_node_passes_or_fails_for_one_reason(twelve_nodes: Service, 
 
 
 @calls("filter", cached=False)
-def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, call: dict[str, Any]) -> None:
-    sent = {node["metadata"]["name"]: as_go_writes(node) for node in call["body"]["Nodes"]["items"]}
+def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, case: dict[str, Any]) -> None:
+    sent = {node["metadata"]["name"]: as_go_writes(node) for node in case["body"]["Nodes"]["items"]}
 
-    answer = twelve_nodes.call("filter", as_go_writes(call["body"]))
+    answer = twelve_nodes.call("filter", as_go_writes(case["body"]))
 
     nodes = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["Nodes"]
     items = msgspec.json.decode(msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw])
@@ -62,29 +75,29 @@ def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, call: di
 
 
 @calls("filter", cached=True)
-def test_asked_by_name_nodes_are_answered_by_name(twelve_nodes: Service, call: dict[str, Any]) -> None:
-    answer = answer_to(twelve_nodes, call)
+def test_asked_by_name_nodes_are_answered_by_name(twelve_nodes: Service, case: dict[str, Any]) -> None:
+    answer = answer_to(twelve_nodes, case)
 
     assert answer["Nodes"] is None
     assert isinstance(answer["NodeNames"], list)
 
 
 @calls("prioritize")
-def test_every_asked_node_gets_one_integer_score(twelve_nodes: Service, call: dict[str, Any]) -> None:
-    body = call["body"]
+def test_every_asked_node_gets_one_integer_score(twelve_nodes: Service, case: dict[str, Any]) -> None:
+    body = case["body"]
     asked = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
 
-    answer = answer_to(twelve_nodes, call)
+    answer = answer_to(twelve_nodes, case)
 
     assert [entry["Host"] for entry in answer] == asked
     assert all(list(entry) == ["Host", "Score"] and type(entry["Score"]) is int and 0 <= entry["Score"] <= 10 for entry in answer)
 
 
 @calls("preempt")
-def test_victims_are_answered_by_uid_without_nulls(twelve_nodes: Service, call: dict[str, Any]) -> None:
-    asked = call["body"]["NodeNameToMetaVictims"] or call["body"]["NodeNameToVictims"]
+def test_victims_are_answered_by_uid_without_nulls(twelve_nodes: Service, case: dict[str, Any]) -> None:
+    asked = case["body"]["NodeNameToMetaVictims"] or case["body"]["NodeNameToVictims"]
 
-    answer = answer_to(twelve_nodes, call)
+    answer = answer_to(twelve_nodes, case)
 
     assert list(answer) == ["NodeNameToMetaVictims"]
     assert answer["NodeNameToMetaVictims"].keys() <= asked.keys()
@@ -96,12 +109,12 @@ def test_victims_are_answered_by_uid_without_nulls(twelve_nodes: Service, call: 
         assert victims["NumPDBViolations"] >= 0
 
 
-@pytest.mark.parametrize("call", PREEMPTIONS, ids=[str(call["seq"]) for call in PREEMPTIONS])
-def test_without_the_victims_the_pod_fits(twelve_nodes: Service, call: dict[str, Any]) -> None:
+@each_case(preemptions, named=name_of)
+def test_without_the_victims_the_pod_fits(twelve_nodes: Service, case: dict[str, Any]) -> None:
     items = items_of(TWELVE_NODES)
-    preemptor = call["body"]["Pod"]
+    preemptor = case["body"]["Pod"]
     nodes = [item for item in items if item["kind"] == "Node"]
-    answer = answer_to(twelve_nodes, call)["NodeNameToMetaVictims"]
+    answer = answer_to(twelve_nodes, case)["NodeNameToMetaVictims"]
 
     assert answer
     for name, victims in answer.items():
@@ -112,7 +125,7 @@ def test_without_the_victims_the_pod_fits(twelve_nodes: Service, call: dict[str,
 
 
 def test_both_forms_of_a_call_get_the_same_answer(twelve_nodes: Service) -> None:
-    by_uid, in_full = PREEMPTIONS[0], PREEMPTIONS[1]
+    by_uid, in_full, *_ = preemptions()
 
     assert (by_uid["nodeCacheCapable"], in_full["nodeCacheCapable"]) == (True, False)
     assert answer_to(twelve_nodes, by_uid) == answer_to(twelve_nodes, in_full)

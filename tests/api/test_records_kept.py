@@ -1,7 +1,5 @@
 """What was decided is known after a restart, if there is a file for it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from api.fatal_errors import StartUpError
 from api.settings import Settings
 from api.starting import prepare
+from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_questions import PREEMPTED, get, until
 from tests.api.test_questions import state as state  # noqa: PLC0414 - a fixture
@@ -34,9 +33,7 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -
 
 
 def test_our_own_cluster_has_nobody_to_review(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "api.cli", "serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0"]
-
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = reprieve("serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0")
 
     assert result.returncode == 1
-    assert "no users that could be told apart" in result.stderr
+    assert "no users that could be told apart" in result.stderr.decode()

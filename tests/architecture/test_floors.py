@@ -11,11 +11,15 @@ import pytest
 
 from extender.framework import Plugin
 from extender.plugins import IN_TREE
+from tests.each_case import each_case
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py"))
 MAX_LINES = 500
 DRAWERS = ("utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc")
+
+
+def sources() -> list[Path]:
+    return sorted(path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py"))
 
 
 def named(path: Path) -> str:
@@ -73,12 +77,12 @@ def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
     assert [module for module in loaded if module.startswith(unwanted)] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=named)
-def test_a_file_means_one_thing(path: Path) -> None:
-    text = path.read_text()
+@each_case(sources, named=named)
+def test_a_file_means_one_thing(case: Path) -> None:
+    text = case.read_text()
     tree = ast.parse(text)
 
-    assert path.stem not in DRAWERS, "a function without a room shows a missing noun"
+    assert case.stem not in DRAWERS, "a function without a room shows a missing noun"
     assert len(text.splitlines()) <= MAX_LINES
     assert ast.get_docstring(tree), "a file begins with what it is"
     assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in docstrings(tree)), "line numbers do not last"

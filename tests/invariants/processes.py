@@ -112,6 +112,7 @@ async def a_scheduler(nursery: Nursery, arguments: list[str], environment: dict[
 
 def _fork_for_ever() -> None:
     """Each line asks for a child, or waits for one."""
+    import api.cli.serve  # noqa: F401 - a command is imported when it runs, which is here once for all children
     from api.cli import main
 
     for line in sys.stdin:

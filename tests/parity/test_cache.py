@@ -9,12 +9,11 @@ from extender.cache.dump import NodeDump, dump_snapshot
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
-CASES = component_cases("cache")
 
-
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("cache"))
 def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
     """
     The same operations leave the same cache, and snapshots in between show the same nodes.

@@ -1,13 +1,11 @@
 """Configuration files are read, defaulted, validated, resolved and written as the real scheduler does it."""
 
-import pytest
-
 from extender.config import IN_TREE_POINTS, ConfigErrors, load, written
 from extender.config.completion import complete
 from extender.runtime.profiles import ResolvedProfile, resolve_all
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
-CASES = component_cases("config")
 WITHOUT_PLUGINS_BY_DEFAULT = ("placementGenerate", "placementScore")
 
 # The wording of these is the Go release's, not Kubernetes': only that the document is refused is compared, and what stands before them.
@@ -42,7 +40,7 @@ def without_go_words(error):
     return error[:begin]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@each_case(lambda: component_cases("config"))
 def test_a_configuration_ends_where_it_ends_in_the_real_scheduler(case):
     expected = dict(case["expect"])
 

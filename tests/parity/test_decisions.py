@@ -8,12 +8,20 @@ import pytest
 from extender.config.loading import default_configuration
 from extender.objects.cluster_state import ClusterState
 from extender.verbs.engine import Engine
+from tests.each_case import each_case
 from tests.parity.cases import FOLDER, decision_cases
 from tests.parity.compare import differences
 
-COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client"}
-FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz"))
-CASES = [case for family in FAMILIES if family not in COMPONENTS for case in decision_cases(family)]
+_COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client"}
+FAMILIES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz")} - _COMPONENTS)
+
+
+def id_of(case: dict[str, Any]) -> str:
+    return str(case["expected"]["id"])
+
+
+def all_decision_cases() -> list[dict[str, Any]]:
+    return [case for family in FAMILIES for case in decision_cases(family)]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +32,8 @@ def engine() -> Engine:
     return Engine.open(default_configuration(), ClusterState())
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+@pytest.mark.parametrize("family", FAMILIES)
+@each_case(decision_cases, named=id_of)
 def test_decision_is_the_real_schedulers(engine: Engine, case: dict[str, Any]) -> None:
     """
     Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field.

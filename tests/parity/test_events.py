@@ -2,19 +2,16 @@
 
 from typing import Any
 
-import pytest
-
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import shown
 
-CASES = component_cases("events")
 
-
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("events"))
 def test_events(case: dict[str, Any]) -> None:
     """
     The same events in the same order; a node may change without any.

@@ -3,10 +3,10 @@
 import asyncio
 import random
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import msgspec
-import pytest
 
 from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
@@ -19,8 +19,8 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.nominations import Nominations
 from extender.runtime.registry import Registry
-from tests.parity.cases import decision_cases
-from tests.parity.test_decisions import COMPONENTS, FAMILIES
+from tests.each_case import each_case
+from tests.parity.test_decisions import all_decision_cases, id_of
 
 CHOSEN_SEED, NUM_CASES = 6, 200
 """So many of the pods that fit nowhere, by chance that can be had again."""
@@ -28,8 +28,9 @@ CHOSEN_SEED, NUM_CASES = 6, 200
 LEFT_OUT = "node(s) didn't satisfy plugin(s) ["
 
 
-def _pending() -> list[dict[str, Any]]:
-    cases = [case for family in FAMILIES if family not in COMPONENTS for case in decision_cases(family)]
+@cache
+def pending_cases() -> list[dict[str, Any]]:
+    cases = all_decision_cases()
     # A pod that names its node in the spec is not pending; some recorded ones do.
     pending = [case for case in cases if case["expected"].get("fitError") and not case["scenario"]["pod"]["spec"].get("nodeName")]
     return random.Random(CHOSEN_SEED).sample(pending, min(NUM_CASES, len(pending)))
@@ -48,10 +49,7 @@ def explained(scenario: dict[str, Any]) -> Explanation:
     return asyncio.run(explain(frameworks[pod.scheduler_name], snapshot, pod, nominations, picture=True))
 
 
-CASES = _pending()
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+@each_case(pending_cases, named=id_of)
 def test_people_read_what_the_real_scheduler_said(case: dict[str, Any]) -> None:
     """
     The message word for word; on every node the reasons; the node, the victims and the budgets of every candidate.

@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from extender.config.configuration import Extender, ExtenderManagedResource
 from extender.framework import ExtenderError, NodeVictims
 from extender.golang.durations import Duration
@@ -16,15 +14,14 @@ from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.testing import make_cache
+from tests.each_case import each_case
 from tests.extender.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
 from tests.parity.cases import component_cases
-
-CASES = component_cases("extender-client")
 
 REDIRECTS = {301, 302, 303, 307, 308}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("extender-client"))
 def test_extenders_are_asked_and_understood_as_upstream_does(case: dict[str, Any]) -> None:
     """
     The differences that are meant: no redirect is followed, and scores and numbers of violations are not taken at their word.

@@ -5,6 +5,7 @@ import html
 import json
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,10 @@ from extender.config.loading import default_configuration, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import TABLES, ClusterState
 from extender.verbs.engine import Engine
-from tests.parity.test_explanations import CASES
+from tests.each_case import each_case
+from tests.parity.test_decisions import id_of
+from tests.parity.test_explanations import pending_cases
 from tests.parity.test_what_if import as_served, promised
-
-COMPARED: list[str] = []
-"""Pods for which a what-if told of victims."""
-PREEMPTING: list[str] = []
-"""Pods for which kube-scheduler chose victims, as far as this process has asked about them."""
 
 KINDS = {table.name: table.kind.__name__ for table in TABLES}
 
@@ -56,8 +54,28 @@ def objects_of(scenario: dict[str, Any]) -> dict[str, list[Any]]:
     return objects
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
-def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tmp_path: Path) -> None:
+@dataclass
+class Seen:
+    """
+    Names of pods for which kube-scheduler chose victims, and of those for which a what-if told of victims.
+    """
+
+    preempting: list[str] = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def seen() -> Iterator[Seen]:
+    """
+    What-ifs are among what is compared.
+    """
+    seen = Seen()
+    yield seen
+    assert len(seen.compared) >= len(seen.preempting) / 2
+
+
+@each_case(pending_cases, named=id_of)
+def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tmp_path: Path, seen: Seen) -> None:
     scenario = case["scenario"]
     written, objects = scenario.get("config"), objects_of(scenario)
     configuration = default_configuration() if written is None else load(msgspec.json.encode(written))
@@ -78,13 +96,9 @@ def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tm
         assert victim.pod.name in page
     if tried is not None and told.preemption is not None and told.preemption.node and tried.placements[0].preemption is not None:
         assert tried.placements[0].preemption.victims == told.preemption.victims
-        COMPARED.append(name)
+        seen.compared.append(name)
     if (case["expected"]["preemption"] or {}).get("bestSet"):
-        PREEMPTING.append(name)
-
-
-def test_what_ifs_were_among_them() -> None:
-    assert len(COMPARED) >= len(PREEMPTING) / 2
+        seen.preempting.append(name)
 
 
 def _is_gated(pod: dict[str, Any]) -> bool:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from extender import framework as fwk
 from extender.framework.events import always_queue
 from extender.objects.decoding import convert
@@ -13,10 +11,10 @@ from extender.objects.pod import Pod
 from extender.objects.workloads import ReplicaSet, Service
 from extender.plugins import IN_TREE
 from extender.testing import make_framework, make_snapshot
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of
 
-CASES = component_cases("hints")
 WORLD: dict[str, type[ApiObject]] = {
     "resourceClaims": ResourceClaim,
     "deviceClasses": DeviceClass,
@@ -25,7 +23,7 @@ WORLD: dict[str, type[ApiObject]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("hints"))
 def test_hints(case: dict[str, Any]) -> None:
     """
     The same pod and the same change get the same hint, or the same error; those without a hint function are always worth a try.

@@ -2,20 +2,22 @@
 
 from typing import Any
 
-import pytest
-
 from extender.golang.int64 import scale_up
 from extender.objects.quantity import Quantity, QuantityError, milli_value_of, quantity_of, value_of
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
-CASES = component_cases("quantity")
-READ = [case for case in CASES if case["input"]["op"] != "sum"]
-PARSED = [case for case in READ if case["input"]["op"] == "parse" and case["expect"]["ok"]]
-SUMS = [case for case in CASES if case["input"]["op"] == "sum"]
+
+def to_read() -> list[dict[str, Any]]:
+    return [case for case in component_cases("quantity") if case["input"]["op"] != "sum"]
 
 
-def by_id(cases: list[dict[str, Any]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", cases, ids=[case["id"] for case in cases])
+def sums() -> list[dict[str, Any]]:
+    return [case for case in component_cases("quantity") if case["input"]["op"] == "sum"]
+
+
+def parsed() -> list[dict[str, Any]]:
+    return [case for case in to_read() if case["input"]["op"] == "parse" and case["expect"]["ok"]]
 
 
 def from_json(raw: str) -> Quantity:
@@ -70,7 +72,7 @@ def total_of(items: list[dict[str, str]]) -> Quantity:
     return total
 
 
-@by_id(READ)
+@each_case(to_read)
 def test_reading(case: dict[str, Any]) -> None:
     """
     A text or JSON value becomes the same quantity, or the same refusal.
@@ -82,7 +84,7 @@ def test_reading(case: dict[str, Any]) -> None:
     assert case["expect"] == answer
 
 
-@by_id(SUMS)
+@each_case(sums)
 def test_sums(case: dict[str, Any]) -> None:
     """
     A chain of additions and subtractions ends in the same quantity.
@@ -99,7 +101,7 @@ def test_sums(case: dict[str, Any]) -> None:
         assert rounding == {"scale": rounding["scale"], "exact": exact, "canonical": rounded.canonical()}
 
 
-@by_id(PARSED)
+@each_case(parsed)
 def test_quick_reading(case: dict[str, Any]) -> None:
     """
     The cached functions of the hot path give the same numbers as the quantity.

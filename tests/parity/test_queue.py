@@ -19,14 +19,14 @@ from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, re
 from extender.scheduler.cluster_events import pod_scheduling_properties_change
 from extender.snapshot.pod_attributes import affinity_class
 from extender.testing import make_framework, make_snapshot
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of
 
-CASES = component_cases("queue")
 SCALE_DOWN = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("queue"))
 def test_queue(case: dict[str, Any]) -> None:
     """
     The same operations move the same pods to the same places.

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from extender.objects.quantity import Quantity
@@ -19,13 +17,13 @@ from extender.objects.resources import (
     pod_limits,
     pod_requests,
 )
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
-CASES = component_cases("requests")
 PodJson = dict[str, Any]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@each_case(lambda: component_cases("requests"))
 def test_requests(case: dict[str, Any]) -> None:
     """
     Each of the views on a pod's requests has the same numbers.

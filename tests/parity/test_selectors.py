@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import pytest
 
 from extender.objects.decoding import convert
 from extender.objects.label_selectors import Selector, SelectorError, selector_of
@@ -14,14 +13,12 @@ from extender.objects.node import Node, Taint
 from extender.objects.node_selectors import node_selector_of, preferred_terms, required_node_affinity, strict_node_selector_of
 from extender.objects.pod import Pod, Toleration
 from extender.objects.tolerations import find_untolerated_taint, tolerates
+from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
-CASES = component_cases("selectors")
 
-
-def of_kind(kind: str) -> pytest.MarkDecorator:
-    cases = [case for case in CASES if case["input"]["kind"] == kind]
-    return pytest.mark.parametrize("case", cases, ids=[case["id"] for case in cases])
+def of_kind(kind: str) -> Callable[..., Any]:
+    return each_case(lambda: [case for case in component_cases("selectors") if case["input"]["kind"] == kind])
 
 
 def expected_of(case: dict[str, Any]) -> dict[str, Any]:

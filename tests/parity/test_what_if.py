@@ -3,8 +3,6 @@
 import random
 from typing import Any
 
-import pytest
-
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
@@ -12,7 +10,8 @@ from extender.config.loading import default_configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster_state import ClusterState
 from extender.objects.preemption_messages import STILL_TERMINATING
-from tests.parity.test_decisions import CASES as DECISIONS
+from tests.each_case import each_case
+from tests.parity.test_decisions import all_decision_cases, id_of
 
 NUM_CASES = 200
 MADE_BY_CONTROLLERS = "waiting for ephemeral volume controller"
@@ -28,11 +27,12 @@ def is_comparable(case: dict[str, Any]) -> bool:
     return has_words and not scenario["pod"]["spec"].get("nodeName")
 
 
-ANSWERED = [case for case in DECISIONS if is_comparable(case)]
-CASES = random.Random(6).sample(ANSWERED, min(NUM_CASES, len(ANSWERED)))
+def some_comparable_cases() -> list[dict[str, Any]]:
+    answered = [case for case in all_decision_cases() if is_comparable(case)]
+    return random.Random(6).sample(answered, min(NUM_CASES, len(answered)))
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["expected"]["id"] for case in CASES])
+@each_case(some_comparable_cases, named=id_of)
 def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None:
     scenario, expected = case["scenario"], case["expected"]
     objects = {**scenario.get("objects", {})}

@@ -1,8 +1,6 @@
 """The doctor finds what is wrong with an extender, by what kube-scheduler would make of it, and finds nothing in one that is well."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.doctor.sample_extender import SampleExtender, serving
+from tests.api.in_process import reprieve
 from tests.api.serving import Service
 
 PLANTED = {
@@ -111,8 +110,8 @@ def test_the_extenders_of_a_configuration_are_examined_as_it_names_them(tmp_path
     ],
 )
 def test_what_cannot_be_examined_is_said_in_one_line(arguments: list[str], words: str) -> None:
-    result = subprocess.run([sys.executable, "-m", "api.cli", "doctor", *arguments], capture_output=True, text=True, check=False)
+    result = reprieve("doctor", *arguments)
 
     assert result.returncode == 1
-    assert words in result.stderr
+    assert words in result.stderr.decode()
     assert len(result.stderr.splitlines()) == 1

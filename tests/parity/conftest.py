@@ -1,0 +1,18 @@
+"""Says in the end how many of the recorded cases agree."""
+
+import pytest
+
+from tests.each_case import CASES
+
+NAMED = 20
+"""Names of cases that do not agree that are said in the end. All are above, with what differs."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for found in terminalreporter.stats.values() for report in found if isinstance(report, pytest.TestReport)]
+    counts = [value for report in reports if report.when == "call" for name, value in report.user_properties if name == CASES]
+    if counts:
+        total, failed = sum(number for number, _ in counts), sorted({name for _, names in counts for name in names})
+        number = sum(len(names) for _, names in counts)
+        but = f"; not {', '.join(failed[:NAMED])}{', ...' if len(failed) > NAMED else ''}" if failed else ""
+        terminalreporter.write_line(f"{total - number} of {total} cases agree with kube-scheduler{but}")
