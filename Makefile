@@ -7,13 +7,17 @@ HOST ?= 127.0.0.1
 PORT ?= 8888
 KUBERNETES_PORT ?= 8080
 
+# Compiled modules are kept even where the environment says otherwise: dozens of processes import the same ones.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show what there is to do.
+help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
+	@echo "Installing the dependencies that requirements-dev.lock pins into $(VENV)"
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
 		uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock && \
@@ -31,22 +35,24 @@ run: $(VENV)/.ready ## Serve a cluster of its own, or follow one (HOST=, PORT=, 
 		$(if $(FOLLOW),--kubeconfig $(FOLLOW)) $(if $(STATE),--state $(STATE)) $(if $(SAVE),--save $(SAVE)) $(if $(CONFIG),--config $(CONFIG))
 
 .PHONY: browser
-browser: ## Install Chromium for the tests of the page, where that is up to us.
+browser: ## Install Chromium for the tests of the page, where apt-get can.
 	@if ! command -v chromium >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing Chromium with apt-get, for the tests of the page"; \
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } \
 			>/dev/null 2>&1 || echo "Chromium could not be installed: the tests of the page are skipped" >&2; \
 	fi
 
 .PHONY: pictures
-pictures: $(VENV)/.ready browser ## Make the pictures of the documentation anew.
+pictures: $(VENV)/.ready browser ## Take the pictures in docs/images again.
 	REPRIEVE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 .PHONY: test
 test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	@echo "Collecting the tests; dots follow in some seconds, the whole takes about four minutes on two cores."
+	@$(PYTEST) -n auto --no-loadscope-reorder
 
 .PHONY: check
-check: $(VENV)/.ready ## Lint, types, floors.
+check: $(VENV)/.ready ## Lint, check types and imports between floors.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
@@ -54,10 +60,10 @@ check: $(VENV)/.ready ## Lint, types, floors.
 
 .PHONY: parity
 parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).
-	$(BIN)/python -m pytest -q tests/parity
+	@$(PYTEST) -n auto tests/parity
 
 .PHONY: bench
-bench: $(VENV)/.ready ## Print figures; nothing fails for being slow.
+bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow.
 	$(BIN)/python -m tests.benchmarks
 
 .PHONY: docs
@@ -70,7 +76,7 @@ schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the pub
 	$(BIN)/python -m tools.generate_schema $(TYPES)
 
 .PHONY: lock
-lock: ## Pin the dependencies anew (needs uv).
+lock: ## Pin the dependencies again (needs uv).
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
 

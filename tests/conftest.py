@@ -4,10 +4,24 @@ import os
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 # Timing decides no test: a busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+class BrowserTogether(LoadFileScheduling):
+    """Gives a file to one worker, which makes what its tests share once; all tests of the browser are like one file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "tests/browser" if file.startswith("tests/browser/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BrowserTogether:
+    return BrowserTogether(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)
