@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from extender.embedded.api_resources import RESOURCES
-from extender.embedded.schema import TABLE, type_name
+from extender.embedded.schema.api_types import TABLE, type_name
 
 Json = dict[str, Any]
 

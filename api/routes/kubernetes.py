@@ -9,7 +9,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
-from extender.embedded.requests.request_info import Request, Response, StreamResponse
+from extender.embedded.requests.request_info import Request
+from extender.embedded.responses.response import Response, StreamResponse
 
 
 class _GoneError(Exception):

@@ -1,4 +1,4 @@
-"""The kinds that are served: their names, scope, verbs and subresources, and the fields that selectors may ask for.
+"""The resources that are served: their names, scope, verbs and subresources, and the fields that field selectors may name.
 
 Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions (v1.36.2).
 """
@@ -18,7 +18,7 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 @final
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """What lies below an object: `pods/binding`. Group and version are empty where they are those of the object."""
+    """A subresource such as `pods/binding`. Group and version are empty if its kind is of the group and version of the object."""
 
     name: str
     kind: str
@@ -33,9 +33,9 @@ class Resource:
     """A kind as a group and version serve it.
 
     Attributes:
-        selectable: for each field a selector may name, where its value is; None: its name and its namespace only.
-        storage: under which name the objects are kept; two resources of one name are two faces of the same objects.
-        is_stored: False for reviews, which are answered and forgotten.
+        selectable: the fields that a selector may name, with the path of their value; None: only name and namespace.
+        storage: the name under which the objects are kept; two resources with one name are two versions of the same objects.
+        is_stored: False for reviews, which are answered and not kept.
     """
 
     group: str
@@ -54,33 +54,32 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """`v1` or `apps/v1`."""
+        """Returns `v1` or `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def qualified(self) -> str:
-        """The plural with its group, as errors call it: `pods`, `leases.coordination.k8s.io`."""
+        """Returns the plural with its group, as errors name it: `pods`, `leases.coordination.k8s.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def stored_as(self) -> str:
-        """Under which name the objects are kept."""
+        """Returns the name under which the objects are kept."""
         return self.storage or self.qualified
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """The fields that selectors may ask for, and where their values are."""
+        """Returns the fields that a selector may name, with the paths of their values."""
         return _DEFAULT_FIELDS if self.selectable is None else self.selectable
 
     @property
     def kinds(self) -> tuple[tuple[str, str, str], ...]:
-        """The group, version and kind of the objects, and of what lies below them."""
+        """Returns the group, version and kind of the objects and of their subresources."""
         here = self.group, self.version
         below = [((each.group, each.version) if each.version else here, each.kind) for each in self.subresources]
         return (*here, self.kind), *((*where, kind) for where, kind in below)
 
     def subresource(self, name: str) -> Subresource | None:
-        """The subresource of this name, if there is one."""
         return next((each for each in self.subresources if each.name == name), None)
 
 
@@ -207,17 +206,17 @@ RESOURCES: Final = (
     LEASES,
     DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES,
 )  # fmt: skip
-"""By group, in the order in which discovery lists them."""
+"""All resources by group, in the order of the discovery documents."""
 
 _BY_NAME: Final = {(each.group, each.version, each.plural): each for each in RESOURCES}
 _BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
 
 
 def find(group: str, version: str, plural: str) -> Resource | None:
-    """The resource that a path names, if it is served."""
+    """Returns the resource that a path names, or None if it is not served."""
     return _BY_NAME.get((group, version, plural))
 
 
 def of_kind(api_version: str, kind: str) -> Resource | None:
-    """The resource that an object names by its apiVersion and kind, if it is served."""
+    """Returns the resource whose objects have this apiVersion and kind, or None if it is not served."""
     return _BY_KIND.get((api_version, kind))

@@ -1,6 +1,6 @@
-"""One request, one answer: Kubernetes' REST semantics over an ObjectRegistry, with no HTTP server in it.
+"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request. There is no HTTP server in here.
 
-Upstream: apiserver/pkg/endpoints, installer.go, handlers, request/requestinfo.go (v1.36.2).
+Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 """
 
 import logging
@@ -11,23 +11,25 @@ from typing import Any, Final, final
 
 import orjson
 
-from extender.embedded import schema, statuses
+from extender.embedded import statuses
 from extender.embedded.api_resources import BINDINGS, Object, Resource
 from extender.embedded.patches.patch_types import TYPES, Patch
 from extender.embedded.registry import pod_subresources
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.requests import media_types, request_bodies, request_options
 from extender.embedded.requests.media_types import Form
-from extender.embedded.requests.request_info import Request, RequestInfo, Response, StreamResponse, target_of
+from extender.embedded.requests.request_info import Request, RequestInfo, request_info
 from extender.embedded.requests.request_options import WriteOptions
-from extender.embedded.responses import discovery, openapi
-from extender.embedded.responses.presenter import Presenter
+from extender.embedded.responses import discovery
+from extender.embedded.responses.openapi import documents
+from extender.embedded.responses.response import Presenter, Response, StreamResponse
+from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import list_pages, selections, versions, watch_streams
 from extender.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
-"""A watch that names no end lasts so long, and up to twice as long. Upstream: MinRequestTimeout."""
+"""The shortest duration of a watch that names none; the longest is twice as much. Upstream: MinRequestTimeout."""
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
@@ -37,31 +39,26 @@ logger: Final = logging.getLogger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A request, and what it is about."""
-
     request: Request
-    target: RequestInfo
+    info: RequestInfo
     form: Form
 
     @property
     def resource(self) -> Resource:
-        return self.target.resource
+        return self.info.resource
 
     @property
-    def namespace(self) -> str:
-        return self.target.namespace
-
-    @property
-    def name(self) -> str:
-        return self.target.name
+    def place(self) -> tuple[Resource, str, str]:
+        """The resource, the namespace and the name that are asked for."""
+        return self.info.resource, self.info.namespace, self.info.name
 
 
 @final
 class KubeApi:
-    """Answers requests as kube-apiserver would.
+    """Answers requests as kube-apiserver does.
 
     Arguments:
-        address: under which callers reach us, `host:port`; told by discovery.
+        address: the `host:port` under which callers reach this server, for the discovery documents.
     """
 
     def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
@@ -69,13 +66,13 @@ class KubeApi:
         self._address = address
 
     def handle(self, request: Request) -> Response | StreamResponse:
-        """The answer. A watch begins now, even if its first chunk is asked for later."""
+        """Returns the answer. A watch begins now, even if its first chunk is asked for later."""
         try:
             answer = self._answer(request)
         except ApiStatus as refusal:
             answer = _json(refusal.code, refusal.as_object(), refusal.headers)
         except Exception:
-            # Nothing a caller sends may end the service, not even what nobody has thought of.
+            # No request may end the service.
             logger.exception("%r %r", request.method, request.path)
             answer = _json(500, statuses.internal_error("the request could not be processed").as_object())
         headers = {"Audit-Id": self._audit_id(request), "Cache-Control": "no-cache, private", **answer.headers}
@@ -87,19 +84,17 @@ class KubeApi:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
     def _answer(self, request: Request) -> Response | StreamResponse:
-        target = target_of(request.path)
-        if target is None:
+        info = request_info(request)
+        if info is None:
             return self._document(request)
-        verb = _verb(request, target)
         form = media_types.accepted(request.headers.get("accept", ""))
-        return self._VERBS[verb](self, _Call(request, target, form))
+        return self._VERBS[info.verb](self, _Call(request, info, form))
 
     def _document(self, request: Request) -> Response:
         if request.path in HEALTH_PATHS:
-            # There is nothing that could still be missing: the objects are in this process.
             return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
         accept = request.headers.get("accept", "")
-        described = openapi.answer(request.path, accept)
+        described = documents.answer(request.path, accept)
         if described is not None:
             if request.method not in ("GET", "HEAD"):
                 raise statuses.method_not_allowed()
@@ -112,29 +107,28 @@ class KubeApi:
         headers = {"Content-Type": document.content_type, "Cache-Control": document.cache_control}
         return Response(200, orjson.dumps(document.body), headers)
 
-    # Reading.
+    # --- reading
 
     def _get(self, call: _Call) -> Response:
         asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
         if asked > store.resource_version:
             raise statuses.too_large_resource_version(asked, store.resource_version)
-        if call.target.subresource == "scale" or call.form.shape:
-            obj = self.registry.get(call.resource, call.namespace, call.name, call.target.subresource)
-            return self._shown(call, 200, obj)
-        stored = store.get(call.resource, call.namespace, call.name)
+        if call.info.subresource == "scale" or call.form.shape:
+            return self._shown(call, 200, self.registry.get(*call.place, call.info.subresource))
+        stored = store.get(*call.place)
         if stored is None:
-            raise statuses.not_found(call.resource, call.name)
+            raise statuses.not_found(call.resource, call.info.name)
         return Response(200, versions.body(call.resource, stored), {"Content-Type": media_types.JSON})
 
     def _list(self, call: _Call) -> Response | StreamResponse:
-        options = request_options.list_options(call.request.query, watch=call.target.is_watch)
+        options = request_options.list_options(call.request.query, watch=call.info.is_watch)
         selected = selections.selection(call.resource, options.label_selector, options.field_selector)
-        if call.name:
-            selected = selections.named(call.resource, selected, call.name)
+        if call.info.name:
+            selected = selections.named(call.resource, selected, call.info.name)
         if options.watch:
             return self._watch(call, options, selected)
-        page = list_pages.page(self.registry.store, call.resource, call.namespace, selected, options)
+        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
         return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
 
     def _watch(self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection) -> StreamResponse:
@@ -144,7 +138,7 @@ class KubeApi:
             watch = watch_streams.watch(
                 self.registry.store,
                 call.resource,
-                call.namespace,
+                call.info.namespace,
                 selected,
                 options,
                 seconds=seconds,
@@ -157,30 +151,33 @@ class KubeApi:
             return StreamResponse(200, _once(watch_streams.error_event(refusal)), {"Content-Type": media_types.JSON})
         return StreamResponse(200, watch.chunks(), {"Content-Type": media_types.JSON})
 
-    # Writing.
+    # --- writing
 
     def _create(self, call: _Call) -> Response:
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
+        media_type = self._media_type(call)
         body = _limited(call.request)
         write = self._write_options(call, "CreateOptions")
-        sub = call.target.subresource
-        if sub == "eviction":
+        _, namespace, name = call.place
+        if call.info.subresource == "eviction":
             raw = request_bodies.typed(body, media_type, "policy", "v1", "Eviction")
-            return self._shown(call, 201, pod_subresources.evict(self.registry, call.namespace, call.name, raw, write), write)
-        if sub == "binding" or call.resource is BINDINGS:
+            obj = pod_subresources.evict(self.registry, namespace, name, raw, write)
+        elif call.info.subresource == "binding" or call.resource is BINDINGS:
             raw = request_bodies.typed(body, media_type, "", "v1", "Binding")
-            return self._shown(call, 201, pod_subresources.bind(self.registry, call.namespace, call.name, raw, write), write)
-        raw = self._typed(call, body, media_type)
-        return self._shown(call, 201, self.registry.create(call.resource, call.namespace, raw, write), write)
+            obj = pod_subresources.bind(self.registry, namespace, name, raw, write)
+        else:
+            obj = self.registry.create(call.resource, namespace, self._typed(call, body, media_type), write)
+        return self._shown(call, 201, obj, write)
 
     def _update(self, call: _Call) -> Response:
         body = _limited(call.request)
         write = self._write_options(call, "UpdateOptions")
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
-        sub = call.target.subresource
-        is_scale = sub == "scale"
-        raw = request_bodies.typed(body, media_type, "autoscaling", "v1", "Scale") if is_scale else self._typed(call, body, media_type)
-        obj = self.registry.update(call.resource, call.namespace, call.name, raw, write, subresource=sub)
+        media_type = self._media_type(call)
+        subresource = call.info.subresource
+        if subresource == "scale":
+            raw = request_bodies.typed(body, media_type, "autoscaling", "v1", "Scale")
+        else:
+            raw = self._typed(call, body, media_type)
+        obj = self.registry.update(*call.place, raw, write, subresource=subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
     def _patch(self, call: _Call) -> Response:
@@ -192,22 +189,21 @@ class KubeApi:
         except ValueError as error:
             why = f"error encoding patch: {error}" if media_type == TYPES[-1] else "invalid JSON patch"
             raise statuses.bad_request(why) from error
-        patch = Patch(media_type, value)
-        obj = self.registry.patch(call.resource, call.namespace, call.name, patch, write, subresource=call.target.subresource)
+        obj = self.registry.patch(*call.place, Patch(media_type, value), write, subresource=call.info.subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
     def _delete(self, call: _Call) -> Response:
         options = self._delete_options(call)
-        result = self.registry.delete(call.resource, call.namespace, call.name, options)
-        is_left = self.registry.store.get(call.resource, call.namespace, call.name) is not None
-        # Accepted, not done: told only to those who ask in the old way. Upstream: handlers/delete.go.
+        result = self.registry.delete(*call.place, options)
+        is_left = self.registry.store.get(*call.place) is not None
+        # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream: handlers/delete.go.
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
     def _delete_collection(self, call: _Call) -> Response:
         list_options = request_options.list_options(call.request.query)
         selected = selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
         options = self._delete_options(call)
-        page = list_pages.page(self.registry.store, call.resource, call.namespace, selected, list_options)
+        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
         for stored in page.objects:
             try:
                 self.registry.delete(call.resource, stored.namespace, stored.name, options)
@@ -220,20 +216,23 @@ class KubeApi:
         return request_options.write_options(call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply)
 
     def _delete_options(self, call: _Call) -> Object:
-        """From the body or, if there is none, from the request_options."""
+        """From the body or, if there is none, from the query."""
         body = _limited(call.request)
         if not body:
             return request_options.delete_options(call.request.query)
-        media_type = media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
+        media_type = self._media_type(call)
         try:
             value = request_bodies.parse(body, media_type)
             _, kind = type_meta(value)
             if kind not in ("", "DeleteOptions"):
                 raise ValueError(f'no kind "{kind}" is registered for the internal version of group "meta.k8s.io"')
-            options, _ = read_as(schema.lookup("", "v1", "DeleteOptions"), value or {})
+            options, _ = read_as(api_types.lookup("", "v1", "DeleteOptions"), value or {})
         except ValueError as error:
             raise statuses.bad_request(str(error)) from error
         return request_options.checked_delete_options(options)
+
+    def _media_type(self, call: _Call) -> str:
+        return media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
 
     def _typed(self, call: _Call, body: bytes, media_type: str) -> Any:
         resource = call.resource
@@ -246,7 +245,7 @@ class KubeApi:
         return Response(code, self._presenter(call).one(obj), headers)
 
     def _presenter(self, call: _Call) -> Presenter:
-        kind = "Scale" if call.target.subresource == "scale" else ""
+        kind = "Scale" if call.info.subresource == "scale" else ""
         return Presenter(call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind)
 
     _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse]]] = {
@@ -258,29 +257,6 @@ class KubeApi:
         "delete": _delete,
         "deletecollection": _delete_collection,
     }
-
-
-def _verb(request: Request, target: RequestInfo) -> str:
-    """What the request wants done. Upstream: request/requestinfo.go, NewRequestInfo."""
-    resource, method = target.resource, request.method
-    if target.name:
-        verb = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(method, "")
-        if target.subresource and method == "POST":
-            verb = "create"
-    else:
-        verb = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}.get(method, "")
-    offered = resource.verbs
-    if target.subresource:
-        below = resource.subresource(target.subresource)
-        if below is None:
-            raise statuses.page_not_found()
-        offered = below.verbs
-    is_creation_elsewhere = verb == "create" and resource.namespaced and not target.namespace
-    if verb not in offered or is_creation_elsewhere:
-        raise statuses.method_not_allowed()
-    if target.is_watch or (verb == "get" and not target.subresource and request_options.flag(request.query, "watch")):
-        return "list"
-    return verb
 
 
 def _limited(request: Request) -> bytes:

@@ -1,4 +1,4 @@
-"""The answers of an API server that refuses, by upstream's names and in its words.
+"""The refusals of an API server, with upstream's names, codes and words.
 
 Upstream: apimachinery/pkg/api/errors/errors.go; apiserver/pkg/storage/errors (v1.36.2).
 """
@@ -13,15 +13,15 @@ from extender.golang.field_errors import FieldError
 
 @final
 class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
-    """The request is answered with a metav1.Status.
+    """The request is refused with a metav1.Status.
 
     Attributes:
         code: the HTTP status.
-        reason: the machine-readable word for it; may be empty.
-        message: what a person reads.
-        details: as in metav1.StatusDetails, without empty fields; None: the answer has none.
+        reason: the machine-readable reason; may be empty.
+        message: the text for people.
+        details: as in metav1.StatusDetails, without empty fields; None if the answer has none.
         headers: further headers of the answer.
-        metadata: a metav1.ListMeta, empty but for how to go on with a list that has expired.
+        metadata: a metav1.ListMeta; it is empty unless a list that has expired can be continued.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
         self.metadata: Final = dict(metadata or {})
 
     def as_object(self) -> Object:
-        """The metav1.Status."""
+        """Returns the metav1.Status."""
         status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure", "message": self.message}
         if self.reason:
             status["reason"] = self.reason
@@ -52,7 +52,7 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
 
 
 def success(code: int, details: Mapping[str, Any] | None = None) -> Object:
-    """The metav1.Status of an act that has nothing else to show."""
+    """Returns the metav1.Status of an action that has nothing else to show."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details is not None:
         status["details"] = {name: value for name, value in details.items() if value}
@@ -64,22 +64,22 @@ def _details(resource: Resource, name: str, kind: str = "") -> dict[str, Any]:
 
 
 def not_found(resource: Resource, name: str) -> ApiStatus:
-    """404: there is no such object. Upstream: NewNotFound."""
+    """404: the object does not exist. Upstream: NewNotFound."""
     return ApiStatus(404, "NotFound", f'{resource.qualified} "{name}" not found', _details(resource, name))
 
 
 def page_not_found() -> ApiStatus:
-    """404: nothing is served at this path or of this group, version and plural. Upstream: NewGenericServerResponse."""
+    """404: nothing is served at this path, or of this group, version and plural. Upstream: NewGenericServerResponse."""
     return ApiStatus(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: Resource, name: str) -> ApiStatus:
-    """409: the name is taken. Upstream: NewAlreadyExists."""
+    """409: an object of this name exists. Upstream: NewAlreadyExists."""
     return ApiStatus(409, "AlreadyExists", f'{resource.qualified} "{name}" already exists', _details(resource, name))
 
 
 def generate_name_conflict(resource: Resource, name: str) -> ApiStatus:
-    """409: every generated name was taken. Upstream: NewGenerateNameConflict."""
+    """409: all generated names existed already. Upstream: NewGenerateNameConflict."""
     message = f'{resource.qualified} "{name}" already exists, the server was not able to generate a unique name for the object'
     return ApiStatus(409, "AlreadyExists", message, _details(resource, name) | {"retryAfterSeconds": 1}, {"Retry-After": "1"})
 
@@ -89,7 +89,7 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource: str = "", kind: str = "") -> ApiStatus:
-    """409: somebody else came first, or a precondition does not hold. `kind` replaces the plural. Upstream: NewConflict."""
+    """409: the object has changed, or a precondition does not hold. `kind` replaces the plural in the message. Upstream: NewConflict."""
     plural = kind or (f"{resource.plural}/{subresource}" if subresource else resource.plural)
     qualified = f"{plural}.{resource.group}" if resource.group else plural
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -97,16 +97,16 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource:
 
 
 _PLACES: Final = {"nodes": "minions", "services": "services/specs", "replicationcontrollers": "controllers"}
-"""Where upstream keeps the kinds that are not kept under their plural."""
+"""The names under which upstream keeps kinds that it does not keep under their plural."""
 
 
 def wrong_uid(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: another object has that name now. Upstream: storage/interfaces.go, Preconditions.Check; NewInvalidObjError."""
+    """409: the object of this name has another UID. Upstream: storage/interfaces.go, Preconditions.Check; NewInvalidObjError."""
     return _precondition(resource, key, name, f"UID in precondition: {wanted}, UID in object meta: {found}")
 
 
 def wrong_version(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: the object has changed since. Upstream: as above."""
+    """409: the object has another resourceVersion. Upstream: as `wrong_uid`."""
     return _precondition(resource, key, name, f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}")
 
 
@@ -117,30 +117,30 @@ def _precondition(resource: Resource, key: str, name: str, why: str) -> ApiStatu
 
 
 def version_required(resource: Resource, name: str) -> ApiStatus:
-    """422: this kind is not updated blindly. Upstream: registry/generic/registry/store.go, Update."""
+    """422: an update of this kind has to say its resourceVersion. Upstream: registry/generic/registry/store.go, Update."""
     # Upstream has no better kind at hand than the plural.
     error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
     return invalid(resource.group, resource.plural, name, [error])
 
 
 def undecodable(kind: str, version: str, why: str) -> ApiStatus:
-    """400: the body claims to be of the right kind, but cannot be read as such. Upstream: handlers/rest.go, transformDecodeError."""
+    """400: the body has the expected kind and cannot be read. Upstream: handlers/rest.go, transformDecodeError."""
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiStatus:
-    """403: admission says no. Upstream: NewForbidden."""
+    """403: an admission plugin refuses the object. Upstream: NewForbidden."""
     subject = f'{resource.qualified} "{name}" is forbidden' if name else f"{resource.qualified} is forbidden"
     return ApiStatus(403, "Forbidden", f"{subject}: {why}", _details(resource, name))
 
 
 def bad_request(message: str) -> ApiStatus:
-    """400. Upstream: NewBadRequest."""
+    """400: the request cannot be understood. Upstream: NewBadRequest."""
     return ApiStatus(400, "BadRequest", message)
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiStatus:
-    """422: fields are wrong. Upstream: NewInvalid."""
+    """422: fields of the object are wrong. Upstream: NewInvalid."""
     # Upstream prints an error that several rules found only once, but lists every cause.
     texts = list(dict.fromkeys(map(str, errors)))
     qualified = f"{kind}.{group}" if group else kind
@@ -151,44 +151,44 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
 
 
 def expired(message: str, *, continue_token: str = "") -> ApiStatus:
-    """410: that version is no longer remembered; the token goes on with what is there now. Upstream: NewResourceExpired."""
+    """410: the resourceVersion is forgotten; with the token, a list continues with what exists now. Upstream: NewResourceExpired."""
     return ApiStatus(410, "Expired", message, metadata={"continue": continue_token} if continue_token else None)
 
 
 def too_large_resource_version(asked: int, current: int) -> ApiStatus:
-    """504: the caller has seen a version that does not exist here yet. Upstream: storage.NewTooLargeResourceVersionError."""
+    """504: the resourceVersion does not exist yet. Upstream: storage.NewTooLargeResourceVersionError."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {asked}, current: {current}"
     return ApiStatus(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1}, {"Retry-After": "1"})
 
 
 def too_many_requests(message: str, retry_after: int, causes: Sequence[Mapping[str, str]] = ()) -> ApiStatus:
-    """429. Upstream: NewTooManyRequests."""
+    """429: the request may succeed later. Upstream: NewTooManyRequests."""
     details = {"causes": [dict(cause) for cause in causes], "retryAfterSeconds": retry_after}
     return ApiStatus(429, "TooManyRequests", message, details, {"Retry-After": str(retry_after)} if retry_after else None)
 
 
 def method_not_allowed() -> ApiStatus:
-    """405: nothing at this path answers this method. Upstream: NewGenericServerResponse."""
+    """405: the path does not know the method. Upstream: NewGenericServerResponse."""
     return ApiStatus(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def not_acceptable(accepted: Sequence[str]) -> ApiStatus:
-    """406: none of the forms the caller accepts is known. Upstream: negotiation.NewNotAcceptableError."""
+    """406: the caller accepts none of the forms that can be produced. Upstream: negotiation.NewNotAcceptableError."""
     return ApiStatus(406, "NotAcceptable", f"only the following media types are accepted: {', '.join(accepted)}")
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiStatus:
-    """415: the body comes in no known form. Upstream: negotiation.NewUnsupportedMediaTypeError."""
+    """415: the body is in a form that cannot be read. Upstream: negotiation.NewUnsupportedMediaTypeError."""
     message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     return ApiStatus(415, "UnsupportedMediaType", message)
 
 
 def too_large_body(limit: int) -> ApiStatus:
-    """413. Upstream: NewRequestEntityTooLargeError."""
+    """413: the body is too long. Upstream: NewRequestEntityTooLargeError."""
     return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
 def internal_error(message: str) -> ApiStatus:
-    """500. Upstream: NewInternalError."""
+    """500: the request failed through no fault of the caller. Upstream: NewInternalError."""
     return ApiStatus(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})

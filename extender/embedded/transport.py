@@ -1,4 +1,4 @@
-"""An httpx transport over a KubeApi, so that one client serves embedded and real clusters."""
+"""An httpx transport to a KubeApi, so that the same client reaches the embedded cluster and real ones."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final, final
@@ -7,7 +7,8 @@ from urllib.parse import parse_qs, unquote
 import httpx
 
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.requests.request_info import Request, StreamResponse
+from extender.embedded.requests.request_info import Request
+from extender.embedded.responses.response import StreamResponse
 
 
 @final
@@ -18,7 +19,6 @@ class EmbeddedTransport(httpx.AsyncBaseTransport):
         self._api: Final = api
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer; a watch is under way when this returns."""
         answer = self._api.handle(
             Request(
                 request.method,

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
-from extender.embedded import schema, statuses
+from extender.embedded import statuses
 from extender.embedded.api_resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
 from extender.embedded.dumps.seeding import seed
 from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.schema import api_types
 from extender.embedded.store.object_store import ObjectStore
 from extender.golang.json import JsonError
 from extender.golang.schema import read_as
@@ -82,7 +83,7 @@ class TrialRegistry:
             return ""
         api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
         group, _, version = api_version.rpartition("/")
-        known = schema.find(group, version, kind)
+        known = api_types.find(group, version, kind)
         if known is None:
             return ""
         try:

@@ -30,9 +30,9 @@ from extender.embedded.api_resources import (
     Resource,
 )
 from extender.embedded.kube_api import KubeApi
-from extender.embedded.protobuf import MEDIA_TYPE
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.requests import request_bodies
+from extender.embedded.schema.protobuf_objects import MEDIA_TYPE
 from extender.embedded.store.object_store import ObjectStore
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded.schema import TABLE
+from extender.embedded.schema.api_types import TABLE
 from tools.generate_schema import read, served, table, text
 
 PUBLISHED = os.environ.get("REPRIEVE_API_TYPES", "")

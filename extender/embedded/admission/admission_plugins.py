@@ -1,4 +1,4 @@
-"""What the API decides about an object beyond its own fields: its namespace, priorities, tolerations, default classes.
+"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels.
 
 Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, defaulttolerationseconds,
 storage/storageclass/setdefault, podtopologylabels (v1.36.2).
@@ -29,7 +29,11 @@ _OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 
 def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Object) -> None:
-    """Complete a new object in place; ApiStatus if it may not be created."""
+    """Completes a new object in place.
+
+    Raises:
+        ApiStatus: the object must not be created.
+    """
     if resource.namespaced:
         _check_namespace(store, resource, namespace, obj)
     if resource is PODS:
@@ -42,7 +46,11 @@ def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Ob
 
 
 def admit_update(store: ObjectStore, resource: Resource, new: Object, old: Object, subresource: str) -> None:
-    """Complete an update in place; ApiStatus if it may not be done."""
+    """Completes an updated object in place.
+
+    Raises:
+        ApiStatus: the update must not be done.
+    """
     if subresource:
         return
     if resource is PODS:
@@ -55,13 +63,13 @@ def admit_update(store: ObjectStore, resource: Resource, new: Object, old: Objec
 
 
 def admit_delete(resource: Resource, name: str) -> None:
-    """ApiStatus 403 if the object may never be deleted."""
+    """Raises ApiStatus 403 for namespaces that every cluster has."""
     if resource is NAMESPACES and name in IMMORTAL_NAMESPACES:
         raise statuses.forbidden(resource, name, "this namespace may not be deleted")
 
 
 def topology_labels(store: ObjectStore, node: str) -> dict[str, str]:
-    """The labels of a node that a pod bound to it gets. Upstream: podtopologylabels, admitBinding."""
+    """Returns the labels of a node that a pod bound to it gets. Upstream: podtopologylabels, admitBinding."""
     stored = store.get(NODES, "", node)
     return {} if stored is None else {name: stored.labels[name] for name in TOPOLOGY_LABELS if name in stored.labels}
 
@@ -118,7 +126,7 @@ def _resolve_priority(store: ObjectStore, pod: Object) -> None:
 
 
 def _global_default(store: ObjectStore) -> Object | None:
-    """Of several, the one of the lowest value. Upstream: getDefaultPriorityClass."""
+    """The default class; of several, the one with the lowest value. Upstream: getDefaultPriorityClass."""
     classes = [obj for stored in store.read(PRIORITY_CLASSES) if (obj := stored.decoded()).get("globalDefault")]
     return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
 
@@ -133,7 +141,7 @@ def _check_global_default(store: ObjectStore, priority_class: Object) -> None:
 
 
 def _tolerate_node_trouble(pod: Object) -> None:
-    """For five minutes, unless the pod says something about it itself. Upstream: defaulttolerationseconds, Admit."""
+    """Adds tolerations of five minutes, unless the pod has its own. Upstream: defaulttolerationseconds, Admit."""
     tolerations = pod["spec"].get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
         is_said = any((each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute" for each in tolerations)
@@ -143,7 +151,7 @@ def _tolerate_node_trouble(pod: Object) -> None:
 
 
 def _default_storage_class(store: ObjectStore, claim: Object) -> None:
-    """The default class, of several the newest, by name among equals. Upstream: storage/util, GetDefaultClass."""
+    """The newest default class; among those of one second, the first by name. Upstream: storage/util, GetDefaultClass."""
     annotations = claim["metadata"].get("annotations") or {}
     if claim["spec"].get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
         return

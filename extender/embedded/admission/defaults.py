@@ -1,8 +1,9 @@
-"""What the API fills in: defaults of fields that were left out, and other spellings of one fact brought into step.
+"""Defaults: values of fields that were left out, and other spellings of the same fact.
 
 A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults functions.
 
-Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1, resource/v1 (v1.36.2).
+Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1, resource/v1;
+pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
 import re
@@ -10,9 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from extender.embedded import schema
 from extender.embedded.admission.pod_resources import container_totals
 from extender.embedded.api_resources import Object, Resource
+from extender.embedded.schema import api_types
 from extender.golang.schema import Field, GoType, ListOf, MapOf, Presence, Struct
 from extender.objects.quantity import MILLI, quantity_of
 from extender.objects.resource_names import CPU, HUGEPAGES_PREFIX, MEMORY, is_pod_level_resource
@@ -24,11 +25,11 @@ _HOUR: Final = 3600
 
 
 def set_defaults(resource: Resource, obj: Object) -> None:
-    """Fill in the defaults of an object that `schema.read` returned. In place.
+    """Fills in the defaults of an object that `api_types.read` returned, in place.
 
     Upstream: the SetObjectDefaults functions, and the conversions between v1 and internal types.
     """
-    _fill_struct(schema.type_of(resource), obj)
+    _fill_struct(api_types.type_of(resource), obj)
 
 
 def _fill(of: GoType, value: Any) -> None:
@@ -61,7 +62,7 @@ def _fill_struct(struct: Struct, obj: Object) -> None:
 
 @cache
 def _concerned(struct: Struct) -> tuple[tuple[str, Field], ...]:
-    """The fields that have a default or hold something that has one."""
+    """The fields that have a default, or that hold something with one."""
     return tuple((name, field) for name, field in struct.fields.items() if field.default is not None or _is_concerned(field.type))
 
 
@@ -80,7 +81,7 @@ def _is_resource_list(of: GoType) -> bool:
 
 
 def _round_up(amounts: Object) -> None:
-    """Amounts are whole thousandths. Upstream: SetDefaults_ResourceList."""
+    """Amounts are rounded up to thousandths. Upstream: SetDefaults_ResourceList."""
     for name, amount in amounts.items():
         if amount[-1:] in "nu" or "e" in amount:
             amounts[name] = str(quantity_of(amount).round_up(MILLI)[0])
@@ -104,7 +105,7 @@ def _pod(pod: Object) -> None:
 
 
 def _pod_level(spec: Object) -> None:
-    """What the pod as a whole asks for is completed from what its containers ask for, and from its limits.
+    """Completes what the pod asks for as a whole from what its containers ask for, and from its limits.
 
     Upstream: defaultHugePagePodLimits, defaultPodRequests.
     """
@@ -360,7 +361,7 @@ _REFERENCE: Final = re.compile(
 
 
 def pull_policy(image: str) -> str:
-    """What imagePullPolicy defaults to: `Always` for the tag `latest`, whether written or implied, else `IfNotPresent`."""
+    """Returns the default of imagePullPolicy: `Always` for the tag `latest`, written or implied, else `IfNotPresent`."""
     reference = _REFERENCE.fullmatch(image)
     if reference is None:
         return "IfNotPresent"

@@ -1,6 +1,7 @@
-"""What the containers of a pod ask for together, from its JSON.
+"""What follows from the resources of a pod's containers: their totals, and the quality of service class.
 
-Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests, AggregateContainerLimits (v1.36.2).
+Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests, AggregateContainerLimits; pkg/apis/core/helper/qos/qos.go
+(v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ Totals = dict[str, Quantity]
 
 
 def container_totals(spec: Mapping[str, Any], part: Literal["requests", "limits"]) -> Totals:
-    """The sum over containers and sidecars, or what an init container needs with the sidecars before it, if that is more."""
+    """Returns the sum over containers and sidecars, or what an init container needs with the sidecars before it, where that is more."""
     total: Totals = {}
     for container in spec.get("containers") or ():
         _add(total, _amounts(container, part))
@@ -50,7 +51,7 @@ _COMPUTE: Final = ("cpu", "memory")
 
 
 def qos_class(spec: Mapping[str, Any]) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`. The quantities must be readable."""
+    """Returns `Guaranteed`, `Burstable` or `BestEffort`. The quantities must be readable. Upstream: ComputePodQOS."""
     if spec.get("resources"):
         parts = [spec["resources"]]
     else:
@@ -67,7 +68,7 @@ def qos_class(spec: Mapping[str, Any]) -> str:
 
 
 def _add_compute(total: dict[str, Quantity], amounts: Mapping[str, Any] | None) -> int:
-    """How many of the compute resources were added; nothing of something does not count."""
+    """Returns how many of the compute resources were added; zero amounts do not count."""
     num_added = 0
     for name in _COMPUTE:
         amount = quantity_of((amounts or {}).get(name, 0))

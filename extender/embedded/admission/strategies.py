@@ -1,4 +1,4 @@
-"""What happens to an object before it is validated: which parts of it the request may not set, and when its generation grows.
+"""What the strategy of a kind does to an object before validation: fields that the request may not set, and the generation.
 
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
 """
@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from extender.embedded.admission.pod_resources import qos_class
 from extender.embedded.api_resources import Object, Resource
-from extender.embedded.schema import type_of
+from extender.embedded.schema.api_types import type_of
 
 _RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
-"""What of the metadata a status update leaves alone for newer kinds. Upstream: metav1.ResetObjectMetaForStatus."""
+"""The metadata that a status update of newer kinds leaves alone. Upstream: metav1.ResetObjectMetaForStatus."""
 
 _BORN_WITH_GENERATION: Final = frozenset(
     {
@@ -30,7 +30,7 @@ _METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
 
 
 def prepare_for_create(resource: Resource, obj: Object) -> None:
-    """Clear what a creator may not say, and say what only the server may. In place; defaults are already filled in."""
+    """Clears the fields that a creator may not set, and sets those of the server, in place. Defaults are filled in already."""
     metadata = obj["metadata"]
     metadata.pop("generation", None)
     if resource.kind in _BORN_WITH_GENERATION:
@@ -44,7 +44,7 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
 
 
 def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> None:
-    """Undo in `new` what this door may not change, and count the change if it counts. In place.
+    """Takes back in `new` what this request may not change, and counts the generation, in place.
 
     Arguments:
         subresource: `status`, `finalize` or empty.
@@ -78,7 +78,7 @@ def _counts(kind: str, new: Object, old: Object) -> bool:
 
 
 def _take(new: Object, old: Object, name: str) -> None:
-    """What stands in the old object stands in the new one, or is absent from both."""
+    """Gives a member of the new object its old value, or removes it."""
     if name in old:
         new[name] = copy.deepcopy(old[name])
     else:
@@ -86,7 +86,7 @@ def _take(new: Object, old: Object, name: str) -> None:
 
 
 def _keep_observed(status: Object, old: Object) -> None:
-    """Quality of service never changes; observed generations are not forgotten. Upstream: preserveOldObservedGeneration."""
+    """Keeps the quality of service class, and generations that were observed. Upstream: preserveOldObservedGeneration."""
     for name in ("qosClass", "observedGeneration"):
         if name in old and not status.get(name):
             status[name] = old[name]
@@ -101,7 +101,7 @@ def _keep_observed(status: Object, old: Object) -> None:
 
 
 def _drop_deallocated(status: Object, old: Object) -> None:
-    """What drivers said of devices that are no longer allocated goes with them. Upstream: dropDeallocatedStatusDevices."""
+    """Removes what drivers reported of devices that are no longer allocated. Upstream: dropDeallocatedStatusDevices."""
     gone = _allocated(old) - _allocated(status)
     if gone and "devices" in status:
         status["devices"] = [each for each in status["devices"] if _device_id(each) not in gone]
@@ -143,7 +143,7 @@ def _pod(pod: Object) -> None:
 
 
 def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
-    """The pod's own values of these keys become part of the selector. Upstream: applyLabelKeysToLabelSelector."""
+    """Adds the pod's own values of these keys to the selector. Upstream: applyLabelKeysToLabelSelector."""
     selector = term.get("labelSelector")
     if selector is None:
         return

@@ -1,8 +1,8 @@
-"""A cluster put into a registry as it was: with uids, creation times, status, bindings and owners.
+"""Puts a cluster into a registry as it was: with uids, creation times, status, bindings and owners.
 
-What a server has printed was checked and completed there; here only the fields that scheduling reads are checked, so that a large dump is
-in place within seconds. What was written by hand is checked and completed as a new object would be, but what it says of itself (its uid,
-priority, status, node) counts.
+Objects that a server printed were checked and completed there; only the fields that scheduling reads are checked again, so that a large
+dump is in place within seconds. Objects written by hand are checked and completed as new ones, but keep their uid, priority, status and
+node.
 """
 
 import uuid
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.embedded import schema, statuses, validation
+from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins
 from extender.embedded.admission.defaults import set_defaults
 from extender.embedded.admission.pod_resources import qos_class
@@ -33,6 +33,7 @@ from extender.embedded.api_resources import (
 )
 from extender.embedded.dumps.state_file import collector_paused
 from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import versions
 from extender.golang.json import JsonError
@@ -46,7 +47,7 @@ from extender.objects.priorities import SYSTEM_CLASSES
 from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 
 _FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)
-"""What others refer to when they are admitted."""
+"""The resources that other objects refer to when they are admitted."""
 _TYPED: Final[Mapping[str, type[ApiObject]]] = {
     PODS.stored_as: Pod,
     NODES.stored_as: Node,
@@ -55,23 +56,22 @@ _TYPED: Final[Mapping[str, type[ApiObject]]] = {
     RESOURCE_CLAIMS.stored_as: ResourceClaim,
     CSI_NODES.stored_as: CSINode,
 }
-"""Kinds of which there may be very many."""
+"""The kinds of which a dump may hold very many."""
 _ONLY_SERVERS_SAY: Final = {
     PODS.stored_as: ("status", "qosClass"),
     PERSISTENT_VOLUMES.stored_as: ("status", "phase"),
     PERSISTENT_VOLUME_CLAIMS.stored_as: ("status", "phase"),
 }
-"""What nobody writes by hand, of kinds that a state file of ours holds without resourceVersions."""
+"""Fields that are not written by hand, of kinds whose resourceVersions a state file leaves out."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RefusedObject:
-    """An object that was not put there."""
+    """An object that was not put into the registry. The name has its namespace, if there is one: `default/web`."""
 
     kind: str
     name: str
-    """With its namespace, if it has one: `default/web`."""
     why: str
 
 
@@ -81,10 +81,10 @@ class SeedReport:
     """What became of the objects of a dump.
 
     Attributes:
-        stored: how many of each kind are there now.
-        left_out: how many there were of kinds that are not served.
-        refused: those that are wrong, or were there already.
-        added: what the dump refers to and does not have, made for it: `Namespace shop`, `PriorityClass high`.
+        stored: the number of objects of each kind that were stored.
+        left_out: the number of objects of kinds that are not served.
+        refused: the objects that are wrong or existed already.
+        added: objects that the dump refers to and lacks, made for it: `Namespace shop`, `PriorityClass high`.
     """
 
     stored: Mapping[str, int]
@@ -94,10 +94,10 @@ class SeedReport:
 
 
 def seed(registry: ObjectRegistry, objects: Iterable[Object]) -> SeedReport:
-    """Put the objects into the registry, namespaces and classes first; one that is wrong does not keep the others out.
+    """Puts the objects into the registry, namespaces and classes first; an object that is refused does not keep out the others.
 
     Arguments:
-        objects: JSON values with kind and apiVersion; theirs no more afterwards.
+        objects: JSON values with kind and apiVersion; they belong to the registry afterwards.
     """
     with collector_paused():
         return _Seeding(registry).run(objects)
@@ -114,7 +114,6 @@ class _Seeding:
         self._namespaces: set[str] = set()
 
     def run(self, objects: Iterable[Object]) -> SeedReport:
-        """All of it."""
         by_resource: dict[Resource, list[Object]] = {resource: [] for resource in _FIRST}
         for obj in objects:
             resource = _resource_of(obj)
@@ -166,9 +165,9 @@ class _Seeding:
         registry.store.put(resource, namespace, name, versions.stored_form(resource, obj))
 
     def _admitted(self, resource: Resource, namespace: str, raw: Object) -> Object:
-        """What was written by hand, completed and checked as if it were created; what it says of itself counts."""
+        """An object written by hand, completed and checked as a new one; what it says of itself counts."""
         try:
-            obj, _ = schema.read(resource, raw)
+            obj, _ = api_types.read(resource, raw)
         except JsonError as exc:
             raise statuses.undecodable(resource.kind, resource.version, str(exc)) from exc
         obj["metadata"].pop("resourceVersion", None)
@@ -204,7 +203,7 @@ class _Seeding:
             self._added.append(f"Namespace {name}")
 
     def _require_class(self, resource: Resource, obj: Object) -> None:
-        """Pods that are made after this one's likeness need its class."""
+        """Pods that a controller makes from the same template need the class."""
         spec: Any = obj.get("spec") or {}
         name, priority = spec.get("priorityClassName"), spec.get("priority")
         if resource is not PODS or not name or priority is None or self._registry.store.get(PRIORITY_CLASSES, "", name) is not None:

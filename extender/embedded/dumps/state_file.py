@@ -1,6 +1,6 @@
-"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` takes it.
+"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` accepts it.
 
-One object, a List, a list of one kind such as PodList, or several documents of these; JSON or YAML, packed with gzip or not.
+A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML, perhaps gzipped.
 """
 
 import gc
@@ -25,9 +25,9 @@ from extender.golang.yaml_scalars import STRING, ScalarError, resolve
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Python's collector of cycles rests while the block runs: looking through a growing heap again and again takes longer than filling it.
+    """Pauses Python's collector of cycles: searching a growing heap again and again takes longer than filling it.
 
-    What is no longer referred to is still freed at once.
+    Objects without references are still freed at once.
     """
     if not gc.isenabled():
         yield
@@ -40,12 +40,12 @@ def collector_paused() -> Iterator[None]:
 
 
 MAX_VALUES: Final = 50_000_000
-"""Values in a document, counted as often as YAML aliases repeat them."""
+"""The largest number of values in a document, counted as often as YAML aliases repeat them."""
 
 _GZIP: Final = b"\x1f\x8b"
 _HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,namespaces -A -o json prints one"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
-"""What of the metadata means nothing to another server, and would keep kubectl from applying the object."""
+"""Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
 
 
 class StateFileError(ValueError):
@@ -53,10 +53,10 @@ class StateFileError(ValueError):
 
 
 def load(path: Path) -> list[Object]:
-    """The objects in the file, each with its kind and apiVersion; what they mean is not checked.
+    """Returns the objects in a file, each with its kind and apiVersion, unchecked.
 
     Raises:
-        StateFileError: it cannot be read, or holds something else.
+        StateFileError: the file cannot be read, or holds something else.
     """
     try:
         data = path.read_bytes()
@@ -66,10 +66,10 @@ def load(path: Path) -> list[Object]:
 
 
 def read(data: bytes, source: str) -> list[Object]:
-    """The objects in what was read from a file. See `load`.
+    """Returns the objects in the content of a file, as `load`.
 
     Arguments:
-        source: what messages call it.
+        source: the name of the content in error messages.
 
     Raises:
         StateFileError: it holds something else.
@@ -88,9 +88,9 @@ def read(data: bytes, source: str) -> list[Object]:
 
 
 def save(path: Path, objects: Iterable[Object]) -> None:
-    """Write the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to pack it).
+    """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to compress it).
 
-    The file is there as a whole or as it was: it is written beside its place, flushed to the disk, and renamed.
+    The file is replaced as a whole: the content is written beside it, flushed to the disk, and renamed.
 
     Raises:
         OSError: it cannot be written.
@@ -118,7 +118,7 @@ def save(path: Path, objects: Iterable[Object]) -> None:
 
 
 def form_of(path: Path) -> tuple[str, bool]:
-    """How a file of this name is written: `.json`, `.yaml` or `.yml`, and whether it is packed.
+    """Returns the form of a file by its name: `.json`, `.yaml` or `.yml`, and whether it is compressed.
 
     Raises:
         ValueError: the name says neither JSON nor YAML.
@@ -132,14 +132,12 @@ def form_of(path: Path) -> tuple[str, bool]:
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Quotes whatever Go would read as something else than text, and repeats rather than refers."""
+    """Quotes every text that Go would read as something else, and writes no anchors, as kubectl."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """No anchors: kubectl prints none."""
         return True
 
     def text(self, text: str) -> yaml.ScalarNode:
-        """A string, in quotes if need be."""
         return yaml.ScalarNode(STRING, text, style=None if _is_text_to_go(text) else '"')
 
 
@@ -179,7 +177,7 @@ def _json_documents(text: bytes) -> Iterator[Any]:
 
 
 def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Object]:
-    """The objects of a document, each with its kind: the items of a PodList name none."""
+    """The objects of a document, each with its kind, which the items of a PodList do not name."""
     if not isinstance(document, dict):
         raise ValueError("expected a Kubernetes List or object")
     kind, api_version = document.get("kind") or kind, document.get("apiVersion") or api_version

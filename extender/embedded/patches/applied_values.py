@@ -1,4 +1,4 @@
-"""Whether an applied object fits its type: what server-side apply asks before it looks at anything else.
+"""Whether an applied object fits its type. Server-side apply asks this first.
 
 Upstream: structured-merge-diff/v6/typed/validate.go, helpers.go (v1.36.2).
 """
@@ -16,7 +16,7 @@ _TEXTS: Final = frozenset((Kind.STRING, Kind.BYTES, Kind.DURATION))
 
 
 def problem_text(kind: GoType, value: Any) -> str:
-    """What is wrong with a value, in one text; empty if nothing is."""
+    """Returns what is wrong with a value, in one text; empty if nothing is."""
     problems = list(_problems(kind, value, ""))
     return (
         problems[0] if len(problems) < 2 and problems else "\n".join(["errors:", *(f"  {each}" for each in problems)] if problems else [])
@@ -91,7 +91,7 @@ def _go_type(value: Any) -> str:
 
 
 def _go(value: Any) -> str:
-    """As Go's %v prints it."""
+    """A value as Go's %v prints it."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{_go(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):

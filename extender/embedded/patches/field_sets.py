@@ -1,8 +1,9 @@
-"""Sets of fields, as managedFields writes them: who owns what is decided by adding and taking away such sets.
+"""Sets of fields, as managedFields writes them. Ownership of fields is decided by set operations on them.
 
 A set is the JSON of FieldsV1 itself: `f:name` is a field or a key of a map, `k:{...}` an item of a list told apart by keys, `v:...` an item
-of a set. What lies below a path element says which fields below it belong to the set; an empty value, or a `.` in it, says that the element
-itself does. The outermost `{}` is therefore the empty set, and a nested one is a leaf. No set is ever changed: what is unchanged is shared.
+of a set. What stands below a path element says which fields below it belong to the set; an empty value, or a `.` in it, says that the
+element itself does. The outermost `{}` is therefore the empty set, and a nested one is a leaf. Sets are never changed, so that parts of
+them can be shared.
 
 Upstream: structured-merge-diff/v6/fieldpath/set.go, serialize.go; path.go and element.go for the texts (v1.36.2).
 """
@@ -16,33 +17,33 @@ FieldSet = dict[str, Any]
 
 SELF: Final = "."
 LEAF: Final[FieldSet] = {}
-"""What stands below a path element that belongs to a set and has nothing below it that does."""
+"""Stands below a path element that is a member of the set, if nothing below the element is."""
 
 
 def is_well_formed(value: Any) -> bool:
-    """Whether a JSON value is a set: objects all the way down."""
+    """Returns True if a JSON value is a set: objects all the way down."""
     return isinstance(value, dict) and all(map(is_well_formed, value.values()))
 
 
 def is_member(node: FieldSet) -> bool:
-    """True if the path element above belongs to the set itself."""
+    """Returns True if the path element above the node is a member of the set."""
     return not node or SELF in node
 
 
 def node(member: bool, below: FieldSet) -> FieldSet | None:
-    """What stands below a path element; None if neither it nor anything below it belongs to the set."""
+    """Returns what stands below a path element; None if neither the element nor anything below it is a member."""
     if not below:
         return LEAF if member else None
     return {SELF: LEAF, **below} if member else below
 
 
 def below(node: FieldSet) -> FieldSet:
-    """The set of what lies below a path element."""
+    """Returns the set of the members below a path element."""
     return {name: value for name, value in node.items() if name != SELF} if SELF in node else node
 
 
 def union(first: FieldSet, second: FieldSet) -> FieldSet:
-    """What belongs to either."""
+    """Returns the set of the members of either."""
     if not first or not second:
         return first or second
     result = dict(first)
@@ -57,7 +58,7 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(first: FieldSet, second: FieldSet) -> FieldSet:
-    """What belongs to the first and not to the second. A field stays when only what is below it goes, and the other way round."""
+    """Returns the members of the first that are not in the second. A field and the fields below it are separate members."""
     if not first or not second:
         return first
     result = {}
@@ -70,7 +71,7 @@ def difference(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def without(first: FieldSet, second: FieldSet) -> FieldSet:
-    """The first without the fields of the second and all that lies below them. Upstream: Set.RecursiveDifference."""
+    """Returns the first without the fields of the second and everything below them. Upstream: Set.RecursiveDifference."""
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
@@ -84,7 +85,7 @@ def without(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
-    """What belongs to both."""
+    """Returns the set of the members of both."""
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
@@ -96,7 +97,7 @@ def intersection(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def of_paths(*paths: tuple[str, ...]) -> FieldSet:
-    """The set of these paths of named fields."""
+    """Returns the set of these paths of named fields."""
     result: FieldSet = LEAF
     for path in paths:
         nested: FieldSet = LEAF
@@ -107,7 +108,7 @@ def of_paths(*paths: tuple[str, ...]) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The members as texts such as `.spec.containers[name="c"].image`, in upstream's order: those of a level before those below it."""
+    """Yields the members as texts such as `.spec.containers[name="c"].image`; those of a level before those below it, as upstream."""
     elements = sorted(name for name in fields if name != SELF)
     for name in elements:
         if is_member(fields[name]):
@@ -117,7 +118,7 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
 
 
 def element_text(name: str) -> str:
-    """A path element as people read it."""
+    """Returns a path element as people read it."""
     kind, _, value = name.partition(":")
     if kind == "k":
         keys = orjson.loads(value)

@@ -1,7 +1,8 @@
-"""Who set which field of an object: metadata.managedFields, computed when an object is written.
+"""metadata.managedFields: the owners of the fields of an object, read, written, and computed when an object is written.
 
-A create, update or patch makes its caller the owner of what it changed; nobody keeps what somebody else changed or took away. Server-side
-apply is next door, in `apply`. Upstream computes this before admission and before the strategy prepares the object, and so should callers.
+A create, update or patch makes its field manager the owner of what it changed; all others lose what was changed or removed. Server-side
+apply has its own rules (`server_side_apply`). Upstream computes this before admission and before the strategy prepares the object, and so
+does the registry.
 
 Upstream: apimachinery/pkg/util/managedfields/internal; structured-merge-diff/v6/merge/update.go (v1.36.2).
 """
@@ -12,21 +13,21 @@ from datetime import datetime
 from functools import cache
 from typing import Final, Literal, NamedTuple, final
 
-from extender.embedded import schema
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.patches import field_sets, typed_values
 from extender.embedded.patches.field_sets import LEAF, FieldSet
 from extender.embedded.patches.typed_values import Comparison
+from extender.embedded.schema import api_types
 from extender.golang.schema import Struct
 from extender.golang.times import rfc3339
 
 MAX_UPDATE_MANAGERS: Final = 10
-"""With more updaters than this the oldest become one. Upstream: DefaultMaxUpdateManagers."""
+"""The largest number of updaters; beyond it the oldest become one. Upstream: DefaultMaxUpdateManagers."""
 OLD_UPDATES: Final = "ancient-changes"
 
 
 class FieldOwner(NamedTuple):
-    """What tells an entry of managedFields apart. The API version counts for updates only: who applies has one entry."""
+    """The identity of an entry. The API version counts for updates only: a manager that applies has one entry."""
 
     manager: str
     operation: str
@@ -37,7 +38,7 @@ class FieldOwner(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """What an owner owns, as of which version, and when it last changed something."""
+    """The fields of an owner, the API version that names them, and the time of its last change."""
 
     fields: FieldSet
     api_version: str
@@ -49,14 +50,14 @@ Owners = dict[FieldOwner, Owned]
 
 @final
 class MalformedError(ValueError):
-    """An entry of managedFields is not one."""
+    """An entry of managedFields cannot be read."""
 
 
 def decode(obj: Object | None) -> Owners:
-    """Who owns what of an object, as its managedFields say.
+    """Returns the owners of an object's fields.
 
     Raises:
-        MalformedError: they are not well formed; with upstream's text.
+        MalformedError: the managedFields are not well formed; the text is upstream's.
     """
     owners: Owners = {}
     for place, entry in enumerate((obj or {}).get("metadata", {}).get("managedFields") or ()):
@@ -78,7 +79,7 @@ def decode(obj: Object | None) -> Owners:
 
 
 def encode(owners: Owners) -> list[Object]:
-    """The managedFields: who applied first, then by time."""
+    """Returns the managedFields: first the entries of apply, then those of updates, by time."""
     entries = []
     for owner, owned in sorted(owners.items(), key=lambda each: (each[0].operation, each[1].time or "", each[0])):
         entry: Object = {"manager": owner.manager, "operation": owner.operation, "apiVersion": owned.api_version}
@@ -94,7 +95,7 @@ def encode(owners: Owners) -> list[Object]:
 
 
 def capped(owners: Owners) -> Owners:
-    """The owners with the oldest updates of a version put together until few enough are left. Upstream: capmanagers.go."""
+    """Returns the owners, with the oldest updates of a version joined until few enough are left. Upstream: capmanagers.go."""
     updaters = sorted((each for each in owners.items() if each[0].operation == "Update"), key=lambda each: (each[1].time or "", each[0]))
     left = len(updaters)
     if left <= MAX_UPDATE_MANAGERS:
@@ -130,21 +131,21 @@ def updated(
     subresource: str = "",
     now: datetime,
 ) -> list[Object]:
-    """The managedFields of an object after a create, update or patch; empty: the object should have none.
+    """Returns the managedFields of an object after a create, update or patch; empty if the object should have none.
 
     Arguments:
-        old: what was stored; None: the object is created.
-        new: with the defaults filled in. In a write to the object itself its own managedFields count, so that callers may edit or reset
-            them.
-        manager: who writes: the fieldManager of the request or the first part of its User-Agent.
-        operation: always `Update` here; `Apply` is what `apply` leaves behind.
-        subresource: which one was written to; empty: the object itself.
+        old: the stored object; None if the object is created.
+        new: the object with its defaults. In a write to the object itself its own managedFields count, so that callers can
+            edit or reset them.
+        manager: the field manager of the request.
+        operation: `Update`; `Apply` is for server-side apply.
+        subresource: the subresource that is written; empty for the object itself.
     """
     known = _of_request(old, new, is_subresource=bool(subresource))
     if not known and old is not None:
         # Nobody has been keeping track of this object, and nobody begins to with an update.
         return []
-    kind = schema.type_of(resource)
+    kind = api_types.type_of(resource)
     owner = FieldOwner(manager or "unknown", operation, resource.api_version, subresource)
     try:
         comparison = compare(kind, zero_value(kind) if old is None else old, new, reset_fields(resource, subresource))
@@ -155,7 +156,7 @@ def updated(
 
 
 def after_update(known: Owners, comparison: Comparison, owner: FieldOwner, time: str) -> Owners:
-    """Who owns what after `owner` made an object differ so. Its time moves only if it gained something."""
+    """Returns the owners after `owner` changed an object. Its time moves only if it gained fields."""
     changed = comparison.changed
     result = after_loss(known, field_sets.union(changed, comparison.removed), owner.api_version)
     if changed:
@@ -166,7 +167,7 @@ def after_update(known: Owners, comparison: Comparison, owner: FieldOwner, time:
 
 
 def after_loss(known: Owners, lost: FieldSet, api_version: str) -> Owners:
-    """Who still owns something without these fields. What is owned as of another version has other names, and stays as it is."""
+    """Returns the owners without these fields. Fields that are named by another API version stay as they are."""
     result = {}
     for owner, owned in known.items():
         left = field_sets.difference(owned.fields, lost) if owned.api_version == api_version else owned.fields
@@ -178,7 +179,7 @@ def after_loss(known: Owners, lost: FieldSet, api_version: str) -> Owners:
 NEVER_OWNED: Final = frozenset(
     ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion")
 )
-"""Fields of metadata that have no owner. Upstream: stripmeta.go."""
+"""The metadata fields without an owner. Upstream: stripmeta.go."""
 
 TYPE_META: Final = frozenset(("kind", "apiVersion"))
 
@@ -194,7 +195,7 @@ _OF_STATUS: Final[Mapping[str, FieldSet]] = {
 
 
 def reset_fields(resource: Resource, subresource: str) -> FieldSet:
-    """What a write to this face of an object leaves alone, so that it makes nobody its owner. Upstream: GetResetFields."""
+    """Returns the fields that a write to a subresource leaves alone, so that its manager does not own them. Upstream: GetResetFields."""
     if subresource == "status":
         return _OF_STATUS.get(resource.kind, _SPEC)
     if not subresource and resource.subresource("status") is not None:
@@ -203,7 +204,7 @@ def reset_fields(resource: Resource, subresource: str) -> FieldSet:
 
 
 def compare(kind: Struct, old: Object, new: Object, ignored: FieldSet) -> Comparison:
-    """How two objects differ in the fields that can have owners and are not ignored."""
+    """Returns how two objects differ in the fields that can have owners and are not ignored."""
     comparison = typed_values.compare(kind, _ownable(old, ignored), _ownable(new, ignored))
     if not any(node for node in ignored.values()):
         return comparison
@@ -219,7 +220,7 @@ def _ownable(obj: Object, ignored: FieldSet) -> Object:
 
 @cache
 def zero_value(kind: Struct) -> Object:
-    """The object that says nothing. What is there already when nothing was said becomes nobody's by being said again."""
+    """Returns the object without any content. A field that has its zero value already does not get an owner by being set to it."""
     result: Object = kind.zero()
     return result
 

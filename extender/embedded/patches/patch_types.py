@@ -1,4 +1,4 @@
-"""The four kinds of patches, and what an object is after one of them.
+"""The four types of patches, and their application to an object.
 
 Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the jsonpatch library, RFC 7386.
 """
@@ -12,11 +12,12 @@ from typing import Any, Final, final
 import jsonpatch
 import orjson
 
-from extender.embedded import schema, statuses
+from extender.embedded import statuses
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.patches import server_side_apply
 from extender.embedded.patches.strategic_merge import PatchError, PatchFormatError, merge
 from extender.embedded.requests.request_options import WriteOptions
+from extender.embedded.schema import api_types
 from extender.golang import field_errors
 from extender.golang.json import JsonError, cannot_unmarshal, type_word
 from extender.golang.schema import Struct
@@ -30,26 +31,26 @@ TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
 _MAP: Final = "map[string]interface {}"
 
 MAX_OPERATIONS: Final = 10_000
-"""Of a JSON patch. Upstream: maxJSONPatchOperations."""
+"""The largest number of operations in a JSON patch. Upstream: maxJSONPatchOperations."""
 MAX_COPIED: Final = 3 * 1024 * 1024
-"""Bytes that its copy operations may add, or copies of copies would fill the memory. Upstream: JSONPatchMaxCopyBytes."""
+"""The bytes that copy operations may add: copies of copies could fill the memory. Upstream: JSONPatchMaxCopyBytes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What to change.
+    """A patch of one type.
 
     Attributes:
         type: the media type.
-        body: the patch as JSON values, left alone.
+        body: the patch as JSON values, which are not changed.
     """
 
     type: str
     body: Any
 
     def of(self, struct: Struct, original: Object) -> Object:
-        """The object after a patch that is no server-side server_side_apply. The original is used up.
+        """Returns the object after any patch but server-side apply. The original must not be used afterwards.
 
         Raises:
             ApiStatus: the patch is malformed or cannot be applied.
@@ -68,13 +69,13 @@ class Patch:
             raise statuses.ApiStatus(500, "", str(error)) from error
 
     def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
-        """The patched object by its schema.
+        """Returns the patched object by its type.
 
         Raises:
-            ApiStatus: 422 if it cannot be read.
+            ApiStatus: 422 if it does not fit.
         """
         try:
-            new, problems = schema.read(resource, patched)
+            new, problems = api_types.read(resource, patched)
         except JsonError as error:
             raise self._unreadable(patched, str(error)) from error
         if problems and write.field_validation == "Strict":
@@ -84,7 +85,7 @@ class Patch:
         return new
 
     def applied(self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime) -> Object:
-        """The object after server-side apply, by its schema, with its managedFields.
+        """Returns the object after server-side apply by its type, with its managedFields.
 
         Raises:
             ApiStatus: 409 if others own what is applied; or it cannot be applied.
@@ -103,7 +104,7 @@ class Patch:
 
 
 def merged(original: Any, patch: Mapping[str, Any]) -> Object:
-    """The original with a JSON merge patch applied: null takes away."""
+    """Returns the original with a JSON merge patch applied; null removes a member."""
     result = original if isinstance(original, dict) else {}
     for name, value in patch.items():
         if value is None:

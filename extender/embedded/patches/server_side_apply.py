@@ -1,7 +1,7 @@
-"""Server-side apply: an object becomes what several callers each say of it.
+"""Server-side apply: the fields of an object are declared by several managers.
 
-Who applies says everything it cares about, every time. It owns those fields; what it no longer says goes, unless somebody else owns it;
-what somebody else owns and has otherwise is a conflict, unless the caller forces it.
+A manager applies everything that it cares about, every time, and owns those fields. A field that it no longer applies is removed, unless
+another manager owns it; a field that another manager owns with another value is a conflict, unless the request forces it.
 
 Upstream: structured-merge-diff/v6/merge/update.go; apimachinery/pkg/util/managedfields/internal (v1.36.2).
 """
@@ -13,11 +13,11 @@ from typing import Any, Final, final
 
 import orjson
 
-from extender.embedded import schema
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.patches import applied_values, field_sets, managed_fields, typed_values
 from extender.embedded.patches.field_sets import LEAF, FieldSet
 from extender.embedded.patches.managed_fields import FieldOwner, Owned, Owners
+from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus, bad_request
 from extender.golang.json import JsonError
 from extender.golang.quoting import quoted
@@ -37,19 +37,19 @@ _NEVER_OWNED: Final = field_sets.of_paths(
 def apply(
     resource: Resource, live: Object | None, applied: Object, *, manager: str, force: bool = False, subresource: str = "", now: datetime
 ) -> Object:
-    """The object after `manager` applied its view of it, managedFields included; defaults and admission are still to come.
+    """Returns the object after `manager` applied its fields, managedFields included, before defaults and admission.
 
     Arguments:
-        live: what is stored; None: the object is created.
-        applied: JSON values, not yet read by the schema.
-        force: take over what others own.
-        subresource: which one is applied to; empty: the object itself.
+        live: the stored object; None if the object is created.
+        applied: JSON values that have not been read by the schema.
+        force: take over fields of other managers.
+        subresource: the subresource that is applied to; empty for the object itself.
 
     Raises:
-        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 for what does not fit it.
+        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 if it does not fit its type.
     """
     _check(resource, applied)
-    kind = schema.type_of(resource)
+    kind = api_types.type_of(resource)
     ignored = managed_fields.reset_fields(resource, subresource)
     me = FieldOwner(manager or "unknown", "Apply", "", subresource)
     time = rfc3339(now)
@@ -92,14 +92,14 @@ def _check(resource: Resource, applied: Object) -> None:
         raise bad_request(f"invalid object type: {_with_group(claimed)}")
     if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    problem = applied_values.problem_text(schema.type_of(resource), applied)
+    problem = applied_values.problem_text(api_types.type_of(resource), applied)
     if problem:
         raise ApiStatus(500, "", f"failed to create typed patch object ({_called(resource, metadata)}): {problem}")
 
 
 def _read(resource: Resource, after: Object) -> Object:
     try:
-        obj, _ = schema.read(resource, after)
+        obj, _ = api_types.read(resource, after)
     except JsonError as error:
         called = _called(resource, after.get("metadata") or {})
         raise ApiStatus(500, "", f"failed to convert new typed object ({called}) to object: {error}") from error
@@ -112,7 +112,7 @@ def _called(resource: Resource, metadata: Mapping[str, Any]) -> str:
 
 
 def _with_group(api_version_and_kind: str) -> str:
-    """As Go prints a GroupVersionKind: the core group is an empty text before the slash."""
+    """A GroupVersionKind as Go prints it, where the core group is an empty text before the slash."""
     return api_version_and_kind if "/" in api_version_and_kind.partition(",")[0] else f"/{api_version_and_kind}"
 
 
@@ -139,7 +139,7 @@ def _bare(obj: Object) -> Object:
 
 
 def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Object:
-    """The merged object without what the caller applied last time, does not apply now, and nobody else owns."""
+    """The merged object without the fields that the manager applied last time, does not apply now, and that nobody else owns."""
     if not last:
         return merged
     last = typed_values.with_named_fields(kind, last)
@@ -171,7 +171,6 @@ class _Conflict:
 
     @property
     def manager(self) -> str:
-        """The owner as people read it."""
         text = quoted(self.owner.manager)
         if self.owner.subresource:
             text += f" with subresource {quoted(self.owner.subresource)}"
@@ -188,7 +187,7 @@ def _conflicts(others: Owners, changed: FieldSet, api_version: str) -> list[_Con
 
 
 def _raise_unless_allowed(resource: Resource, kind: Struct, live: Object, conflicts: list[_Conflict], manager: str) -> None:
-    """kubectl may take over what it applied itself when apply was still done by the client, as its annotation tells."""
+    """kubectl may take over the fields that it set by client-side apply, which the annotation holds."""
     if manager == KUBECTL:
         allowed = _last_applied_fields(resource, kind, live)
         conflicts = [_Conflict(each.owner, field_sets.difference(each.fields, allowed)) for each in conflicts]
@@ -198,7 +197,7 @@ def _raise_unless_allowed(resource: Resource, kind: Struct, live: Object, confli
 
 
 def conflict_status(conflicts: list[_Conflict]) -> ApiStatus:
-    """409: others own fields that would change. Upstream: conflict.go, NewConflictError."""
+    """409: other managers own fields that would change. Upstream: conflict.go, NewConflictError."""
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {each.manager}", "field": path}
         for each in conflicts
@@ -219,7 +218,7 @@ def conflict_status(conflicts: list[_Conflict]) -> ApiStatus:
 
 
 def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> FieldSet:
-    """What kubectl applied last and is still so."""
+    """The fields that client-side apply set and that have not changed since."""
     text = (live["metadata"].get("annotations") or {}).get(LAST_APPLIED)
     try:
         obj = orjson.loads(text or "")
@@ -233,7 +232,7 @@ def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> Fiel
 
 
 def _remember_applied(obj: Object, applied: Object) -> None:
-    """An object that has the annotation keeps it true, so that client-side apply may go on from here."""
+    """Keeps the annotation of client-side apply up to date, where there is one, so that client-side apply can continue from here."""
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
         return

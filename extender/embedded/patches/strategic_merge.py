@@ -1,6 +1,6 @@
-"""Strategic merge patches: maps are merged, and so are the lists whose items the schema tells apart by a key.
+"""Strategic merge patches: maps are merged, and so are lists whose items the schema tells apart by a key.
 
-What is special is said by members that begin with `$`: `$patch`, `$retainKeys`, `$setElementOrder/LIST`, `$deleteFromPrimitiveList/LIST`.
+Members that begin with `$` are directives: `$patch`, `$retainKeys`, `$setElementOrder/LIST`, `$deleteFromPrimitiveList/LIST`.
 
 Upstream: apimachinery/pkg/util/strategicpatch/patch.go, StrategicMergeMapPatch (v1.36.2).
 """
@@ -25,14 +25,14 @@ class PatchError(ValueError):
 
 
 class PatchFormatError(PatchError):
-    """One of its special members is malformed."""
+    """A directive is malformed."""
 
 
 def merge(of: GoType, original: Object, patch: Object) -> Object:
-    """The original with the patch applied. Both are used up.
+    """Returns the original with the patch applied. Neither must be used afterwards.
 
     Raises:
-        PatchError: it cannot be applied.
+        PatchError: the patch cannot be applied.
     """
     if MARKER in patch:
         return _marked(patch)
@@ -92,7 +92,7 @@ def _retain_keys(original: Object, patch: Object) -> None:
 
 
 def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) -> None:
-    """Merge a list whose order the patch dictates."""
+    """Merges a list whose order the patch prescribes."""
     name = directive.removeprefix(ORDER)
     order, added, present = patch.pop(directive), patch.pop(name, None), original.get(name)
     for each in (order, added or [], present or []):
@@ -112,7 +112,7 @@ def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) 
 
 
 def _check_order(field: Field, added: Sequence[Any], order: Sequence[Any]) -> None:
-    """Whatever the patch adds stands in its order, in that order."""
+    """What the patch adds must stand in the prescribed order."""
     key = _key_of(field.patch_key)
     places = {key(value): place for place, value in reversed(list(enumerate(order)))}
     last = -1
@@ -159,7 +159,7 @@ def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[An
 
 
 def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Items of the patch that only say what shall go."""
+    """Applies the items of the patch that are only directives."""
     plain = [each for each in patch if MARKER not in each]
     for each in patch:
         marker = each.get(MARKER)
@@ -176,7 +176,7 @@ def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tup
 
 
 def _in_order(merge_key: str | None, merged: Sequence[Any], order: Sequence[Any], former: Sequence[Any]) -> list[Any]:
-    """What the patch names in the order of the patch, the rest as it stood, and both woven together as they stood."""
+    """The items that the patch names in its order, woven together with the others as they stood."""
     key = _key_of(merge_key)
     wanted = {key(value): place for place, value in reversed(list(enumerate(order)))}
     stood = {key(value): place for place, value in reversed(list(enumerate(former)))}
@@ -190,7 +190,7 @@ def _in_order(merge_key: str | None, merged: Sequence[Any], order: Sequence[Any]
 
 
 def _key_of(merge_key: str | None) -> Callable[[Any], str]:
-    """What tells items apart, as something that can be a key of a dict: 1 and true are two things."""
+    """A function that returns the identity of an item as a text: 1 and true are different."""
     return lambda value: repr(_required(merge_key, value) if merge_key else value)
 
 
@@ -242,7 +242,7 @@ def _go_type(value: Any) -> str:
 
 
 def _as_go(value: Any) -> str:
-    """As Go's %v prints it."""
+    """A value as Go's %v prints it."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{_as_go(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):

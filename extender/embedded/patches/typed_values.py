@@ -1,9 +1,8 @@
-"""What differs between two values of a type, and which fields a value has, as sets of fields.
+"""Values of a type compared, described as sets of fields, merged, and reduced by fields.
 
-Both follow the schema: a scalar, an atomic list, map or struct is one field; items of other lists are told apart by their keys
-or, in a set, by their value.
+A scalar, an atomic list, map or struct is one field. Items of other lists are told apart by their keys or, in a set, by their value.
 
-Upstream: structured-merge-diff/v6/typed/compare.go, tofieldset.go, helpers.go (v1.36.2).
+Upstream: structured-merge-diff/v6/typed, compare.go, tofieldset.go, merge.go, remove.go, helpers.go (v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from extender.embedded.patches.field_sets import LEAF, SELF, FieldSet
 from extender.golang.schema import GoType, ListOf, MapOf, Scalar, Struct
 
 ABSENT: Final = object()
-"""Stands for a field that is not there; None is null."""
+"""Stands for a field that is absent; None is null."""
 
 
 @final
@@ -28,7 +27,7 @@ class UnkeyedItemError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The fields that only the new value has, that differ, and that only the old value has. No field is in two of them."""
+    """The fields that only the new value has, those that differ, and those that only the old value has. No field is in two of them."""
 
     added: FieldSet
     modified: FieldSet
@@ -36,19 +35,19 @@ class Comparison:
 
     @property
     def changed(self) -> FieldSet:
-        """What the new value says and the old one did not."""
+        """Returns the fields that were added or modified."""
         return field_sets.union(self.modified, self.added)
 
 
 def is_leaf(kind: GoType) -> bool:
-    """True if a value of this type is one field, whatever is in it."""
+    """Returns True if a value of this type is one field."""
     if isinstance(kind, (Struct, MapOf)):
         return kind.atomic
     return not isinstance(kind, ListOf) or kind.list_type == "atomic"
 
 
 def type_below(kind: GoType, name: str) -> GoType | None:
-    """The type of a field of a struct or a key of a map; None if the struct has no such field."""
+    """Returns the type of a field of a struct or of the values of a map; None if the struct has no such field."""
     if isinstance(kind, Struct):
         field = kind.fields.get(name)
         return None if field is None else field.type
@@ -56,7 +55,7 @@ def type_below(kind: GoType, name: str) -> GoType | None:
 
 
 def item_element(kind: ListOf, item: Any) -> str:
-    """The path element of an item of a list that is not atomic.
+    """Returns the path element of an item of a list that is not atomic.
 
     Raises:
         UnkeyedItemError: the item lacks a key that has no default, or is of the wrong type; the text is upstream's.
@@ -87,7 +86,7 @@ def _default(kind: ListOf, name: str) -> Any:
 
 
 def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, list[Any]]:
-    """The items of a list by path element, in order; several where items cannot be told apart."""
+    """Returns the items of a list by path element, in order; several where items cannot be told apart."""
     result: dict[str, list[Any]] = {}
     for item in items or ():
         result.setdefault(item_element(kind, item), []).append(item)
@@ -95,7 +94,7 @@ def items_by_element(kind: ListOf, items: Sequence[Any] | None) -> dict[str, lis
 
 
 def compare(kind: GoType, old: Any, new: Any) -> Comparison:
-    """How `new` differs from `old`, two values of one type."""
+    """Returns how `new` differs from `old`, two values of one type."""
     added, modified, removed = _compare(kind, old, new)
     return Comparison(added or LEAF, modified or LEAF, removed or LEAF)
 
@@ -163,7 +162,7 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
 
 
 def everything(kind: GoType, value: Any) -> FieldSet:
-    """What stands below the path element of a value that came into being, or went: itself and all fields in it."""
+    """Returns what stands below the path element of a value that is added or removed: the value itself and all fields in it."""
     if not value or is_leaf(kind):
         return LEAF
     result: FieldSet = {SELF: LEAF}
@@ -183,7 +182,7 @@ def everything(kind: GoType, value: Any) -> FieldSet:
 
 
 def fields_of(kind: GoType, value: Any) -> FieldSet:
-    """The fields that a value sets: every leaf, every item of a list and key of a map; not the named fields that only hold others."""
+    """Returns the fields that a value sets: leaves, items of lists and keys of maps, but not the named fields that only hold others."""
     if isinstance(kind, ListOf):
         found = {}
         for element, items in items_by_element(kind, value).items():
@@ -204,7 +203,7 @@ def _fields_below(kind: GoType, value: Any, is_own: bool) -> FieldSet | None:
 
 
 def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
-    """The set with the named fields of structs that hold any of its members. Upstream: Set.EnsureNamedFieldsAreMembers."""
+    """Returns the set with the named fields of structs that hold any of its members. Upstream: Set.EnsureNamedFieldsAreMembers."""
     result = {}
     for element, node in fields.items():
         if element == SELF:
@@ -219,9 +218,9 @@ def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
 
 
 def merge(kind: GoType, live: Any, applied: Any) -> Any:
-    """The live value with what was applied laid over it; neither is changed, parts are shared.
+    """Returns the live value merged with the applied one. Neither is changed; parts are shared.
 
-    Lists keep what only the live value has, where it stood; what both have comes in the order of the applied value.
+    Items that only the live list has keep their place; items of both come in the order of the applied list.
     """
     if applied is ABSENT:
         return live
@@ -253,9 +252,9 @@ def _merge_lists(kind: ListOf, live: Sequence[Any], applied: Sequence[Any]) -> l
 
 
 def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict[str, list[Any]]:
-    """The items that only the live list has, by the item both have that they stay behind; "": they stay in front.
+    """The items that only the live list has, by the shared item that they follow; "" for those that precede all of them.
 
-    Shared items that stand too early in the live list, in the order of the applied one, hold nobody behind them.
+    A shared item that stands too early in the live list, compared with the applied one, is followed by none.
     """
     followers: dict[str, list[Any]] = {}
     known, leader, waiting = set(shared), "", iter(shared)
@@ -270,7 +269,7 @@ def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict
 
 
 def remove(kind: GoType | None, value: Any, fields: FieldSet) -> Any:
-    """The value without these fields; None if nothing is left of it."""
+    """Returns the value without these fields; None if nothing is left."""
     if kind is None or value is None or isinstance(kind, Scalar):
         return value
     if not value or is_leaf(kind):

@@ -1,4 +1,4 @@
-"""How objects go: at once, gracefully, or when their finalizers are done.
+"""Deletion: at once, gracefully, or when the finalizers are done.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
 pkg/registry/core/pod/strategy.go, CheckGracefulDelete; pkg/registry/core/namespace/storage/storage.go, Delete (v1.36.2).
@@ -40,11 +40,11 @@ _SHOWS_DELETED: Final = (
     PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
     VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_SLICES,
 )  # fmt: skip
-"""A DELETE answers with the object; for the other kinds with a Status. Upstream: ReturnDeletedObject of each store."""
+"""The kinds for which a DELETE answers with the object; the others answer with a Status. Upstream: ReturnDeletedObject of each store."""
 
 
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
-    """Remove an object, or begin to; what a caller is shown: its last state, its present one, or a Status.
+    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
 
     Arguments:
         options: a metav1.DeleteOptions, checked.
@@ -116,7 +116,11 @@ _PENDING: Final = -1
 
 
 def _grace(resource: Resource, obj: Object, options: Object, now: datetime) -> int | None:
-    """Seconds until the object may go, noted in its metadata; None: this kind or state knows no grace; _PENDING: it is on its way."""
+    """Returns the seconds of grace, and notes them in the metadata.
+
+    Returns:
+        None if this kind or state has no grace; _PENDING if the object is being deleted already, and no sooner for this request.
+    """
     metadata, asked = obj["metadata"], options.get("gracePeriodSeconds")
     if asked is not None and asked < 0:
         asked = 1
@@ -151,7 +155,7 @@ def _pod_grace(pod: Object, asked: int | None) -> int:
 
 
 def _finalizers(resource: Resource, present: list[str], options: Object) -> list[str]:
-    """With those by which the garbage collector learns what shall become of dependents."""
+    """The finalizers, with the one that tells the garbage collector what to do with dependents."""
     kept = [each for each in present if each not in (ORPHAN, FOREGROUND)]
     if resource in (EVENTS, NEW_EVENTS):
         return kept
@@ -178,7 +182,7 @@ def _mark(metadata: Object, now: datetime) -> None:
 
 
 def _begin_to_terminate(store: ObjectStore, namespace: Object, options: Object, now: datetime) -> Object | None:
-    """A namespace goes when its finalizers are done, its own and those of its spec; None: they are."""
+    """The answer while a namespace waits for its finalizers, its own and those of its spec; None once they are done."""
     metadata = namespace["metadata"]
     _check_preconditions(NAMESPACES, metadata, options)
     if "deletionTimestamp" in metadata:

@@ -1,6 +1,6 @@
-"""What may be done with objects: read, create, update, patch, delete, bind, evict; over plain JSON values.
+"""What may be done with objects under the rules of the API: read, create, update, patch, delete. Objects are JSON values.
 
-This is the door for whoever lives in the same process; `kube_api` is the one for requests, and comes through here.
+Callers in the same process use the registry; requests reach it through `kube_api`.
 
 Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go (v1.36.2).
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, final
 
-from extender.embedded import schema, statuses, validation
+from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins, strategies
 from extender.embedded.admission.defaults import set_defaults
 from extender.embedded.api_resources import (
@@ -35,20 +35,22 @@ from extender.embedded.patches.patch_types import APPLY, Patch
 from extender.embedded.registry import deletion, scale_subresource
 from extender.embedded.requests import request_bodies
 from extender.embedded.requests.request_options import WriteOptions
+from extender.embedded.schema import api_types
 from extender.embedded.store import versions
 from extender.embedded.store.object_store import ObjectStore, Stored
 from extender.golang.field_errors import FieldError
 from extender.golang.times import rfc3339
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Without vowels, so that no word comes out. Upstream: apimachinery/pkg/util/rand."""
+"""The letters of generated names; without vowels they spell no words. Upstream: apimachinery/pkg/util/rand."""
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
 
 _CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS)
-"""A PUT to a name that is free creates. Upstream: AllowCreateOnUpdate of each strategy."""
+"""The kinds of which a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy."""
 _NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS)
-"""An update has to name the resourceVersion it was made from. Upstream: AllowUnconditionalUpdate of each strategy."""
+"""The kinds of which an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy."""
+_USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
@@ -57,8 +59,8 @@ class ObjectRegistry:
     """The objects of an ObjectStore under the rules of the API.
 
     Arguments:
-        now: the wall clock, for the timestamps that people read.
-        rng: where uids and generated names come from.
+        now: the wall clock, for timestamps.
+        rng: the source of uids and generated names.
     """
 
     def __init__(self, store: ObjectStore, *, now: Callable[[], datetime], rng: random.Random) -> None:
@@ -67,27 +69,27 @@ class ObjectRegistry:
         self.rng: Final = rng
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
-        """The object; ApiStatus 404 if there is none."""
+        """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
         obj = versions.shown(resource, self._stored(resource, namespace, name))
         return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
 
     def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
-        """The objects, of one namespace or of all."""
+        """Returns the objects of one namespace or of all."""
         return [versions.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
 
     def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
-        """Store a new object; as it was stored.
+        """Stores a new object; returns it as it was stored.
 
         Arguments:
-            obj: JSON values, left alone; kind and apiVersion may be missing.
+            obj: JSON values, which are not changed; kind and apiVersion may be missing.
 
         Raises:
-            ApiStatus: it cannot be.
+            ApiStatus: the object is refused.
         """
         write = options or WriteOptions()
         new = _read(resource, obj, write)
         if not resource.is_stored:
-            return answer(resource, new)
+            return _reviewed(resource, new)
         _wipe(new["metadata"])
         _place(resource, namespace, new["metadata"])
         _drop_duplicate_owners(new["metadata"], write)
@@ -104,13 +106,13 @@ class ObjectRegistry:
         *,
         subresource: str = "",
     ) -> Object:
-        """Replace an object or what lies below it; as it was stored.
+        """Replaces an object or a subresource; returns it as it was stored.
 
         Arguments:
-            obj: JSON values, left alone. Its resourceVersion, if it has one, is that of the object it was made from.
+            obj: JSON values, which are not changed. Its resourceVersion, if any, is that of the object it was made from.
 
         Raises:
-            ApiStatus: 409 if somebody else came first; or it cannot be for another reason.
+            ApiStatus: 409 if the object has changed since; or the update is refused.
         """
         write = options or WriteOptions()
         if subresource == "scale":
@@ -144,10 +146,10 @@ class ObjectRegistry:
         *,
         subresource: str = "",
     ) -> Object:
-        """Change an object or what lies below it; as it was stored. Server-side apply creates what is not there.
+        """Patches an object or a subresource; returns it as it was stored. Server-side apply creates an object that does not exist.
 
         Raises:
-            ApiStatus: it cannot be.
+            ApiStatus: the patch is refused.
         """
         write = options or WriteOptions()
         if subresource == "scale":
@@ -160,7 +162,7 @@ class ObjectRegistry:
             new = patch.applied(resource, old, write, subresource, self.now())
             set_defaults(resource, new)
         else:
-            patched = patch.of(schema.type_of(resource), copy.deepcopy(old or {}))
+            patched = patch.of(api_types.type_of(resource), copy.deepcopy(old or {}))
             new = patch.read(resource, patched, write)
             set_defaults(resource, new)
             self._own(resource, old, new, write, subresource)
@@ -177,18 +179,18 @@ class ObjectRegistry:
         return self._replace(resource, stored, old, new, write, subresource)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
-        """Remove an object, or begin to; what a caller is shown: its last state, its present one, or a Status.
+        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
 
         Arguments:
-            options: a metav1.DeleteOptions, checked; None: nothing special.
+            options: a metav1.DeleteOptions, checked; None: the defaults.
 
         Raises:
-            ApiStatus: there is none, or a precondition does not hold.
+            ApiStatus: the object does not exist, or a precondition does not hold.
         """
         return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
-        """Write an object that the API itself has changed, without asking validation or noting an owner; as it was stored."""
+        """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was stored."""
         if not dry_run:
             self.store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
         return versions.typed(resource, new)
@@ -274,8 +276,8 @@ class ObjectRegistry:
 
 
 def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
-    """The object by its schema, with the defaults filled in."""
-    new = request_bodies.read(schema.type_of(resource), obj, write, resource.kind, resource.version)
+    """Returns an object by its type, with its defaults."""
+    new = request_bodies.read(api_types.type_of(resource), obj, write, resource.kind, resource.version)
     set_defaults(resource, new)
     return new
 
@@ -293,7 +295,7 @@ def _wipe(metadata: Object) -> None:
 
 
 def _place(resource: Resource, namespace: str, metadata: Object) -> None:
-    """Put the object into the namespace of the request. Upstream: EnsureObjectNamespaceMatchesRequestNamespace."""
+    """Puts the object into the namespace of the request. Upstream: EnsureObjectNamespaceMatchesRequestNamespace."""
     if not resource.namespaced:
         metadata.pop("namespace", None)
     elif metadata.get("namespace") and metadata["namespace"] != namespace:
@@ -337,7 +339,7 @@ def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
 
 
 def _is_same(old: Object, new: Object) -> bool:
-    """Whether there is nothing to write; when fields were last owned does not count. Upstream: IgnoreManagedFieldsTimestampsTransformer."""
+    """True if nothing is to be written; the times of managedFields do not count. Upstream: IgnoreManagedFieldsTimestampsTransformer."""
     return _without_times(old) == _without_times(new)
 
 
@@ -350,7 +352,7 @@ def _without_times(obj: Object) -> Object:
 
 
 def _is_done(resource: Resource, old: Object, new: Object) -> bool:
-    """Whether this update took away the last that kept the object from going. Upstream: ShouldDeleteDuringUpdate."""
+    """True if this update removes the last finalizer of an object that is being deleted. Upstream: ShouldDeleteDuringUpdate."""
     if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
         return False
     if resource is NAMESPACES and new["spec"].get("finalizers"):
@@ -358,14 +360,11 @@ def _is_done(resource: Resource, old: Object, new: Object) -> bool:
     return not old["metadata"].get("deletionGracePeriodSeconds")
 
 
-USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
-
-
-def answer(resource: Resource, review: Object) -> Object:
-    """The review with its status."""
+def _reviewed(resource: Resource, review: Object) -> Object:
+    """Returns a review with its status: every caller is the administrator, and may do everything."""
     status: Object = {"allowed": True}
     if resource is TOKEN_REVIEWS:
-        status = {"authenticated": True, "user": copy.deepcopy(USER)}
+        status = {"authenticated": True, "user": copy.deepcopy(_USER)}
         audiences = review["spec"].get("audiences")
         if audiences:
             status["audiences"] = audiences

@@ -1,18 +1,19 @@
-"""The binding subresource: a pod gets its node, once.
+"""The binding and eviction subresources of pods.
 
-Upstream: pkg/registry/core/pod/storage/storage.go, BindingREST, setPodNodeAndMetadata (v1.36.2).
+Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from extender.embedded import schema, statuses, validation
+from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins
 from extender.embedded.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
 from extender.embedded.registry import object_registry
 from extender.embedded.requests import request_bodies
 from extender.embedded.requests.request_options import WriteOptions, dry_run_errors, options_invalid
+from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import versions
 from extender.embedded.store.object_store import Stored
@@ -22,13 +23,13 @@ from extender.objects.meta import LabelSelector
 
 
 def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
-    """Assign a pod to the node that a Binding names; a Status. The node need not exist.
+    """Assigns a pod to the node that a Binding names, whether the node exists or not; returns a Status.
 
     Arguments:
-        name: of the pod, or empty: the Binding says it.
+        name: the name of the pod; empty if the Binding says it.
 
     Raises:
-        ApiStatus: 409 if the pod has a node, is being deleted, is gated or is another one by now; 404 if there is none.
+        ApiStatus: 409 if the pod has a node, is being deleted, is gated or has another UID; 404 if it does not exist.
     """
     binding = _read(raw, write or WriteOptions())
     metadata = binding["metadata"]
@@ -54,7 +55,7 @@ def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: An
 
 
 def _read(raw: Any, write: WriteOptions) -> Object:
-    binding = request_bodies.read(schema.type_of(BINDINGS), raw, write, "Binding")
+    binding = request_bodies.read(api_types.type_of(BINDINGS), raw, write, "Binding")
     errors = validation.validate_create(BINDINGS, binding)
     if errors:
         texts = list(dict.fromkeys(map(str, errors)))
@@ -90,7 +91,7 @@ def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str],
 
 
 def set_condition(status: Object, condition: Object, now: str) -> None:
-    """Add or replace a pod condition; it keeps its time if its status stays. Upstream: podutil.UpdatePodCondition."""
+    """Adds or replaces a condition of a pod; its time stays if its status does. Upstream: podutil.UpdatePodCondition."""
     conditions = status.setdefault("conditions", [])
     condition = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
     for place, former in enumerate(conditions):
@@ -103,17 +104,17 @@ def set_condition(status: Object, condition: Object, now: str) -> None:
 
 
 MAX_DISRUPTED_PODS: Final = 2000
-"""More evictions than these the controller has to confirm first."""
+"""The largest number of evictions that the disruption controller has not confirmed."""
 _TOO_MANY: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionbudget", "PodDisruptionBudget", True)
-"""What refusals call it: upstream leaves out the plural."""
+"""The resource as refusals name it: upstream leaves out the plural."""
 
 
 def evict(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
-    """Delete a pod as its disruption budget allows; a Status.
+    """Deletes a pod if its disruption budget allows it; returns a Status.
 
     Raises:
-        ApiStatus: 429 if the budget does not allow it now; 404 if there is no such pod.
+        ApiStatus: 429 if the budget does not allow it now; 404 if the pod does not exist.
     """
     options = _delete_options(name, raw, write or WriteOptions())
     stored = reg.store.get(PODS, namespace, name)
@@ -141,7 +142,7 @@ def evict(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: A
 
 def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
     """The DeleteOptions of an Eviction."""
-    eviction = request_bodies.read(schema.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
+    eviction = request_bodies.read(api_types.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
     if eviction["metadata"].get("name", "") != name:
         raise statuses.bad_request("name in URL does not match name in Eviction object")
     options: Object = dict(eviction.get("deleteOptions") or {})
@@ -154,7 +155,7 @@ def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
 
 
 def _is_beyond_budgets(pod: Object) -> bool:
-    """Terminal, pending or terminating: it disrupts nobody any more. Upstream: canIgnorePDB."""
+    """True for pods that are finished, pending or terminating, which disrupt nothing. Upstream: canIgnorePDB."""
     return _is_pending(pod) or _is_done(pod)
 
 
@@ -167,13 +168,13 @@ def _is_done(pod: Object) -> bool:
 
 
 def _pin(options: Object, pod: Object) -> None:
-    """The pod must still be the one that was looked at when it is deleted."""
+    """The pod is deleted only if it is still as it was looked at."""
     wanted = options["preconditions"] = dict(options.get("preconditions") or {})
     wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
 
 
 def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
-    """Say on the pod why it goes; the options, for the pod as it is then. Upstream: addConditionAndDeletePod."""
+    """Notes the reason on the pod; returns the options for the pod as it is then. Upstream: addConditionAndDeletePod."""
     wanted = options.get("preconditions") or {}
     uid, version = wanted.get("uid"), wanted.get("resourceVersion")
     if uid is not None and uid != pod["metadata"]["uid"]:
@@ -210,7 +211,7 @@ def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored
 
 
 def _needs_no_budget(pod: Object, budget: Object) -> bool:
-    """A pod that is not ready counts for nothing, if enough others are or the budget says so."""
+    """True for a pod that is not ready, if enough others are or if the budget allows it."""
     status = budget["status"]
     conditions = pod.get("status", {}).get("conditions", ())
     if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
@@ -221,7 +222,7 @@ def _needs_no_budget(pod: Object, budget: Object) -> bool:
 
 
 def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, pod: str, *, is_dry_run: bool) -> None:
-    """Take one disruption from the budget. Upstream: checkAndDecrement."""
+    """Takes one disruption from the budget. Upstream: checkAndDecrement."""
     status, name = budget["status"], stored.name
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)

@@ -1,4 +1,4 @@
-"""In which form a caller wants its answer, and in which form its body comes.
+"""The form in which a caller wants its answer, and the form of its body.
 
 Upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go; munnerlyn/goautoneg (v1.36.2).
 """
@@ -19,11 +19,11 @@ Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList
 @final
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the answer shall be.
+    """The form of an answer.
 
     Attributes:
-        shape: what objects are turned into; empty: nothing.
-        api_version: of that shape.
+        shape: the kind that objects are turned into; empty for the objects themselves.
+        api_version: the apiVersion of that kind.
     """
 
     shape: Shape = ""
@@ -33,33 +33,33 @@ class Form:
 AS_IT_IS: Final = Form()
 
 
-def accepted(header: str, *, transforms: bool = True) -> Form:
-    """The form that the caller likes best of those we know.
+def accepted(header: str) -> Form:
+    """Returns the form that the caller prefers.
 
     Arguments:
-        header: Accept; empty: anything.
+        header: the Accept header; empty: any form.
 
     Raises:
-        ApiStatus: 406, there is none.
+        ApiStatus: 406 if none of the accepted forms can be produced.
     """
     if not header:
         return AS_IT_IS
     for media_type, parameters in _clauses(header):
-        form = _form(media_type, parameters, transforms)
+        form = _form(media_type, parameters)
         if form is not None:
             return form
     raise statuses.not_acceptable(PRODUCED)
 
 
 def preferred(header: str, offered: Sequence[str]) -> str:
-    """The media type that the caller likes best of those that are offered.
+    """Returns the media type that the caller prefers.
 
     Arguments:
-        header: Accept; empty: anything.
-        offered: where the caller does not mind, the first.
+        header: the Accept header; empty: any media type.
+        offered: the media types that can be produced; the first one where the caller has no preference.
 
     Raises:
-        ApiStatus: 406, there is none.
+        ApiStatus: 406 if the caller accepts none of them.
     """
     for wanted, _ in _clauses(header or "*/*"):
         for media_type in offered:
@@ -69,10 +69,10 @@ def preferred(header: str, offered: Sequence[str]) -> str:
 
 
 def of_body(header: str, known: Sequence[str], default: str = "") -> str:
-    """The media type of a body, without its parameters.
+    """Returns the media type of a body, without its parameters.
 
     Raises:
-        ApiStatus: 415, it is none of those that are known.
+        ApiStatus: 415 if it is none of the known ones.
     """
     media_type = header.partition(";")[0].strip().lower() or default
     if media_type not in known:
@@ -80,20 +80,20 @@ def of_body(header: str, known: Sequence[str], default: str = "") -> str:
     return media_type
 
 
-def _form(media_type: str, parameters: Mapping[str, str], transforms: bool) -> Form | None:
+def _form(media_type: str, parameters: Mapping[str, str]) -> Form | None:
     if media_type not in (JSON, "application/*", "*/*") or parameters.get("stream", "watch") != "watch" or parameters.get("sv"):
         return None
     if not {"as", "g", "v"} & set(parameters):
         return AS_IT_IS
     api_version = f"{parameters.get('g', '')}/{parameters.get('v', '')}"
     shape = parameters.get("as", "")
-    if not transforms or api_version not in META:
+    if api_version not in META:
         return None
     return Form(cast(Shape, shape), api_version) if shape in get_args(Shape) and shape else None
 
 
 def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The best first; among equals the more specific, then in the order given."""
+    """The clauses of an Accept header by quality; among equals the more specific ones first, then in the order given."""
     found = []
     for place, clause in enumerate(header.split(",")):
         media_type, *rest = (part.strip() for part in clause.split(";"))

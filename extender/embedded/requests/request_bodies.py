@@ -1,37 +1,38 @@
-"""Bodies of requests: from bytes to objects of the kind that is asked for, refused in Go's words.
+"""The bodies of requests: from bytes to objects of the expected kind, with Go's words where they are refused.
 
 Upstream: apiserver/pkg/endpoints/handlers, create.go, rest.go, transformDecodeError; Go, encoding/json (v1.36.2).
 """
 
 from typing import Any, Final
 
-from extender.embedded import protobuf, schema, statuses
+from extender.embedded import statuses
 from extender.embedded.api_resources import RESOURCES, Object
 from extender.embedded.requests.request_options import WriteOptions
+from extender.embedded.schema import api_types, protobuf_objects
 from extender.golang.json import JsonError, parse_json, plain
 from extender.golang.schema import Struct, read_as, type_meta
 from extender.golang.yaml import YamlError, read_yaml
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-MEDIA_TYPES: Final = (JSON, YAML, protobuf.MEDIA_TYPE)
+MEDIA_TYPES: Final = (JSON, YAML, protobuf_objects.MEDIA_TYPE)
 MAX_BYTES: Final = 3 * 1024 * 1024
 """Upstream: MaxRequestBodyBytes."""
 MAX_DEPTH: Final = 200
-"""Of nested values; upstream goes further, no object of ours needs it."""
+"""The depth to which values may be nested; upstream allows more, and no known object needs it."""
 
 _SHOWN: Final = 30
 _SCHEME: Final = '"pkg/api/legacyscheme/scheme.go:30"'
 
 
 def parse(body: bytes, media_type: str = JSON) -> Any:
-    """The JSON value of a body; a YAML or protobuf one is read as such.
+    """Returns the JSON value of a body in JSON, YAML or protobuf.
 
     Raises:
-        ValueError: it holds none; with Go's words.
+        ValueError: the body cannot be read; the message is Go's.
     """
-    if media_type == protobuf.MEDIA_TYPE:
-        return protobuf.parse(body)
+    if media_type == protobuf_objects.MEDIA_TYPE:
+        return protobuf_objects.parse(body)
     text = body.decode(errors="replace")
     if media_type == YAML:
         try:
@@ -42,18 +43,18 @@ def parse(body: bytes, media_type: str = JSON) -> Any:
 
 
 def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> Any:
-    """The JSON value of a body that holds an object of this kind, or says nothing about its kind.
+    """Returns the JSON value of a body that holds an object of this kind, or that does not say its kind.
 
     Raises:
-        ApiStatus: 400.
+        ApiStatus: 400 if the body cannot be read or holds something else.
     """
     expected = f"{group}/{version}" if group else version
     try:
-        value = protobuf.parse(body, expected, kind) if media_type == protobuf.MEDIA_TYPE else parse(body, media_type)
-    except protobuf.BrokenObjectError as error:
+        value = protobuf_objects.parse(body, expected, kind) if media_type == protobuf_objects.MEDIA_TYPE else parse(body, media_type)
+    except protobuf_objects.BrokenObjectError as error:
         raise statuses.bad_request(f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}') from error
     except ValueError as error:
-        prefix = "" if media_type == protobuf.MEDIA_TYPE else "couldn't get version/kind; json parse error: "
+        prefix = "" if media_type == protobuf_objects.MEDIA_TYPE else "couldn't get version/kind; json parse error: "
         raise _unrecognized(kind, f"{prefix}{error}", body) from error
     try:
         found_version, found_kind = type_meta(value)
@@ -73,10 +74,10 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
 
 
 def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str = "v1") -> Object:
-    """A JSON value by its schema; what a strict reader objects to is refused or warned of as the caller wished.
+    """Returns an object of a type. Unknown and repeated fields are refused, or warned of, as the caller asked.
 
     Raises:
-        ApiStatus: 400.
+        ApiStatus: 400 if the value does not fit the type.
     """
     value: Object
     try:
@@ -98,4 +99,6 @@ def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
 
 def _is_known(api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
-    return schema.find(group, version, kind) is not None or any((each.api_version, each.kind) == (api_version, kind) for each in RESOURCES)
+    return api_types.find(group, version, kind) is not None or any(
+        (each.api_version, each.kind) == (api_version, kind) for each in RESOURCES
+    )

@@ -1,73 +1,68 @@
-"""A request and its answer as values, so that the API needs no HTTP server and the server no knowledge of the API."""
+"""A request as a value, and what it asks for: which resource, which object, which verb.
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import final
+Upstream: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, final
 
 from extender.embedded import statuses
 from extender.embedded.api_resources import NAMESPACES, RESOURCES, Resource, find
+from extender.embedded.requests import request_options
+
+_VERBS_OF_OBJECTS: Final = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_OF_COLLECTIONS: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request."""
+    """One HTTP request.
+
+    Attributes:
+        method: in upper case.
+        path: percent-decoded, without the query.
+        headers: with names in lower case.
+    """
 
     method: str
-    """Upper case."""
     path: str
-    """Percent-decoded, without the query."""
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Names in lower case."""
     body: bytes = b""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A whole answer."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Content-Type included."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class StreamResponse:
-    """An answer that goes on: a watch. Closing the iterator ends it."""
-
-    status: int
-    chunks: AsyncGenerator[bytes, None]
-    """Whole watch events, each ending in a line feed."""
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """A collection, an object, or what lies below one.
+    """What a request is about: a collection, an object, or a subresource, and what is to be done with it.
 
     Attributes:
-        namespace: empty: all of them, or the kind has none.
-        is_watch: by the old paths, `/api/v1/watch/pods`.
+        namespace: empty for all namespaces, and for kinds without any.
+        verb: `get`, `list`, `create`, `update`, `patch`, `delete` or `deletecollection`; a watch is a `list`.
+        is_watch: the path itself asks for a watch: `/api/v1/watch/pods`.
     """
 
     resource: Resource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    verb: str = ""
     is_watch: bool = False
 
 
-def target_of(path: str) -> RequestInfo | None:
-    """What the path is about; None: no resource, but perhaps a document.
+def request_info(request: Request) -> RequestInfo | None:
+    """Returns what the request is about; None if its path names no resource, but perhaps a document.
 
     Raises:
-        ApiStatus: 404, the group and version are served, but not this.
+        ApiStatus: 404 if the group and version are served, but not this path; 405 if the path does not know the method.
     """
+    info = _of_path(request.path)
+    return None if info is None else replace(info, verb=_verb(request, info))
+
+
+def _of_path(path: str) -> RequestInfo | None:
     match [part for part in path.split("/") if part]:
         case ["api", version, *rest]:
             group = ""
@@ -77,10 +72,10 @@ def target_of(path: str) -> RequestInfo | None:
             return None
     if not rest or not any((each.group, each.version) == (group, version) for each in RESOURCES):
         return None
-    target = _below(group, version, rest)
-    if target is None:
+    info = _below(group, version, rest)
+    if info is None:
         raise statuses.page_not_found()
-    return target
+    return info
 
 
 def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
@@ -89,7 +84,7 @@ def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
         parts = parts[1:]
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 2:
-        # What comes third may belong to the namespace itself.
+        # The third part may be a subresource of the namespace itself.
         if not group and len(parts) == 3 and NAMESPACES.subresource(parts[2]) is not None:
             return RequestInfo(NAMESPACES, "", parts[1], parts[2])
         namespace, parts = parts[1], parts[2:]
@@ -99,4 +94,23 @@ def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
     if bool(namespace) != resource.namespaced and (namespace or len(parts) > 1):
         return None
     name, subresource = (*parts[1:], "", "")[:2]
-    return RequestInfo(resource, namespace, name, subresource, is_watch)
+    return RequestInfo(resource, namespace, name, subresource, is_watch=is_watch)
+
+
+def _verb(request: Request, info: RequestInfo) -> str:
+    if info.subresource and request.method == "POST" and info.name:
+        verb = "create"
+    else:
+        verb = (_VERBS_OF_OBJECTS if info.name else _VERBS_OF_COLLECTIONS).get(request.method, "")
+    offered = info.resource.verbs
+    if info.subresource:
+        below = info.resource.subresource(info.subresource)
+        if below is None:
+            raise statuses.page_not_found()
+        offered = below.verbs
+    lacks_namespace = verb == "create" and info.resource.namespaced and not info.namespace
+    if verb not in offered or lacks_namespace:
+        raise statuses.method_not_allowed()
+    if info.is_watch or (verb == "get" and not info.subresource and request_options.flag(request.query, "watch")):
+        return "list"
+    return verb

@@ -1,4 +1,4 @@
-"""What the query parameters of a request ask for, checked.
+"""The query parameters of a request, checked.
 
 Upstream: apimachinery/pkg/apis/meta/internalversion, validation and defaults; apis/meta/v1/validation; runtime/conversion.go (v1.36.2).
 """
@@ -18,7 +18,7 @@ Query = Mapping[str, Sequence[str]]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
 MAX_MANAGER: Final = 128
-"""Bytes of a field manager's name."""
+"""The largest length of a field manager's name, in bytes."""
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
 
@@ -43,11 +43,12 @@ class ListOptions:
 @final
 @dataclass(slots=True)
 class WriteOptions:
-    """metav1.CreateOptions, UpdateOptions and PatchOptions, who asks, and what the caller is told besides the object.
+    """metav1.CreateOptions, UpdateOptions and PatchOptions, and what the caller learns besides the object.
 
     Attributes:
-        warnings: for the Warning headers of the answer; grows as the write is done.
-        created: set by an update or patch that made a new object.
+        manager: the field manager.
+        warnings: the texts of the Warning headers; the write adds to them.
+        created: True once an update or patch has created an object.
     """
 
     manager: str = "kube-controller-manager"
@@ -59,19 +60,23 @@ class WriteOptions:
 
 
 def text(query: Query, name: str) -> str:
-    """The first value of a parameter; empty if there is none."""
+    """Returns the first value of a parameter; empty if there is none."""
     values = query.get(name)
     return values[0] if values else ""
 
 
 def flag(query: Query, name: str) -> bool | None:
-    """A truth value: anything but `0` and `false` is true. None: not given. Upstream: Convert_Slice_string_To_Pointer_bool."""
+    """Returns a truth value: anything but `0` and `false` is true; None if it is absent. Upstream: Convert_Slice_string_To_Pointer_bool."""
     values = query.get(name)
     return (values[0] != "0" and values[0].lower() != "false") if values else None
 
 
 def number(query: Query, name: str) -> int | None:
-    """An int64; None: not given. ApiStatus 400 if it is none."""
+    """Returns an int64; None if it is absent.
+
+    Raises:
+        ApiStatus: 400 if it is no int64.
+    """
     values = query.get(name)
     if not values:
         return None
@@ -83,13 +88,13 @@ def number(query: Query, name: str) -> int | None:
 
 
 def list_options(query: Query, *, watch: bool = False) -> ListOptions:
-    """The options of a list, watch or deletion of a collection.
+    """Returns the options of a list, watch or deletion of a collection.
 
     Arguments:
-        watch: it is a watch, whatever the parameters say.
+        watch: the request is a watch, whatever its parameters say.
 
     Raises:
-        ApiStatus: 400 if a number is none, 422 if they contradict each other.
+        ApiStatus: 400 if a number cannot be read, 422 if the options contradict each other.
     """
     options = ListOptions(
         label_selector=text(query, "labelSelector"),
@@ -143,7 +148,10 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = False) -> WriteOptions:
-    """The options of a create, update or patch, as `kind` calls them: `CreateOptions`.
+    """Returns the options of a create, update or patch.
+
+    Arguments:
+        kind: the kind of the options, such as `CreateOptions`.
 
     Raises:
         ApiStatus: 422 if they are wrong.
@@ -171,15 +179,15 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
 
 
 def dry_run_errors(dry_run: Sequence[str]) -> list[FieldError]:
-    """What is wrong with the dryRun of a request. Upstream: ValidateDryRun."""
+    """Returns what is wrong with a dryRun. Upstream: ValidateDryRun."""
     return [] if all(each == "All" for each in dry_run) else [not_supported("dryRun", list(dry_run), ("All",))]
 
 
 def delete_options(query: Query) -> Object:
-    """A metav1.DeleteOptions out of query parameters.
+    """Returns the metav1.DeleteOptions that query parameters spell.
 
     Raises:
-        ApiStatus: 400 if a number is none, 422 if the options are wrong.
+        ApiStatus: 400 if a number cannot be read, 422 if the options are wrong.
     """
     options: Object = {}
     grace, orphan = number(query, "gracePeriodSeconds"), flag(query, "orphanDependents")
@@ -195,7 +203,13 @@ def delete_options(query: Query) -> Object:
 
 
 def checked_delete_options(options: Object) -> Object:
-    """The same options; ApiStatus 422 if they are wrong. Upstream: ValidateDeleteOptions."""
+    """Returns the options.
+
+    Raises:
+        ApiStatus: 422 if they are wrong.
+
+    Upstream: ValidateDeleteOptions.
+    """
     errors = []
     policy = options.get("propagationPolicy")
     if policy is not None:
@@ -210,7 +224,7 @@ def checked_delete_options(options: Object) -> Object:
 
 
 def manager_of(user_agent: str) -> str:
-    """Who writes, if the request does not say it: the printable part of what the User-Agent begins with.
+    """Returns the field manager of a request that names none: the printable part of what its User-Agent begins with.
 
     Upstream: handlers/create.go, prefixFromUserAgent.
     """
@@ -224,5 +238,5 @@ def manager_of(user_agent: str) -> str:
 
 
 def options_invalid(kind: str, errors: Sequence[FieldError]) -> statuses.ApiStatus:
-    """422: the options, of this kind, are wrong."""
+    """422: the options of a request are wrong."""
     return statuses.invalid("meta.k8s.io", kind, "", errors)

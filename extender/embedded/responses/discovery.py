@@ -1,4 +1,4 @@
-"""What is served, told to callers that look around: the documents at /api, /apis and below, and /version.
+"""The discovery documents at /api, /apis and below, which say what is served; and /version.
 
 Upstream: apiserver/pkg/endpoints/discovery, with its aggregated form; pkg/endpoints/handlers/negotiation; component-base/version (v1.36.2).
 """
@@ -32,7 +32,7 @@ VERSION: Final[Object] = {
     "compiler": "",
     "platform": "",
 }
-"""What /version says: the API that is spoken, not the program that speaks it."""
+"""The document at /version: the version of the API, not of this program."""
 
 _NO_CUSTOM_RESOURCES: Final[Object] = {
     "kind": "CustomResourceDefinitionList",
@@ -40,7 +40,7 @@ _NO_CUSTOM_RESOURCES: Final[Object] = {
     "metadata": {"resourceVersion": "1"},
     "items": [],
 }
-"""There are none, and none can be made. kubectl looks here before it says that a kind is unknown, and gives up if it may not."""
+"""kubectl reads this list before it says that a kind is unknown, and gives up if it may not."""
 
 
 @final
@@ -54,11 +54,11 @@ class Document:
 
 
 def answer(path: str, accept: str, *, address: str = "") -> Document | None:
-    """The document at a path, in the form the caller prefers; None: there is none at this path.
+    """Returns the document at a path, in the form that the caller prefers; None if there is none.
 
     Arguments:
-        accept: the Accept header; empty: anything.
-        address: under which the caller reached us, `host:port`.
+        accept: the Accept header; empty: any form.
+        address: the `host:port` under which callers reach this server.
     """
     match path.strip("/").split("/"):
         case ["version"]:
@@ -81,7 +81,7 @@ def answer(path: str, accept: str, *, address: str = "") -> Document | None:
 
 
 def _aggregated_version(accept: str) -> str:
-    """Which aggregated form the caller likes best; empty: the plain form."""
+    """The version of the aggregated form that the caller prefers; empty if it prefers the plain form."""
     for clause in accept.split(","):
         media_type, *parameters = (part.strip() for part in clause.split(";"))
         if media_type not in (PLAIN, "application/*", "*/*"):
@@ -137,7 +137,7 @@ def _resource_list(group: str, version: str) -> Document | None:
 
 
 def _entries(resource: Resource) -> Iterator[Object]:
-    """The resource and what lies below it."""
+    """The entries of a resource and of its subresources."""
     entry: Object = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -166,7 +166,7 @@ def _below(resource: Resource) -> list[Subresource]:
 
 
 def _storage_version_hash(resource: Resource) -> str:
-    """Tells whether two resources are kept in the same form. Upstream: discovery/storageversionhash.go."""
+    """Two resources that are stored in the same form have the same hash. Upstream: discovery/storageversionhash.go."""
     kept = next(each for each in RESOURCES if each.stored_as == resource.stored_as)
     digest = hashlib.sha256(f"{kept.group}/{kept.version}/{kept.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()

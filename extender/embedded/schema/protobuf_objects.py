@@ -1,4 +1,4 @@
-"""From a message to the JSON values that say the same.
+"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values. Answers are JSON, which the same clients accept.
 
 Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go; pkg/apis/meta/v1/time_proto.go (v1.36.2).
 """
@@ -12,8 +12,8 @@ from typing import Any, Final, cast, final
 
 import orjson
 
-from extender.embedded import schema
 from extender.embedded.api_resources import Object
+from extender.embedded.schema import api_types
 from extender.golang.quoting import quoted
 from extender.golang.schema import BOUNDS, Field, GoType, Kind, ListOf, MapOf, Preserve, Scalar, Struct
 from extender.golang.times import rfc3339
@@ -24,19 +24,19 @@ _MAGIC: Final = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAX_VARINT_BYTES: Final = 10
 _MAX_DEPTH: Final = 100
-"""Of JSON in a message; no object of ours needs more."""
+"""The depth to which JSON in a message may be nested."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
 Numbers = dict[int, "str | Numbers"]
-"""By number the JSON name of a field, or the fields of a message that JSON does not show: they stand one level higher there."""
+"""The fields of a message by number: their JSON names, or the fields of an embedded struct, which JSON shows one level higher."""
 _Raw = int | float | bytes
-"""A value as it stands in a message: a number, one with a point, or what a length is told of."""
+"""A value as the wire has it: an integer, a number with a point, or bytes."""
 
 
 @final
 class BrokenObjectError(ValueError):
-    """The body says what it holds, but what it holds cannot be read."""
+    """The envelope can be read, and the object in it cannot."""
 
     def __init__(self, kind: str, version: str, why: str) -> None:
         super().__init__(why)
@@ -45,14 +45,14 @@ class BrokenObjectError(ValueError):
 
 
 def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
-    """The object of a body, with its kind and apiVersion. Fields that we do not know are left out.
+    """Returns the object of a body, with its kind and apiVersion. Unknown fields are left out.
 
     Arguments:
-        api_version, kind: of an object that does not say its own.
+        api_version, kind: the expected ones, for a body that does not say its own.
 
     Raises:
-        BrokenObjectError: the object in it is broken.
-        ValueError: it holds none.
+        BrokenObjectError: the object in the body cannot be read.
+        ValueError: the body holds no object.
     """
     if not body:
         raise ValueError("empty data")
@@ -65,7 +65,7 @@ def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
     named = {"kind": kind, "apiVersion": api_version}
     group, _, version = api_version.rpartition("/")
     # Every group and version has options of the same form.
-    of = schema.find("", "v1", kind) if kind == _DELETE_OPTIONS else schema.find(group, version, kind)
+    of = api_types.find("", "v1", kind) if kind == _DELETE_OPTIONS else api_types.find(group, version, kind)
     if of is None:
         return named
     try:
@@ -75,7 +75,7 @@ def parse(body: bytes, api_version: str = "", kind: str = "") -> Object:
 
 
 def _type_meta(data: bytes, api_version: str, kind: str) -> tuple[str, str]:
-    """The apiVersion and the kind that a body says, or else those that were expected."""
+    """The apiVersion and the kind of a body, or the expected ones where it says none."""
     said = dict(_fields(data))
     said_version, said_kind = _text(said.get(1, b"")), _text(said.get(2, b""))
     for name, found in (("Kind", said_kind or kind), ("apiVersion", said_version or api_version)):
@@ -86,7 +86,7 @@ def _type_meta(data: bytes, api_version: str, kind: str) -> tuple[str, str]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
-    """The fields of a message in turn: number and value."""
+    """Yields the number and the value of each field of a message."""
     place, end = 0, len(data)
     while place < end:
         key, place = _varint(data, place)
@@ -112,7 +112,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number and where it ends."""
+    """An integer, and where it ends."""
     value = 0
     for shift in range(_MAX_VARINT_BYTES):
         if place >= len(data):
@@ -133,7 +133,6 @@ def _message(of: Struct, data: bytes) -> Object:
 
 @cache
 def _numbers(of: Struct) -> Numbers:
-    """The names of the fields of a message, by number."""
     result: Numbers = {}
     for name, field in of.fields.items():
         if field.protobuf:
@@ -166,7 +165,7 @@ def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
 
 
 def _values(of: GoType, raw: _Raw) -> list[Any]:
-    """An item of a list; or several, as numbers may be packed together."""
+    """One item of a list, or several if numbers are packed together."""
     if not isinstance(raw, bytes) or not isinstance(of, Scalar) or not (of.kind in BOUNDS or of.kind is Kind.BOOL):
         return [_value(of, raw)]
     found, place = [], 0

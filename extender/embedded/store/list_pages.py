@@ -1,4 +1,4 @@
-"""What a list holds: all of it or a page, as it is or as it was.
+"""Lists: all objects or a page of them, as they are or as they were at a resourceVersion.
 
 Upstream: apiserver/pkg/storage, interfaces.go, ValidateListOptions, continue.go; storage/cacher; storage/etcd3/store.go (v1.36.2).
 """
@@ -28,7 +28,7 @@ CONTINUE_EXPIRED: Final = (
     "returned and now may show up in the list."
 )
 _LATEST: Final = -1
-"""In a continue token: go on with what is there now."""
+"""In a continue token: the list continues with what exists now."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - no secret
 _MAX_UINT64: Final = 2**64 - 1
 
@@ -36,12 +36,12 @@ _MAX_UINT64: Final = 2**64 - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A list or a part of it.
+    """A list or a part of one.
 
     Attributes:
-        resource_version: as of which the objects are.
-        continue_token: for the next page; empty: there is none.
-        remaining: how many objects are still to come; None: nobody knows, or none.
+        resource_version: the resourceVersion at which the objects are shown.
+        continue_token: asks for the next page; empty on the last one.
+        remaining: the number of objects on later pages; None if it is unknown, or if there are none.
     """
 
     objects: Sequence[Stored]
@@ -51,7 +51,7 @@ class Page:
 
     @property
     def metadata(self) -> Object:
-        """A metav1.ListMeta."""
+        """Returns the metav1.ListMeta."""
         metadata: Object = {"resourceVersion": str(self.resource_version)}
         if self.continue_token:
             metadata["continue"] = self.continue_token
@@ -61,10 +61,10 @@ class Page:
 
 
 def page(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions) -> Page:
-    """The objects that a list request asks for.
+    """Returns the objects that a list request asks for.
 
     Raises:
-        ApiStatus: 400 for what cannot be read, 410 if it is too long ago, 504 if it is not yet.
+        ApiStatus: 400 if the request cannot be read, 410 if its resourceVersion is forgotten, 504 if it does not exist yet.
     """
     version, start = _place(options, namespace)
     if start:
@@ -81,7 +81,11 @@ def page(store: ObjectStore, resource: Resource, namespace: str, selected: Objec
 
 
 def parse_resource_version(text: str) -> int:
-    """The number; 0 for an empty text. ApiStatus 400 if it is none."""
+    """Returns the number that a text spells; 0 for an empty one.
+
+    Raises:
+        ApiStatus: 400 if it spells none.
+    """
     if text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_UINT64 and len(text) <= 20:
         return int(text)
     if not text:
@@ -117,7 +121,7 @@ def _read(store: ObjectStore, resource: Resource, namespace: str, selected: Obje
 
 
 def _place(options: ListOptions, namespace: str) -> tuple[int, str]:
-    """The resourceVersion and the key at which a list goes on; empty: it begins."""
+    """Returns the resourceVersion and the key at which a list continues; an empty key if it begins."""
     if not options.continue_token:
         return 0, ""
     try:
@@ -135,7 +139,11 @@ def _token(start: str, resource_version: int) -> str:
 
 
 def _decoded(token: str) -> tuple[int, str]:
-    """ValueError with upstream's text, less its beginning."""
+    """Returns the resourceVersion and the key of a continue token.
+
+    Raises:
+        ValueError: the token cannot be read; the message is upstream's without its beginning.
+    """
     try:
         raw = base64.b64decode(token.encode() + b"=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

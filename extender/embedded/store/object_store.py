@@ -1,7 +1,9 @@
-"""The objects, one resourceVersion counter for all of them, and what changed lately.
+"""The objects, one resourceVersion counter for all of them, and their latest changes.
 
-An object is kept as its JSON, encoded once and without `kind` and `apiVersion`: a list is these bytes joined. Nothing here knows a
-rule of any kind; whoever writes has checked.
+An object is kept as its JSON, encoded once and without `kind` and `apiVersion`, so that a list is these bytes joined. The store knows no
+rules of any kind; whatever is written has been checked.
+
+Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields of each kind (v1.36.2).
 """
 
 import asyncio
@@ -16,9 +18,10 @@ import orjson
 from extender.embedded.api_resources import RESOURCES, Object, Resource
 
 HISTORY: Final = 20_000
-"""Changes remembered for each kind: how far a watch may lag, and a page of a list."""
+"""The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
 
 AT_ONCE: Final = 1024
+"""The number of keys that a View looks up together."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -29,9 +32,9 @@ class Stored:
     """An object at one resourceVersion.
 
     Attributes:
-        key: `default/web` or `node-1`; lists are in this order.
+        key: `default/web` or `node-1`; lists are in the order of keys.
         body: the JSON object without kind and apiVersion; never empty.
-        fields: values of the selectable fields, in the order of `field_paths`.
+        fields: the values of the selectable fields, in the order of `field_paths`.
     """
 
     key: str
@@ -42,16 +45,14 @@ class Stored:
 
     @property
     def namespace(self) -> str:
-        """Empty if the kind has none."""
         return self.key.rpartition("/")[0]
 
     @property
     def name(self) -> str:
-        """metadata.name."""
         return self.key.rpartition("/")[2]
 
     def decoded(self) -> Object:
-        """The object, without kind and apiVersion; the caller's to change."""
+        """Returns a new copy of the object, without kind and apiVersion."""
         obj: Object = orjson.loads(self.body)
         return obj
 
@@ -62,9 +63,9 @@ class StoredChange:
     """One write.
 
     Attributes:
-        stored_as: under which name objects of this kind are kept.
-        old: what was there; None if nothing was.
-        new: what is there now; of a removal, the last state under the resourceVersion of the removal.
+        stored_as: the name under which objects of this kind are kept.
+        old: the object before; None if there was none.
+        new: the object afterwards; for a removal, the last state with the resourceVersion of the removal.
     """
 
     type: ChangeType
@@ -74,16 +75,15 @@ class StoredChange:
 
     @property
     def resource_version(self) -> int:
-        """Of the write."""
         return self.new.resource_version
 
 
 class CompactedError(Exception):
-    """What happened since then is no longer remembered."""
+    """Changes that are asked for are no longer remembered."""
 
 
 def field_paths(stored_as: str) -> tuple[str, ...]:
-    """The paths of all selectable fields of the objects kept under this name, over all faces; names and namespaces are in the key."""
+    """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace are in the key."""
     return _FIELD_PATHS[stored_as]
 
 
@@ -97,7 +97,11 @@ _FIELD_PATHS: Final = {each.stored_as: _paths_of(each.stored_as) for each in RES
 
 @final
 class _Kept:
-    """The objects of one kind, and their latest changes."""
+    """The objects of one kind, and their latest changes.
+
+    State: `first` is the position of the first remembered change, counted from the beginning; `compacted` is the newest resourceVersion
+    whose change is forgotten; `waiting` holds the readers that wait for a change, in order of arrival, so that a run can be repeated.
+    """
 
     def __init__(self, stored_as: str, history: int) -> None:
         self.paths: Final = _FIELD_PATHS[stored_as]
@@ -105,11 +109,8 @@ class _Kept:
         self.objects: Final[dict[str, Stored]] = {}
         self.changes: Final[list[StoredChange]] = []
         self.first = 0
-        """The position of the first remembered change, counted from the beginning."""
         self.compacted = 0
-        """The newest resourceVersion of which the change is forgotten."""
         self.waiting: Final[dict[asyncio.Future[None], None]] = {}
-        """In order of arrival, so that a run can be repeated."""
         self._keys: list[str] = []
         self._added: list[str] = []
         self._num_removed = 0
@@ -139,7 +140,7 @@ class _Kept:
             self.first += count
 
     def keys(self) -> list[str]:
-        """In order. Paid for by the first reader after a creation or removal."""
+        """All keys in order. The first call after a creation or removal sorts them."""
         if self._num_removed:
             self._keys = sorted(self.objects)
         elif self._added:
@@ -150,13 +151,13 @@ class _Kept:
         return self._keys
 
     def position_after(self, resource_version: int) -> int:
-        """The position of the first change after it; CompactedError if changes after it are forgotten."""
+        """The position of the first change after a resourceVersion. Raises CompactedError if changes after it are forgotten."""
         if resource_version < self.compacted:
             raise CompactedError
         return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
 
     def as_of(self, resource_version: int) -> dict[str, Stored | None]:
-        """What was there then, of the objects that changed since; None: nothing was."""
+        """Of the objects that have changed since a resourceVersion, their state then; None for those that did not exist."""
         earlier: dict[str, Stored | None] = {}
         for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
             earlier[change.new.key] = change.old
@@ -172,8 +173,8 @@ class ObjectStore:
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
     Arguments:
-        history: how many changes of each kind are remembered at least.
-        resource_version: where the counter begins; nothing is remembered of what was before.
+        history: the least number of changes of each kind that are remembered.
+        resource_version: the start of the counter; earlier changes count as forgotten.
     """
 
     def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
@@ -183,15 +184,14 @@ class ObjectStore:
 
     @property
     def resource_version(self) -> int:
-        """Of the latest write."""
+        """Returns the resourceVersion of the latest write."""
         return self._resource_version
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
-        """The object, if it is there."""
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
-        """Create or replace; `obj` gets its new metadata.resourceVersion."""
+        """Creates or replaces an object; sets its metadata.resourceVersion."""
         kept = self._kept[resource.stored_as]
         key = key_of(resource, namespace, name)
         old = kept.objects.get(key)
@@ -202,7 +202,7 @@ class ObjectStore:
         return new
 
     def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
-        """Remove what is there; the last state, under the resourceVersion of the removal."""
+        """Removes an object that exists; returns its last state, with the resourceVersion of the removal."""
         kept = self._kept[resource.stored_as]
         old = kept.objects[key_of(resource, namespace, name)]
         self._resource_version += 1
@@ -211,10 +211,10 @@ class ObjectStore:
         return last
 
     def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> "View":
-        """The objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
+        """Returns the objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
 
         Raises:
-            CompactedError: that is too long ago.
+            CompactedError: changes since then are forgotten.
         """
         kept = self._kept[resource.stored_as]
         low, high = max(f"{namespace}/" if namespace else "", start), f"{namespace}0" if namespace else ""  # "0" comes after "/"
@@ -230,27 +230,27 @@ class ObjectStore:
         return View(keys, begin, end, kept.objects, earlier)
 
     def compact(self, resource_version: int) -> None:
-        """Forget the changes up to this resourceVersion, as etcd does every few minutes."""
+        """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
         for kept in self._kept.values():
             kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
             kept.compacted = max(kept.compacted, min(resource_version, self._resource_version))
 
     def compacted(self, resource: Resource) -> int:
-        """The newest resourceVersion of which changes of this kind are forgotten."""
+        """Returns the newest resourceVersion of which changes of this kind are forgotten."""
         return self._kept[resource.stored_as].compacted
 
     def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
-        """Reads the changes of these kinds after a resourceVersion, now and as they come.
+        """Returns a reader of the changes of these kinds after a resourceVersion.
 
         Raises:
-            CompactedError: they are no longer all remembered.
+            CompactedError: some of these changes are forgotten.
         """
         return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
 
 
 @final
 class View:
-    """Some objects in order of their keys. Beware: to be used up before anything is written."""
+    """Some objects in order of their keys. Beware: it has to be used up before the next write."""
 
     def __init__(
         self, keys: Sequence[str], begin: int, end: int, objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]
@@ -281,17 +281,17 @@ class View:
 
 @final
 class Cursor:
-    """A place in the history of some kinds. It holds no changes itself, so that a slow reader costs nothing: it is overtaken."""
+    """A reader's place in the history of some kinds. It holds no changes, so that a slow reader costs nothing: it is overtaken."""
 
     def __init__(self, kept: Sequence[_Kept], after: int) -> None:
         self._kept: Final = kept
         self._positions: Final = [each.position_after(after) for each in kept]
 
     def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
-        """The changes since the last call, in order of their resourceVersions; not many more than `limit` of each kind.
+        """Returns the changes since the last call, in order of their resourceVersions; about `limit` of each kind at most.
 
         Raises:
-            CompactedError: the reader was too slow, some of them are forgotten.
+            CompactedError: the reader was too slow; some changes are forgotten.
         """
         found: list[StoredChange] = []
         for number, kept in enumerate(self._kept):
@@ -306,7 +306,7 @@ class Cursor:
         return found
 
     async def wait(self) -> None:
-        """Returns once there is something to take."""
+        """Returns once there are changes to take."""
         if any(self._positions[number] < kept.first + len(kept.changes) for number, kept in enumerate(self._kept)):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -320,12 +320,12 @@ class Cursor:
 
 
 def key_of(resource: Resource, namespace: str, name: str) -> str:
-    """Under which key an object is kept."""
+    """Returns the key of an object."""
     return f"{namespace}/{name}" if resource.namespaced else name
 
 
 def at_version(stored: Stored, resource_version: int) -> Stored:
-    """The same object under another resourceVersion."""
+    """Returns the same object with another resourceVersion."""
     obj = stored.decoded()
     obj["metadata"]["resourceVersion"] = str(resource_version)
     return Stored(stored.key, resource_version, _dumped(obj), stored.labels, stored.fields)
@@ -348,11 +348,11 @@ def _values(obj: Object, paths: Iterable[str]) -> Iterator[str]:
 
 
 _DEFAULTS: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0"}
-"""What Go's zero values look like, where that is not an empty text."""
+"""Go's zero values as texts, where these are not empty."""
 
 
 def field_value(obj: Object, path: str) -> str:
-    """The value at a path; empty if the field is absent, a list or an object."""
+    """Returns the value of a selectable field as a text; empty if the field is absent, a list or an object."""
     if path == "source":
         source = obj.get("source") or {}
         return str(source.get("component") or obj.get("reportingComponent") or "")

@@ -1,12 +1,12 @@
-"""Label and field selectors as query parameters spell them, and which stored objects they select.
+"""Label and field selectors as query parameters spell them, and the stored objects that they select.
 
 Upstream: apimachinery/pkg/fields/selector.go; runtime/conversion.go, DefaultMetaV1FieldSelectorConversion (v1.36.2).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from extender.embedded import statuses
 from extender.embedded.api_resources import Resource
@@ -18,16 +18,17 @@ from extender.objects.label_syntax import parse_selector
 _NAME: Final = -1
 _NAMESPACE: Final = -2
 _OPERATOR: Final = re.compile(r"!=|==|=")
+_SET_OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 _ESCAPED: Final = re.compile(r"\\(.?)", re.DOTALL)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FieldTerm:
-    """One condition: the field is this text, or is not.
+    """A condition: a field has a value, or does not have it.
 
     Attributes:
-        place: where the value is in `Stored.fields`; negative: in the key.
+        place: the index of the field in `Stored.fields`; negative for name and namespace, which are in the key.
     """
 
     place: int
@@ -35,7 +36,6 @@ class FieldTerm:
     is_equal: bool
 
     def matches(self, stored: Stored) -> bool:
-        """Whether the condition holds."""
         if self.place >= 0:
             return (stored.fields[self.place] == self.value) == self.is_equal
         return ((stored.name if self.place == _NAME else stored.namespace) == self.value) == self.is_equal
@@ -44,32 +44,34 @@ class FieldTerm:
 @final
 @dataclass(frozen=True, slots=True)
 class ObjectSelection:
-    """Which objects a list or watch is about."""
+    """The label and field selectors of a list or watch."""
 
     labels: Selector
     fields: tuple[FieldTerm, ...] = ()
 
     @property
     def is_everything(self) -> bool:
-        """No object is left out."""
         return self.labels.is_empty and not self.fields
 
     @property
     def name(self) -> str | None:
-        """The one name that is asked for, if it is one."""
+        """Returns the name that the selected object must have, if the selectors say one."""
         return next((term.value for term in self.fields if term.place == _NAME and term.is_equal), None)
 
     def matches(self, stored: Stored) -> bool:
-        """Whether the object is selected."""
         return all(term.matches(stored) for term in self.fields) and self.labels.matches(stored.labels)
 
     def of(self, stored: Iterable[Stored]) -> Iterator[Stored]:
-        """Those that are selected."""
+        """Returns the objects that are selected."""
         return iter(stored) if self.is_everything else filter(self.matches, stored)
 
 
 def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
-    """What the query parameters labelSelector and fieldSelector select; ApiStatus 400 if they cannot be read."""
+    """Returns what the query parameters labelSelector and fieldSelector select.
+
+    Raises:
+        ApiStatus: 400 if one of them cannot be read.
+    """
     try:
         selector = parse_selector(labels)
     except SelectorError as error:
@@ -78,7 +80,7 @@ def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
 
 
 def named(resource: Resource, selected: ObjectSelection, name: str) -> ObjectSelection:
-    """Only the object of this name: what a watch of a single object asks for. Upstream: handlers/get.go, listOpts."""
+    """Returns a selection of the object of this name only, for the watch of a single object. Upstream: handlers/get.go, listOpts."""
     if selected.fields and selected.name != name:
         raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
     return ObjectSelection(selected.labels, (*selected.fields, FieldTerm(_NAME, name, True)))
@@ -109,7 +111,7 @@ def _place(resource: Resource, field: str, paths: Sequence[str]) -> int:
 
 
 def _split(text: str) -> Iterator[str]:
-    """At commas that no backslash stands before."""
+    """The parts between commas; a backslash before a comma makes it part of the text."""
     begin, is_escaped = 0, False
     for place, character in enumerate(text):
         if is_escaped:
@@ -133,3 +135,19 @@ def _unescaped(value: str) -> str:
         # Upstream prints the number of the character.
         raise statuses.bad_request(f"invalid field selector: unescaped character in value: {ord(character)}")
     return _ESCAPED.sub(r"\1", value)
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """Returns a metav1.LabelSelector as query parameters spell it: `a=b,c in (d,e),!f`, by key; empty for one without requirements.
+
+    Upstream: apis/meta/v1/helpers.go, FormatLabelSelector; labels/selector.go, Selector.String.
+    """
+    requirements = [(name, f"{name}={value}") for name, value in ((selector or {}).get("matchLabels") or {}).items()]
+    for each in (selector or {}).get("matchExpressions") or ():
+        key, operator = each["key"], each["operator"]
+        if operator in _SET_OPERATORS:
+            text = f"{key} {_SET_OPERATORS[operator]} ({','.join(sorted(each.get('values') or ()))})"
+        else:
+            text = key if operator == "Exists" else f"!{key}"
+        requirements.append((key, text))
+    return ",".join(text for _, text in sorted(requirements, key=lambda each: each[0]))

@@ -1,4 +1,4 @@
-"""What a stored object looks like to those who ask: with its kind, and for events in the words of either of their two APIs.
+"""Stored objects in the version in which they are served: with their kind, and events with the field names of either of their two versions.
 
 Upstream: pkg/apis/events/v1/conversion.go (v1.36.2).
 """
@@ -19,41 +19,41 @@ NEW_NAME_OF: Final = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
-"""A field of an event in core/v1 -> the same in events.k8s.io/v1, where they differ."""
-_TO_CORE: Final = {new: core for core, new in NEW_NAME_OF.items()}
+"""The names that fields of a core/v1 Event have in events.k8s.io/v1, where they differ."""
+CORE_NAME_OF: Final = {new: core for core, new in NEW_NAME_OF.items()}
 
 
 def prefix(resource: Resource) -> bytes:
-    """What stands before the bytes of a stored object without its opening brace."""
+    """Returns the beginning of a served object. The bytes of a stored one follow, without their opening brace."""
     return b'{"kind":"%s","apiVersion":"%s",' % (resource.kind.encode(), resource.api_version.encode())
 
 
 def item(resource: Resource, stored: Stored) -> bytes:
-    """The object as an item of a list: without its kind."""
+    """Returns the JSON of an object in a list, without its kind."""
     return orjson.dumps(_renamed(stored.decoded(), NEW_NAME_OF)) if resource is NEW_EVENTS else stored.body
 
 
 def body(resource: Resource, stored: Stored) -> bytes:
-    """The object with its kind, as JSON."""
+    """Returns the JSON of an object, with its kind."""
     return prefix(resource) + item(resource, stored)[1:]
 
 
 def shown(resource: Resource, stored: Stored) -> Object:
-    """The object with its kind, as values."""
+    """Returns a new copy of an object, with its kind."""
     obj = stored.decoded()
     return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
 
 
 def typed(resource: Resource, obj: Object) -> Object:
-    """The same object, its kind first."""
+    """Returns the object with its kind and apiVersion first."""
     return {"kind": resource.kind, "apiVersion": resource.api_version} | {
         name: value for name, value in obj.items() if name not in ("kind", "apiVersion")
     }
 
 
 def stored_form(resource: Resource, obj: Object) -> Object:
-    """The object as the store keeps it. The metadata is shared."""
-    return _renamed(obj, _TO_CORE) if resource is NEW_EVENTS else obj
+    """Returns the object in the version in which it is stored. The metadata is shared."""
+    return _renamed(obj, CORE_NAME_OF) if resource is NEW_EVENTS else obj
 
 
 def _renamed(obj: Object, names: dict[str, str]) -> Object:

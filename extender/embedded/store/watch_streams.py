@@ -1,7 +1,7 @@
-"""Watches: what is there, then what changes, as long as the caller listens.
+"""Watches: the objects that exist, then their changes, for as long as the caller listens.
 
-A watch holds a place in the store's history and no events. A caller that reads so slowly that the history passes by its place is cut
-off, and begins anew.
+A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history and cut off; it
+begins anew.
 
 Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
 """
@@ -13,33 +13,34 @@ from typing import Final, final
 
 import orjson
 
-from extender.embedded import schema, statuses
+from extender.embedded import statuses
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.requests.request_options import ListOptions
+from extender.embedded.schema import api_types
 from extender.embedded.store import list_pages, versions
 from extender.embedded.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, Stored, StoredChange, at_version
 from extender.embedded.store.selections import ObjectSelection
 
 BOOKMARK_SECONDS: Final = 60.0
 BEFORE_DEADLINE_SECONDS: Final = 2.0
-"""The last bookmark comes so long before the watch ends."""
+"""The time between the last bookmark and the end of a watch."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 AT_ONCE: Final = 500
-"""Events in one chunk at most."""
+"""The largest number of events in a chunk."""
 
 Shown = Callable[[Stored], bytes]
-"""An object as the caller wants to see it, with its kind, as JSON."""
+"""Turns a stored object into the JSON that the caller wants."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A watch from the moment of its request on, not yet under way.
+    """A watch from its request on.
 
     Attributes:
-        initial: what is there, if the caller asked for it.
-        begin: the resourceVersion from which on changes are told.
-        seconds: until it ends.
+        initial: the objects that exist, if the caller asked for them.
+        begin: events are sent for changes after this resourceVersion.
+        seconds: the duration of the watch.
     """
 
     store: ObjectStore
@@ -56,7 +57,7 @@ class Watch:
     shown_bookmark: Callable[[Object], bytes]
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The events, each a line of JSON."""
+        """Yields the events; each is a line of JSON."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.seconds
         for begin in range(0, len(self.initial), AT_ONCE):
@@ -97,7 +98,7 @@ class Watch:
                 yield _line(event[0].encode(), self.shown(event[1]))
 
     def _event(self, change: StoredChange) -> tuple[ChangeType, Stored] | None:
-        """What the change means to somebody who sees the selected objects only."""
+        """What a change is to a caller who sees only the selected objects; None if it is nothing to them."""
         if self.namespace and not change.new.key.startswith(f"{self.namespace}/"):
             return None
         if self.selected.is_everything:
@@ -115,7 +116,7 @@ class Watch:
         metadata: Object = {"resourceVersion": str(resource_version)}
         if is_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-        empty, _ = schema.read(self.resource, {"metadata": metadata})
+        empty, _ = api_types.read(self.resource, {"metadata": metadata})
         return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
 
 
@@ -139,10 +140,11 @@ def watch(
     shown: Shown,
     shown_bookmark: Callable[[Object], bytes],
 ) -> Watch:
-    """A watch that begins now.
+    """Returns a watch that begins now.
 
     Raises:
-        ApiStatus: 400 for what cannot be read; 410 if it is too long ago, 504 if it is not yet: these two are told within the stream.
+        ApiStatus: 400 if the request cannot be read; 410 if its resourceVersion is forgotten, 504 if it does not exist yet; these two are
+            sent within the stream.
     """
     asked = list_pages.parse_resource_version(options.resource_version)
     current = store.resource_version
@@ -170,5 +172,5 @@ def watch(
 
 
 def error_event(refusal: statuses.ApiStatus) -> bytes:
-    """A refusal as the only event of a watch."""
+    """Returns a refusal as the only event of a watch."""
     return _line(b"ERROR", orjson.dumps(refusal.as_object()))

@@ -1,6 +1,6 @@
-"""What the API refuses, in upstream's words. Objects have been read and defaulted; nothing is changed and nothing is looked up.
+"""The rules by which the API refuses objects, in upstream's words. Objects have been read and defaulted; nothing is changed or looked up.
 
-No admission here: whether a namespace or a priority class exists is another question.
+Whether a namespace or a priority class exists is a question for admission.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,16 +16,16 @@ _Change = Callable[[Object, Object], list[FieldError]]
 
 
 def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
-    """What is wrong with a new object; a Binding is one, too. Reviews and Evictions are not judged."""
+    """Returns what is wrong with a new object or Binding. Reviews and Evictions have no rules."""
     rule = _CREATE.get((resource.group, resource.kind))
     return rule(obj) if rule is not None else []
 
 
 def validate_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
-    """What is wrong with an object that would replace another one.
+    """Returns what is wrong with an object that replaces another one.
 
     Arguments:
-        new: after `strategies.prepare_for_update`, with the resourceVersion that it would replace.
+        new: after `strategies.prepare_for_update`, with the resourceVersion of the object that it replaces.
         subresource: `status`, `finalize` or empty.
     """
     key = (resource.group, resource.kind)
@@ -67,7 +67,6 @@ _CREATE: Final[Mapping[tuple[str, str], _New]] = {
 }
 _UPDATE: Final[Mapping[tuple[str, str], _Change]] = {
     ("", "Event"): core_rules.event_update,
-    ("", "Namespace"): core_rules.namespace_update,
     ("", "Node"): core_rules.whole_node_update,
     ("", "PersistentVolume"): storage_rules.persistent_volume_update,
     ("", "PersistentVolumeClaim"): storage_rules.persistent_volume_claim_update,

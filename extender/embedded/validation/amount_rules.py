@@ -1,4 +1,4 @@
-"""Amounts: requests, limits, capacity.
+"""Rules for amounts: requests, limits, capacity.
 
 Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, ValidateResourceQuantityValue; core/helper (v1.36.2).
 """
@@ -38,7 +38,7 @@ _STANDARD: Final = _OF_CONTAINERS | _COUNTED | _OF_QUOTA | {"storage", "requests
 
 
 def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
-    """An amount is not negative, and whole where only whole ones make sense. Upstream: ValidateResourceQuantityValue."""
+    """An amount must not be negative, and must be whole where it counts something. Upstream: ValidateResourceQuantityValue."""
     quantity = quantity_of(amount)
     errors = [invalid(path, amount, NEGATIVE)] if quantity.sign < 0 else []
     if (name in _COUNTED or is_extended_resource_name(name)) and quantity.milli_value() % 1000:
@@ -47,12 +47,12 @@ def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
 
 
 def container_resources(path: str, requirements: Object, claims: Collection[str]) -> list[FieldError]:
-    """What a container asks for; `claims` are the names of the pod's resource claims."""
+    """Returns what is wrong with the resources of a container; `claims` are the names of the pod's resource claims."""
     return _requirements(path, requirements, _container_resource_name, claims)
 
 
 def pod_resources(path: str, requirements: Object) -> list[FieldError]:
-    """What a pod asks for as a whole."""
+    """Returns what is wrong with the resources of a pod as a whole."""
     errors = []
     if requirements.get("claims"):
         errors.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
@@ -60,7 +60,7 @@ def pod_resources(path: str, requirements: Object) -> list[FieldError]:
 
 
 def pod_within_containers(path: str, spec: Object) -> list[FieldError]:
-    """What a pod asks for as a whole is enough for its containers. Upstream: validatePodResourceConsistency."""
+    """The resources of a pod must cover those of its containers. Upstream: validatePodResourceConsistency."""
     resources = spec["resources"]
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     errors = []
@@ -143,7 +143,7 @@ def _pod_resource_name(path: str, name: str) -> list[FieldError]:
 
 
 def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[FieldError]:
-    """Each claim, or each request of one, is named once and is one of the pod's. Upstream: validateResourceClaimNames."""
+    """Each claim, or each request of one, is named once, and is one of the pod's. Upstream: validateResourceClaimNames."""
     errors = []
     seen: set[str] = set()
     for place, claim in enumerate(claims):

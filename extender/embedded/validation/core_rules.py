@@ -1,4 +1,4 @@
-"""Nodes, namespaces, services and events, these in either face.
+"""Rules for nodes, namespaces, services, and events in both versions.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go (v1.36.2).
 """
@@ -23,7 +23,7 @@ _FROZEN: Final = (
 
 
 def node(obj: Object) -> list[FieldError]:
-    """A node."""
+    """Returns what is wrong with a new Node."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     # Upstream's path says metadata.
@@ -31,7 +31,7 @@ def node(obj: Object) -> list[FieldError]:
 
 
 def node_update(new: Object, old: Object) -> list[FieldError]:
-    """A node that replaces another one, by either door: where it comes from is said once."""
+    """Returns what is wrong with a Node that replaces another one, or its status."""
     spec, former = new["spec"], old["spec"]
     errors = object_meta_update(new["metadata"], old["metadata"]) + _amounts(new)
     if former.get("podCIDRs") and spec.get("podCIDRs") != former["podCIDRs"]:
@@ -42,25 +42,20 @@ def node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def whole_node_update(new: Object, old: Object) -> list[FieldError]:
-    """As the strategy of nodes has it: the new node is judged by itself, too."""
+    """Returns what is wrong with a Node that replaces another one: the rules for new nodes hold, too, as in the strategy of nodes."""
     return node(new) + node_update(new, old)
 
 
 def namespace(obj: Object) -> list[FieldError]:
-    """A namespace."""
+    """Returns what is wrong with a new Namespace."""
     errors = object_meta(obj["metadata"], namespaced=False, rule=dns_label_errors)
     for finalizer in (obj.get("spec") or {}).get("finalizers") or ():
         errors += label_name("spec.finalizers", finalizer)
     return errors
 
 
-def namespace_update(new: Object, old: Object) -> list[FieldError]:
-    """A namespace that replaces another one."""
-    return object_meta_update(new["metadata"], old["metadata"])
-
-
 def namespace_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Upstream: ValidateNamespaceStatusUpdate."""
+    """Returns what is wrong with the status of a Namespace. Upstream: ValidateNamespaceStatusUpdate."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     phase = (new.get("status") or {}).get("phase", "")
     if not new["metadata"].get("deletionTimestamp") and phase != "Active":
@@ -82,28 +77,28 @@ def _amounts(obj: Object) -> list[FieldError]:
 
 
 def service(obj: Object) -> list[FieldError]:
-    """A service: its name and its selector, by which pods are spread."""
+    """Returns what is wrong with the name and the selector of a Service; pods are spread by the selector."""
     errors = object_meta(obj["metadata"], namespaced=True, rule=dns_1035_errors)
     return errors + labels("spec.selector", obj["spec"].get("selector"))
 
 
 def service_update(new: Object, old: Object) -> list[FieldError]:
-    """A service that replaces another one."""
+    """Returns what is wrong with a Service that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + service(new)
 
 
 def event(obj: Object) -> list[FieldError]:
-    """An event of core/v1."""
+    """Returns what is wrong with a new Event of core/v1."""
     return _basics(obj, is_new=False)
 
 
 def event_update(new: Object, old: Object) -> list[FieldError]:
-    """An event of core/v1 that replaces another one."""
+    """Returns what is wrong with an Event of core/v1 that replaces another one."""
     return _basics(new, is_new=False)
 
 
 def new_event(obj: Object) -> list[FieldError]:
-    """An event of events.k8s.io/v1: more is asked of it."""
+    """Returns what is wrong with a new Event of events.k8s.io/v1, which has stricter rules."""
     errors = _basics(obj, is_new=True) + object_meta(obj["metadata"], namespaced=True) + _series(obj.get("series"))
     if obj.get("eventTime") is None:
         errors.append(required("eventTime"))
@@ -117,7 +112,7 @@ def new_event(obj: Object) -> list[FieldError]:
 
 
 def new_event_update(new: Object, old: Object) -> list[FieldError]:
-    """An event of events.k8s.io/v1 that replaces another one: only its series goes on."""
+    """Returns what is wrong with an Event of events.k8s.io/v1 that replaces another one: only its series may change."""
     errors = _basics(new, is_new=True) + object_meta_update(new["metadata"], old["metadata"])
     if new.get("series") != old.get("series"):
         errors += _series(new.get("series"))
@@ -140,7 +135,7 @@ def _series(series: Object | None) -> list[FieldError]:
 
 
 def _basics(obj: Object, *, is_new: bool) -> list[FieldError]:
-    """What is asked of every event. Upstream: legacyValidateEvent."""
+    """The rules for all events. Upstream: legacyValidateEvent."""
     errors: list[FieldError] = []
     namespace = obj["metadata"].get("namespace", "")
     about = (_member(obj, "involvedObject", is_new) or {}).get("namespace", "")

@@ -1,4 +1,4 @@
-"""The kinds of resource.k8s.io, without compiling selectors.
+"""Rules for the kinds of resource.k8s.io. CEL selectors are not compiled.
 
 Upstream: pkg/apis/resource/validation/validation.go (v1.36.2).
 """
@@ -43,18 +43,18 @@ _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelectio
 
 
 def claim(obj: Object) -> list[FieldError]:
-    """A ResourceClaim."""
+    """Returns what is wrong with a new ResourceClaim."""
     return object_meta(obj["metadata"], namespaced=True) + _devices("spec.devices", obj["spec"].get("devices") or {})
 
 
 def claim_update(new: Object, old: Object) -> list[FieldError]:
-    """A ResourceClaim that replaces another one: its spec stays."""
+    """Returns what is wrong with a ResourceClaim that replaces another one: its spec is immutable."""
     errors = object_meta(new["metadata"], namespaced=True) + object_meta_update(new["metadata"], old["metadata"])
     return errors + _unchanged("spec", new, old)
 
 
 def claim_status_update(new: Object, old: Object) -> list[FieldError]:
-    """The status of a ResourceClaim: allocated once, reserved for so many."""
+    """Returns what is wrong with the status of a ResourceClaim."""
     status, former = new.get("status") or {}, old.get("status") or {}
     errors = object_meta_update(new["metadata"], old["metadata"])
     reserved = status.get("reservedFor") or []
@@ -76,29 +76,29 @@ def claim_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def claim_template(obj: Object) -> list[FieldError]:
-    """A ResourceClaimTemplate."""
+    """Returns what is wrong with a new ResourceClaimTemplate."""
     inner = (obj["spec"].get("spec") or {}).get("devices") or {}
     return object_meta(obj["metadata"], namespaced=True) + _devices("spec.spec.devices", inner)
 
 
 def claim_template_update(new: Object, old: Object) -> list[FieldError]:
-    """A ResourceClaimTemplate that replaces another one: its spec stays."""
+    """Returns what is wrong with a ResourceClaimTemplate that replaces another one: its spec is immutable."""
     return object_meta_update(new["metadata"], old["metadata"]) + _unchanged("spec", new, old)
 
 
 def device_class(obj: Object) -> list[FieldError]:
-    """A DeviceClass."""
+    """Returns what is wrong with a new DeviceClass."""
     spec = obj["spec"]
     return object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
 
 
 def device_class_update(new: Object, old: Object) -> list[FieldError]:
-    """A DeviceClass that replaces another one."""
+    """Returns what is wrong with a DeviceClass that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + device_class(new)
 
 
 def resource_slice(obj: Object) -> list[FieldError]:
-    """A ResourceSlice."""
+    """Returns what is wrong with a new ResourceSlice."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     given = [name for name in _PLACES if spec.get(name)]
@@ -116,7 +116,7 @@ def resource_slice(obj: Object) -> list[FieldError]:
 
 
 def resource_slice_update(new: Object, old: Object) -> list[FieldError]:
-    """A ResourceSlice that replaces another one: it stays with its driver, pool and node."""
+    """Returns what is wrong with a ResourceSlice that replaces another one: driver, pool and node are immutable."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + resource_slice(new)
     spec, former = new["spec"], old["spec"]
     for name in ("nodeName", "driver"):

@@ -1,4 +1,4 @@
-"""What every object has: names, labels, annotations, owners, finalizers; and label selectors.
+"""Rules for what every object has: names, labels, annotations, owners, finalizers; and for label selectors.
 
 Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go; util/validation/validation.go (v1.36.2).
 """
@@ -21,7 +21,7 @@ from extender.objects.validation import (
 )
 
 NameRule = Callable[[str], list[str]]
-"""A text -> what is wrong with it as a name."""
+"""Returns what is wrong with a text as a name."""
 
 MAX_ANNOTATIONS: Final = 256 * 1024
 MAX_INT32: Final = (1 << 31) - 1
@@ -51,7 +51,7 @@ _C_IDENTIFIER_ERROR: Final = regex_error(
 
 
 def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomain_errors) -> list[FieldError]:
-    """The metadata of a new object. Upstream: ValidateObjectMeta."""
+    """Returns what is wrong with the metadata of a new object. Upstream: ValidateObjectMeta."""
     errors: list[FieldError] = []
     base, name = metadata.get("generateName", ""), metadata.get("name", "")
     if base:
@@ -72,7 +72,7 @@ def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomai
 
 
 def object_meta_update(new: Object, old: Object) -> list[FieldError]:
-    """The metadata of an object that replaces another one. Upstream: ValidateObjectMetaUpdate."""
+    """Returns what is wrong with the metadata of an object that replaces another one. Upstream: ValidateObjectMetaUpdate."""
     errors: list[FieldError] = []
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if old.get("deletionTimestamp") and added:
@@ -91,7 +91,7 @@ def object_meta_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def labels(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
-    """A set of labels. Upstream: ValidateLabels."""
+    """Returns what is wrong with a set of labels. Upstream: ValidateLabels."""
     errors = []
     for key, value in (values or {}).items():
         errors += label_name(path, key)
@@ -100,12 +100,12 @@ def labels(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
 
 
 def label_name(path: str, key: str) -> list[FieldError]:
-    """The key of a label. Upstream: ValidateLabelName."""
+    """Returns what is wrong with the key of a label. Upstream: ValidateLabelName."""
     return all_invalid(path, key, label_key_errors(key))
 
 
 def annotations(path: str, values: Mapping[str, str] | None) -> list[FieldError]:
-    """A set of annotations. Upstream: ValidateAnnotations."""
+    """Returns what is wrong with a set of annotations. Upstream: ValidateAnnotations."""
     values = values or {}
     errors = [error for key in values for error in all_invalid(path, key, label_key_errors(key.lower()))]
     if sum(len(key.encode()) + len(value.encode()) for key, value in values.items()) > MAX_ANNOTATIONS:
@@ -114,7 +114,7 @@ def annotations(path: str, values: Mapping[str, str] | None) -> list[FieldError]
 
 
 def label_selector(path: str, selector: Mapping[str, Any] | None) -> list[FieldError]:
-    """A label selector. Upstream: ValidateLabelSelector."""
+    """Returns what is wrong with a label selector. Upstream: ValidateLabelSelector."""
     if selector is None:
         return []
     errors = labels(f"{path}.matchLabels", selector.get("matchLabels"))
@@ -124,7 +124,7 @@ def label_selector(path: str, selector: Mapping[str, Any] | None) -> list[FieldE
 
 
 def is_empty(selector: Mapping[str, Any]) -> bool:
-    """True for a selector that selects everything."""
+    """Returns True for a selector that selects everything."""
     return not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
@@ -187,42 +187,42 @@ def _finalizers(finalizers: Sequence[str]) -> list[FieldError]:
 
 
 def dns_1035_errors(value: str) -> list[str]:
-    """What is wrong with a name that must be usable as a DNS label of old. Upstream: IsDNS1035Label."""
+    """Returns what is wrong with a DNS label of RFC 1035. Upstream: IsDNS1035Label."""
     errors = [max_length_error(LABEL_MAX_LENGTH)] if len(value) > LABEL_MAX_LENGTH else []
     return errors if re.fullmatch(_DNS_1035, value) else [*errors, _DNS_1035_ERROR]
 
 
 def name_errors(rule: NameRule, name: str, *, is_prefix: bool = False) -> list[str]:
-    """What `rule` says of a name; a prefix may end in a dash, as something follows. Upstream: maskTrailingDash."""
+    """Returns what is wrong with a name; a prefix of names may end in a dash. Upstream: maskTrailingDash."""
     masked = f"{name[:-2]}a" if is_prefix and len(name) > 1 and name.endswith("-") else name
     return rule(masked)
 
 
 def c_identifier_errors(value: str) -> list[str]:
-    """What is wrong with an identifier of the language C. Upstream: IsCIdentifier."""
+    """Returns what is wrong with an identifier of the language C. Upstream: IsCIdentifier."""
     return [] if re.fullmatch(_C_IDENTIFIER, value) else [_C_IDENTIFIER_ERROR]
 
 
 def percent_errors(value: str) -> list[str]:
-    """What is wrong with a percentage. Upstream: IsValidPercent."""
+    """Returns what is wrong with a percentage. Upstream: IsValidPercent."""
     return [] if re.fullmatch(_PERCENT, value) else [_PERCENT_ERROR]
 
 
 def range_error(least: int, largest: int) -> str:
-    """What is said of a number that is not between the two. Upstream: InclusiveRangeError."""
+    """Returns the text for a number that is not between the two. Upstream: InclusiveRangeError."""
     return f"must be between {least} and {largest}, inclusive"
 
 
 def port_errors(port: int) -> list[str]:
-    """What is wrong with a port number. Upstream: IsValidPortNum."""
+    """Returns what is wrong with a port number. Upstream: IsValidPortNum."""
     return [] if 1 <= port <= MAX_PORT else [range_error(1, MAX_PORT)]
 
 
 def dns_label(path: str, value: str) -> list[FieldError]:
-    """An RFC 1123 label."""
+    """Returns what is wrong with an RFC 1123 label."""
     return [invalid(path, value, error) for error in dns_label_errors(value)]
 
 
 def subdomain(path: str, value: str) -> list[FieldError]:
-    """An RFC 1123 subdomain."""
+    """Returns what is wrong with an RFC 1123 subdomain."""
     return [invalid(path, value, error) for error in subdomain_errors(value)]

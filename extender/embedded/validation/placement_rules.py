@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, affinity, tolerations, taints, topology spread.
+"""Rules for what decides where a pod may run: node selectors, affinity, tolerations, taints, topology spread.
 
 Upstream: pkg/apis/core/validation/validation.go (v1.36.2).
 """
@@ -32,7 +32,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def node_selector(path: str, selector: Mapping[str, Any]) -> list[FieldError]:
-    """Terms of which one must hold. Upstream: ValidateNodeSelector."""
+    """Returns what is wrong with a node selector. Upstream: ValidateNodeSelector."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -40,7 +40,7 @@ def node_selector(path: str, selector: Mapping[str, Any]) -> list[FieldError]:
 
 
 def affinity(path: str, value: Mapping[str, Any] | None) -> list[FieldError]:
-    """The three kinds of affinity. Upstream: validateAffinity."""
+    """Returns what is wrong with an affinity. Upstream: validateAffinity."""
     errors: list[FieldError] = []
     value = value or {}
     of_node = value.get("nodeAffinity") or {}
@@ -62,7 +62,7 @@ def affinity(path: str, value: Mapping[str, Any] | None) -> list[FieldError]:
 
 
 def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """What taints a pod puts up with. Upstream: ValidateTolerations."""
+    """Returns what is wrong with tolerations. Upstream: ValidateTolerations."""
     errors = []
     for place, toleration in enumerate(values):
         here = f"{path}[{place}]"
@@ -88,7 +88,7 @@ def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def taints(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """What keeps pods off a node. Upstream: validateNodeTaints."""
+    """Returns what is wrong with the taints of a node. Upstream: validateNodeTaints."""
     errors = []
     seen = set()
     for place, taint in enumerate(values):
@@ -109,7 +109,7 @@ def taints(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError]:
-    """How evenly pods are spread. Upstream: validateTopologySpreadConstraints."""
+    """Returns what is wrong with topology spread constraints. Upstream: validateTopologySpreadConstraints."""
     errors = []
     for place, constraint in enumerate(constraints):
         here = f"{path}[{place}]"
@@ -142,7 +142,7 @@ def _min_domains(path: str, value: int | None, action: str) -> list[FieldError]:
 
 
 def _spread_label_keys(path: str, constraint: Object) -> list[FieldError]:
-    """Keys whose value the server adds to the selector. Upstream: validateMatchLabelKeysInTopologySpread."""
+    """The server adds the values of these keys to the selector. Upstream: validateMatchLabelKeysInTopologySpread."""
     keys = constraint.get("matchLabelKeys") or ()
     selector = constraint.get("labelSelector")
     if not keys:
@@ -153,7 +153,7 @@ def _spread_label_keys(path: str, constraint: Object) -> list[FieldError]:
 
 
 def _chosen_twice(path: str, keys: Sequence[str], selector: Mapping[str, Any]) -> list[FieldError]:
-    """Before validation the server has added an expression for each key; a second mention of the key is the user's own."""
+    """The server has added an expression for each key before; a second mention of a key is the user's own."""
     errors = []
     seen = set(selector.get("matchLabels") or ())
     for expression in selector.get("matchExpressions") or ():

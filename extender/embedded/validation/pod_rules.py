@@ -1,4 +1,4 @@
-"""Pods: new ones, and what may change about them.
+"""Rules for pods: new ones, updates, and bindings.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate (v1.36.2).
 """
@@ -31,7 +31,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pod(obj: Object) -> list[FieldError]:
-    """A new pod."""
+    """Returns what is wrong with a new Pod."""
     spec = obj["spec"]
     errors = _metadata_and_spec(obj)
     if spec.get("ephemeralContainers"):
@@ -42,7 +42,10 @@ def pod(obj: Object) -> list[FieldError]:
 
 
 def pod_update(new: Object, old: Object) -> list[FieldError]:
-    """A pod that replaces another one: images, deadline, gates, added tolerations; where a gated pod may go can be narrowed."""
+    """Returns what is wrong with a Pod that replaces another one.
+
+    Images, the deadline, scheduling gates and added tolerations may change; the placement of a gated pod may be narrowed.
+    """
     errors = object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
     wanted, former = new["spec"], old["spec"]
     for part in ("containers", "initContainers"):
@@ -68,7 +71,7 @@ def pod_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def pod_status_update(new: Object, old: Object) -> list[FieldError]:
-    """The status of a pod that replaces another one."""
+    """Returns what is wrong with the status of a Pod."""
     status, former, spec = new["status"], old.get("status", {}), old["spec"]
     errors = object_meta_update(new["metadata"], old["metadata"]) + _annotations_update(new, old)
     for place, condition in enumerate(status.get("conditions") or ()):
@@ -88,7 +91,7 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def binding(obj: Object) -> list[FieldError]:
-    """Where a pod is sent. Upstream: ValidatePodBinding."""
+    """Returns what is wrong with a Binding. Upstream: ValidatePodBinding."""
     target = obj.get("target") or {}
     errors = []
     if target.get("kind") and target["kind"] != "Node":
@@ -171,7 +174,7 @@ def _removed_gates(new: Sequence[Object], old: Sequence[Object]) -> list[FieldEr
 
 
 def _without_updatable(wanted: Object, former: Object) -> Object:
-    """The new spec with the old values of all that may change."""
+    """The new spec with the old values of everything that may change."""
     rest = copy.deepcopy(wanted)
     for part in ("containers", "initContainers"):
         for container, before in zip(rest.get(part) or (), former.get(part) or (), strict=True):
@@ -185,7 +188,7 @@ def _without_updatable(wanted: Object, former: Object) -> Object:
 
 
 def _narrowed(rest: Object, former: Object) -> list[FieldError]:
-    """What a gated pod may still change about its nodes; afterwards `rest` has the old values."""
+    """Checks what a gated pod may change about its nodes, and gives `rest` the old values of it."""
     errors: list[FieldError] = []
     chosen, before = rest.get("nodeSelector") or {}, former.get("nodeSelector") or {}
     if any(chosen.get(key) != value for key, value in before.items()):
@@ -230,7 +233,7 @@ def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[st
 
 
 def _transitions(path: str, new: Sequence[Object], old: Sequence[Object], spec: Object) -> list[FieldError]:
-    """What ended stays ended, unless the pod restarts it. Upstream: ValidateContainerStateTransition."""
+    """A container that ended stays so, unless the pod restarts it. Upstream: ValidateContainerStateTransition."""
     policy = spec.get("restartPolicy")
     sidecars = {container.get("name") for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"}
     errors: list[FieldError] = []

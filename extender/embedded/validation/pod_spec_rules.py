@@ -1,6 +1,6 @@
-"""The spec of a pod, on its own or in a template: what scheduling reads of it, names, containers and volumes.
+"""Rules for the spec of a pod, on its own or in a template: names, containers, volumes, and what scheduling reads.
 
-Fields that only a kubelet or a network would read (probes, environment, mounts, security, DNS) are taken as they are.
+Fields that only a kubelet or a network reads (probes, environment, mounts, security, DNS) are taken as they are.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec, validateContainers, validateInitContainers,
 ValidateVolumes (v1.36.2).
@@ -85,7 +85,7 @@ def images(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def _containers(path: str, ordinary: Sequence[Object], init: Sequence[Object], claims: Collection[str]) -> list[FieldError]:
-    """`claims`: the names of the pod's resource claims."""
+    """`claims` are the names of the pod's resource claims."""
     if not ordinary:
         return [required(f"{path}.containers"), *_init_containers(f"{path}.initContainers", init, set(), claims)]
     errors: list[FieldError] = []
@@ -186,7 +186,7 @@ def _volumes(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def _volume_source(path: str, volume: Object) -> list[FieldError]:
-    """Exactly one source, and what scheduling needs to know of it."""
+    """A volume has exactly one source."""
     given = [name for name, value in volume.items() if name != "name" and value is not None]
     if not given:
         return [required(path, "must specify a volume type")]

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget, PriorityClass, Lease.
+"""Rules for PodDisruptionBudget, PriorityClass and Lease.
 
 Upstream: pkg/apis/policy/validation, scheduling/validation, coordination/validation: validation.go (v1.36.2).
 """
@@ -19,7 +19,7 @@ _SPEC: Final = ("MinAvailable", "Selector", "MaxUnavailable", "UnhealthyPodEvict
 
 
 def budget(obj: Object) -> list[FieldError]:
-    """A PodDisruptionBudget: a floor or a ceiling, not both."""
+    """Returns what is wrong with a new PodDisruptionBudget."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -35,12 +35,12 @@ def budget(obj: Object) -> list[FieldError]:
 
 
 def budget_update(new: Object, old: Object) -> list[FieldError]:
-    """A PodDisruptionBudget that replaces another one."""
+    """Returns what is wrong with a PodDisruptionBudget that replaces another one."""
     return budget(new) + object_meta_update(new["metadata"], old["metadata"])
 
 
 def budget_status_update(new: Object, old: Object) -> list[FieldError]:
-    """Counts that can be."""
+    """Returns what is wrong with the status of a PodDisruptionBudget."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name in _COUNTS:
         errors += non_negative(f"status.{name}", (new.get("status") or {}).get(name))
@@ -48,7 +48,7 @@ def budget_status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def priority_class(obj: Object) -> list[FieldError]:
-    """A PriorityClass: users' priorities end below the system's."""
+    """Returns what is wrong with a new PriorityClass."""
     name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
     errors = object_meta(obj["metadata"], namespaced=False)
     if name.startswith(SYSTEM_PREFIX):
@@ -64,7 +64,7 @@ def priority_class(obj: Object) -> list[FieldError]:
 
 
 def priority_class_update(new: Object, old: Object) -> list[FieldError]:
-    """A PriorityClass that replaces another one: pods have copied its value."""
+    """Returns what is wrong with a PriorityClass that replaces another one: pods have copied its value."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     if new.get("value", 0) != old.get("value", 0):
         errors.append(forbidden("value", "may not be changed in an update."))
@@ -72,17 +72,17 @@ def priority_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def lease(obj: Object) -> list[FieldError]:
-    """A Lease."""
+    """Returns what is wrong with a new Lease."""
     return object_meta(obj["metadata"], namespaced=True) + _lease_spec(obj["spec"])
 
 
 def lease_update(new: Object, old: Object) -> list[FieldError]:
-    """A Lease that replaces another one."""
+    """Returns what is wrong with a Lease that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + _lease_spec(new["spec"])
 
 
 def _no_system_class(name: str, value: int, is_default: bool) -> str:
-    """Why this is none of the system's own classes. Upstream: IsKnownSystemPriorityClass."""
+    """Returns why this is none of the system's classes; empty if it is one. Upstream: IsKnownSystemPriorityClass."""
     if name not in SYSTEM_CLASSES:
         return f"{name} is not a known system priority class"
     if value != SYSTEM_CLASSES[name]:

@@ -1,4 +1,4 @@
-"""Volumes, claims, and the kinds of storage.k8s.io.
+"""Rules for volumes, claims, and the kinds of storage.k8s.io.
 
 Upstream: pkg/apis/core/validation/validation.go, ValidatePersistentVolume, ValidatePersistentVolumeClaim;
 pkg/apis/storage/validation/validation.go (v1.36.2).
@@ -37,7 +37,7 @@ _TODAY: Final = {
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
-"""What well-known labels of nodes were called, and what they are called."""
+"""The former names of well-known labels -> their present ones."""
 _NO_SOURCES: Final = frozenset(
     {
         "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions", "volumeMode",
@@ -53,7 +53,7 @@ def _sources(spec: Object) -> Object:
 
 
 def persistent_volume(obj: Object) -> list[FieldError]:
-    """A PersistentVolume."""
+    """Returns what is wrong with a new PersistentVolume."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
     if not spec.get("accessModes"):
@@ -79,7 +79,7 @@ def persistent_volume(obj: Object) -> list[FieldError]:
 
 
 def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
-    """A PersistentVolume that replaces another one."""
+    """Returns what is wrong with a PersistentVolume that replaces another one."""
     errors = persistent_volume(new) + object_meta_update(new["metadata"], old["metadata"])
     sources = [_sources(obj["spec"]) for obj in (new, old)]
     if sources[0] != sources[1]:
@@ -93,7 +93,7 @@ def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def _spelt_as(wanted: Object | None, former: Object) -> Object:
-    """The former affinity, with the labels under the names that they have today where the wanted one has them so.
+    """The former affinity, with the present names of labels where the wanted one uses them.
 
     Upstream: validatePvNodeAffinity.
     """
@@ -110,12 +110,12 @@ def _requirements(affinity: Object | None) -> list[Object]:
 
 
 def persistent_volume_claim(obj: Object) -> list[FieldError]:
-    """A PersistentVolumeClaim."""
+    """Returns what is wrong with a new PersistentVolumeClaim."""
     return object_meta(obj["metadata"], namespaced=True) + claim_spec("spec", obj["spec"])
 
 
 def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]:
-    """A PersistentVolumeClaim that replaces another one: only the size of a bound one changes, and a volume is named once."""
+    """Returns what is wrong with a PersistentVolumeClaim that replaces another one: a bound one may grow, others may name a volume."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + persistent_volume_claim(new)
     wanted, former = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
     if not former.get("volumeName") and "volumeName" in wanted:
@@ -137,7 +137,7 @@ def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]
 
 
 def claim_spec(path: str, spec: Object) -> list[FieldError]:
-    """What a claim asks for. Upstream: ValidatePersistentVolumeClaimSpec."""
+    """Returns what is wrong with the spec of a claim. Upstream: ValidatePersistentVolumeClaimSpec."""
     modes = spec.get("accessModes") or ()
     errors = [] if modes else [required(f"{path}.accessModes", "at least 1 access mode is required")]
     errors += label_selector(f"{path}.selector", spec.get("selector"))
@@ -186,7 +186,7 @@ def _volume_mode(spec: Object) -> list[FieldError]:
 
 
 def storage_class(obj: Object) -> list[FieldError]:
-    """A StorageClass."""
+    """Returns what is wrong with a new StorageClass."""
     provisioner = obj.get("provisioner", "")
     errors = object_meta(obj["metadata"], namespaced=False)
     errors += all_invalid("provisioner", provisioner, label_key_errors(provisioner.lower())) if provisioner else [required("provisioner")]
@@ -195,7 +195,7 @@ def storage_class(obj: Object) -> list[FieldError]:
 
 
 def storage_class_update(new: Object, old: Object) -> list[FieldError]:
-    """A StorageClass that replaces another one: most of it stays."""
+    """Returns what is wrong with a StorageClass that replaces another one."""
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name in ("parameters", "provisioner", "reclaimPolicy"):
         if new.get(name) != old.get(name):
@@ -204,12 +204,12 @@ def storage_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def csi_node(obj: Object) -> list[FieldError]:
-    """A CSINode."""
+    """Returns what is wrong with a new CSINode."""
     return object_meta(obj["metadata"], namespaced=False) + _node_drivers(obj)
 
 
 def csi_node_update(new: Object, old: Object) -> list[FieldError]:
-    """A CSINode that replaces another one: a driver that stays says what it said, but for its count."""
+    """Returns what is wrong with a CSINode that replaces another one: of a driver that stays, only its count may change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _node_drivers(new)
     former = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
     for place, driver in enumerate(new["spec"].get("drivers") or ()):
@@ -220,7 +220,7 @@ def csi_node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def csi_driver(obj: Object) -> list[FieldError]:
-    """A CSIDriver."""
+    """Returns what is wrong with a new CSIDriver."""
     errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("metadata.name", obj["metadata"].get("name", ""))
     if obj["spec"].get("storageCapacity") is None:
         errors.append(required("spec.storageCapacity"))
@@ -228,7 +228,7 @@ def csi_driver(obj: Object) -> list[FieldError]:
 
 
 def storage_capacity(obj: Object) -> list[FieldError]:
-    """A CSIStorageCapacity."""
+    """Returns what is wrong with a new CSIStorageCapacity."""
     errors = object_meta(obj["metadata"], namespaced=True)
     name = obj.get("storageClassName", "")
     errors += all_invalid("storageClassName", name, subdomain_errors(name))
@@ -239,7 +239,7 @@ def storage_capacity(obj: Object) -> list[FieldError]:
 
 
 def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
-    """A CSIStorageCapacity that replaces another one: only its amounts change."""
+    """Returns what is wrong with a CSIStorageCapacity that replaces another one: only its amounts may change."""
     errors = storage_capacity(new) + object_meta_update(new["metadata"], old["metadata"])
     for name in ("nodeTopology", "storageClassName"):
         errors += immutable(name, new.get(name), old.get(name))
@@ -247,7 +247,7 @@ def storage_capacity_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def attachment(obj: Object) -> list[FieldError]:
-    """A VolumeAttachment."""
+    """Returns what is wrong with a new VolumeAttachment."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("spec.attacher", spec.get("attacher", ""))
     source = spec.get("source") or {}
@@ -263,7 +263,7 @@ def attachment(obj: Object) -> list[FieldError]:
 
 
 def attachment_update(new: Object, old: Object) -> list[FieldError]:
-    """A VolumeAttachment that replaces another one: only its status changes."""
+    """Returns what is wrong with a VolumeAttachment that replaces another one: only its status may change."""
     errors = attachment(new)
     return errors + ([invalid("spec", new["spec"], "field is immutable")] if new["spec"] != old["spec"] else [])
 

@@ -1,4 +1,4 @@
-"""Deployment, ReplicaSet, StatefulSet, ReplicationController and their Scale.
+"""Rules for Deployment, ReplicaSet, StatefulSet, ReplicationController and Scale.
 
 Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidateReplicationController (v1.36.2).
 """
@@ -27,35 +27,35 @@ _MAX_PERCENT: Final = 100
 
 
 def deployment(obj: Object) -> list[FieldError]:
-    """A Deployment."""
+    """Returns what is wrong with a new Deployment."""
     return object_meta(obj["metadata"], namespaced=True) + _deployment_spec(obj["spec"])
 
 
 def deployment_update(new: Object, old: Object) -> list[FieldError]:
-    """A Deployment that replaces another one: its selector stays."""
+    """Returns what is wrong with a Deployment that replaces another one: its selector is immutable."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"])
     return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
 
 
 def replica_set(obj: Object) -> list[FieldError]:
-    """A ReplicaSet."""
+    """Returns what is wrong with a new ReplicaSet."""
     return object_meta(obj["metadata"], namespaced=True) + _replica_set_spec(obj["spec"])
 
 
 def replica_set_update(new: Object, old: Object) -> list[FieldError]:
-    """A ReplicaSet that replaces another one: its selector stays."""
+    """Returns what is wrong with a ReplicaSet that replaces another one: its selector is immutable."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(new["spec"])
     return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
 
 
 def stateful_set(obj: Object) -> list[FieldError]:
-    """A StatefulSet."""
+    """Returns what is wrong with a new StatefulSet."""
     errors = object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors)
     return errors + _stateful_set_spec(obj["spec"])
 
 
 def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
-    """A StatefulSet that replaces another one: few of its fields may change."""
+    """Returns what is wrong with a StatefulSet that replaces another one: few of its fields may change."""
     errors = object_meta_update(new["metadata"], old["metadata"]) + _stateful_set_spec(new["spec"])
     rest = [{name: value for name, value in obj["spec"].items() if name not in _MUTABLE} for obj in (new, old)]
     if rest[0] != rest[1]:
@@ -64,7 +64,7 @@ def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def replication_controller(obj: Object) -> list[FieldError]:
-    """A ReplicationController."""
+    """Returns what is wrong with a new ReplicationController."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True)
     errors += non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
@@ -79,12 +79,12 @@ def replication_controller(obj: Object) -> list[FieldError]:
 
 
 def replication_controller_update(new: Object, old: Object) -> list[FieldError]:
-    """A ReplicationController that replaces another one."""
+    """Returns what is wrong with a ReplicationController that replaces another one."""
     return object_meta_update(new["metadata"], old["metadata"]) + replication_controller(new)
 
 
 def status_update(new: Object, old: Object) -> list[FieldError]:
-    """The status of any of them: counts that can be."""
+    """Returns what is wrong with the status of any of these."""
     status = new.get("status") or {}
     errors = object_meta_update(new["metadata"], old["metadata"])
     for name, value in status.items():
@@ -98,12 +98,12 @@ def status_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_scale(obj: Object) -> list[FieldError]:
-    """How many of them there should be. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
+    """Returns what is wrong with a Scale. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
     return object_meta(obj["metadata"], namespaced=True) + non_negative("spec.replicas", obj["spec"].get("replicas"))
 
 
 def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
-    """A count or a share. Upstream: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    """Returns what is wrong with a count or percentage. Upstream: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)
@@ -154,7 +154,7 @@ def _stateful_set_spec(spec: Object) -> list[FieldError]:
 
 
 def _with_claims(spec: Object) -> Object:
-    """The spec as its pods will be: with a volume for each claim template, in place of one of that name."""
+    """The spec as its pods have it: with a volume for each claim template, in place of one of the same name."""
     names = [template["metadata"].get("name", "") for template in spec.get("volumeClaimTemplates") or ()]
     template = spec.get("template") or {}
     if not names:
@@ -166,7 +166,7 @@ def _with_claims(spec: Object) -> Object:
 
 
 def _selected(spec: Object, kind: str) -> list[FieldError]:
-    """A selector that selects something, and a template with labels that it selects."""
+    """The selector must select something, and must select the labels of the template."""
     selector = spec.get("selector")
     pods_of = "StatefulSet" if kind == "statefulset" else "ReplicaSet"
     errors = label_selector("spec.selector", selector) if selector is not None else [required("spec.selector")]

@@ -18,7 +18,8 @@ import pytest
 from extender.embedded.api_resources import EVENTS, NAMESPACES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.requests.request_info import Request, Response, StreamResponse
+from extender.embedded.requests.request_info import Request
+from extender.embedded.responses.response import Response, StreamResponse
 from extender.embedded.store.object_store import ObjectStore
 from extender.testing import virtual_time
 

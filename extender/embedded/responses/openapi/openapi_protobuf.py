@@ -1,4 +1,4 @@
-"""OpenAPI 2 in protobuf: kubectl takes no other form when it looks through a List, whose items no server validates for it.
+"""OpenAPI 2 in protobuf. kubectl accepts no other form when it validates the items of a List, which no server does for it.
 
 Upstream: google/gnostic-models, openapiv2/OpenAPIv2.proto.
 """
@@ -12,19 +12,19 @@ MEDIA_TYPES: Final = (
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 )
-"""As kubectl asks for it, and as answers are labelled: an @ does not belong into a media type."""
+"""The media type that kubectl asks for, and the one of the answer: an @ does not belong into a media type."""
 
 Write = Callable[[int, Any], bytes]
-"""(number of a field, value) -> the field."""
+"""The number of a field and its value -> the encoded field."""
 Form = Mapping[str, tuple[int, Write]]
-"""Member of the JSON document -> its number, and how it is written. `x-`: the extensions."""
+"""The members of a JSON document -> their numbers, and how they are written. `x-` stands for all extensions."""
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
-    """An OpenAPI 2 document as `openapi.v2.Document`; of its members those that we use.
+    """Returns an OpenAPI 2 document as `openapi.v2.Document`.
 
     Raises:
-        KeyError: it has a member that is not known here.
+        KeyError: the document has a member that is not known here.
     """
     return _message(_DOCUMENT, document)
 
@@ -66,7 +66,7 @@ def _flag(number: int, value: bool) -> bytes:
 
 
 def _any(value: object) -> bytes:
-    """Anything, as YAML, of which JSON is a part."""
+    """Any value as YAML, of which JSON is a part."""
     return _bytes(2, orjson.dumps(value))
 
 
@@ -87,12 +87,11 @@ def _schema(number: int, value: Mapping[str, Any]) -> bytes:
 
 
 def _schema_within(number: int, value: Mapping[str, Any]) -> bytes:
-    """Where something else might stand in its place."""
+    """A schema in a place where upstream also allows something else."""
     return _bytes(number, _schema(1, value))
 
 
 def _schemas(number: int, value: Mapping[str, Any]) -> bytes:
-    """By name."""
     return _bytes(number, b"".join(_bytes(1, _named(name, _message(_SCHEMA, each))) for name, each in value.items()))
 
 

@@ -1,6 +1,6 @@
-"""Paths and what may be done at them.
+"""The paths of the API, and the operations on them.
 
-Clients find out here which kind belongs to which path, and that the server validates fields itself (`fieldValidation`).
+Clients learn from them which kind belongs to which path, and that the server validates fields itself (`fieldValidation`).
 
 Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder (v1.36.2).
 """
@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from extender.embedded.api_resources import Resource, Subresource
 from extender.embedded.responses.openapi import schemas
-from extender.embedded.schema import lookup
+from extender.embedded.schema.api_types import lookup
 
 Item = dict[str, Any]
 
@@ -73,7 +73,7 @@ _NAMES: Final = {
 
 
 def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
-    """The paths of these resources, for OpenAPI 2 or 3."""
+    """Returns the paths of these resources, for OpenAPI 2 or 3."""
     found: dict[str, Item] = {}
     for resource in resources:
         base = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
@@ -107,7 +107,7 @@ def _place(resource: Resource, *names: str) -> tuple[str, ...]:
 
 
 def _prefix(resource: Resource) -> str:
-    """`CoreV1`, `AppsV1`: with what the names of operations go on after their verb."""
+    """`CoreV1`, `AppsV1`: the part of an operation's name after the verb."""
     return f"{resource.group.partition('.')[0].capitalize() or 'Core'}{resource.version.capitalize()}"
 
 
@@ -117,7 +117,7 @@ def _schema_name(kind: tuple[str, str, str]) -> str:
 
 @final
 class _Writer:
-    """Writes the operations on one kind. `version` of OpenAPI."""
+    """Writes the operations on one kind, for a version of OpenAPI."""
 
     def __init__(self, version: int, kind: tuple[str, str, str], schema: str, prefix: str) -> None:
         self._prefix = prefix

@@ -1,6 +1,6 @@
-"""Types as OpenAPI schemas, with the extensions by which Kubernetes' clients merge, explain and validate.
+"""API types as OpenAPI schemas, with the extensions that Kubernetes' clients use.
 
-The versions of OpenAPI differ in how they refer and in types that are a number or a text.
+The versions of OpenAPI differ in references, and in types that may be a number or a text.
 
 Upstream: k8s.io/kube-openapi/pkg/generators (v1.36.2).
 """
@@ -8,7 +8,7 @@ Upstream: k8s.io/kube-openapi/pkg/generators (v1.36.2).
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.embedded.schema import lookup
+from extender.embedded.schema.api_types import lookup
 from extender.golang.schema import Field, GoType, Kind, ListOf, MapOf, Scalar, Struct
 
 Schema = dict[str, Any]
@@ -47,7 +47,7 @@ _QUANTITY_SAYS: Final = "An exact amount, such as 500m, 1.5Gi or 3e2."
 
 
 def basics(version: int) -> dict[str, Schema]:
-    """The types that are no Struct, by name."""
+    """Returns the schemas of the types that are no Struct, by name."""
     is_three = version == VERSION_3
     quantity: Schema = {"description": _QUANTITY_SAYS} | (_EITHER if is_three else {"type": "string"})
     number_or_text: Schema = {"description": "A number, or a text such as 25%.", "format": "int-or-string"}
@@ -63,13 +63,13 @@ def basics(version: int) -> dict[str, Schema]:
 
 
 def reference(name: str, version: int) -> Schema:
-    """A reference to a schema of the same document."""
+    """Returns a reference to a schema of the same document."""
     where = "components/schemas" if version == VERSION_3 else "definitions"
     return {"$ref": f"#/{where}/{name}"}
 
 
 def definition(struct: Struct, version: int) -> Schema:
-    """The schema of a Struct."""
+    """Returns the schema of a Struct."""
     properties = {name: _property(field, version) for name, field in sorted(struct.fields.items())}
     schema: Schema = {"type": "object"}
     if properties:
@@ -83,7 +83,7 @@ def definition(struct: Struct, version: int) -> Schema:
 
 
 def mentioned(of: GoType) -> list[Struct]:
-    """The Structs in a type, itself and those in its fields, each once."""
+    """Returns the Structs that a type leads to, itself included, each once."""
     found: dict[str, Struct] = {}
     _collect(of, found)
     return list(found.values())

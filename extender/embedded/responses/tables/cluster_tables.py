@@ -1,6 +1,6 @@
-"""Nodes, namespaces and leases.
+"""Tables of nodes, namespaces, leases, events, disruption budgets, priority classes, and the kinds of resource.k8s.io.
 
-Upstream: pkg/printers/internalversion/printers.go, printNode, printNamespace, printLease (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printNode and following (v1.36.2).
 """
 
 from typing import Any, Final
@@ -20,6 +20,7 @@ from extender.embedded.responses.tables.layout import (
     status_of,
     wide,
 )
+from extender.embedded.store.versions import CORE_NAME_OF
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"
@@ -59,51 +60,16 @@ def _address(status: Object, kind: str) -> str:
     return next((each.get("address", "") for each in status.get("addresses") or () if each.get("type") == kind), NONE)
 
 
-NODES: Final = Layout(
-    (
-        NAME,
-        Column("Status", "The status of the node"),
-        Column("Roles", "The roles of the node"),
-        AGE,
-        Column("Version", "The version of the node's kubelet."),
-        wide("Internal-IP", "The address of the node within the cluster."),
-        wide("External-IP", "The address of the node outside the cluster."),
-        wide("OS-Image", "The operating system of the node."),
-        wide("Kernel-Version", "The version of the node's kernel."),
-        wide("Container-Runtime", "What runs containers on the node, and its version."),
-    ),
-    _node,
-)
-
-
 def _namespace(namespace: Object, ages: Ages) -> list[Any]:
     return [name_of(namespace), status_of(namespace).get("phase", ""), ages.of(namespace)]
-
-
-NAMESPACES: Final = Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace)
 
 
 def _lease(lease: Object, ages: Ages) -> list[Any]:
     return [name_of(lease), spec_of(lease).get("holderIdentity") or "", ages.of(lease)]
 
 
-LEASES: Final = Layout((NAME, Column("Holder", "Who holds the lease."), AGE), _lease)
-
-
-_OLD_NAMES: Final = {
-    "regarding": "involvedObject",
-    "note": "message",
-    "reportingController": "reportingComponent",
-    "deprecatedSource": "source",
-    "deprecatedFirstTimestamp": "firstTimestamp",
-    "deprecatedLastTimestamp": "lastTimestamp",
-    "deprecatedCount": "count",
-}
-"""What events.k8s.io calls the fields of core events."""
-
-
-def _cells(event: Object, ages: Ages) -> list[Any]:
-    event = {_OLD_NAMES.get(name, name): value for name, value in event.items()}
+def _event(event: Object, ages: Ages) -> list[Any]:
+    event = {CORE_NAME_OF.get(name, name): value for name, value in event.items()}
     about, source, series = event.get("involvedObject") or {}, event.get("source") or {}, event.get("series")
     first = ages.since(event.get("firstTimestamp") or event.get("eventTime"))
     last = ages.since(event["lastTimestamp"]) if event.get("lastTimestamp") else first
@@ -128,23 +94,6 @@ def _cells(event: Object, ages: Ages) -> list[Any]:
     ]
 
 
-EVENTS: Final = Layout(
-    (
-        Column("Last Seen", "When it happened last."),
-        Column("Type", "Normal or Warning."),
-        Column("Reason", "In one word, what happened."),
-        Column("Object", "What it happened to."),
-        wide("Subobject", "Which part of the object it happened to."),
-        wide("Source", "Who says so."),
-        Column("Message", "What happened."),
-        wide("First Seen", "When it happened first."),
-        wide("Count", "How often it happened."),
-        wide("Name", "The name of the event.", format="name"),
-    ),
-    _cells,
-)
-
-
 def _pod_disruption_budget(obj: Object, ages: Ages) -> list[Any]:
     spec = spec_of(obj)
     return [
@@ -156,32 +105,8 @@ def _pod_disruption_budget(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-POD_DISRUPTION_BUDGETS: Final = Layout(
-    (
-        NAME,
-        Column("Min Available", "The minimum number of pods that must be available."),
-        Column("Max Unavailable", "The maximum number of pods that may be unavailable."),
-        Column("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time.", "integer"),
-        AGE,
-    ),
-    _pod_disruption_budget,
-)
-
-
 def _priority_class(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")), ages.of(obj), obj.get("preemptionPolicy") or ""]
-
-
-PRIORITY_CLASSES: Final = Layout(
-    (
-        NAME,
-        Column("Value", "The priority of pods of this class.", "integer"),
-        Column("Global-Default", "Whether pods that name no class are of this one.", "boolean"),
-        AGE,
-        Column("PreemptionPolicy", "Whether pods of this class may preempt others."),
-    ),
-    _priority_class,
-)
 
 
 def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
@@ -196,17 +121,8 @@ def _claim_states(claim: Object) -> list[str]:
     return [*states, "allocated", *(["reserved"] if status.get("reservedFor") else [])]
 
 
-RESOURCE_CLAIMS: Final = Layout(
-    (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE), _resource_claim
-)
-
-
 def _only_age(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), ages.of(obj)]
-
-
-ONLY_AGE: Final = Layout((NAME, AGE), _only_age)
-"""Resource claim templates and device classes: nothing but how old they are."""
 
 
 def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
@@ -220,13 +136,72 @@ def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-RESOURCE_SLICES: Final = Layout(
-    (
-        NAME,
-        Column("Node", "The node that the devices belong to."),
-        Column("Driver", "The driver that offers the devices."),
-        Column("Pool", "The pool that the slice is a part of."),
-        AGE,
+LAYOUTS: Final = {
+    "DeviceClass": Layout((NAME, AGE), _only_age),
+    "ResourceClaimTemplate": Layout((NAME, AGE), _only_age),
+    "Event": Layout(
+        (
+            Column("Last Seen", "When it happened last."),
+            Column("Type", "Normal or Warning."),
+            Column("Reason", "In one word, what happened."),
+            Column("Object", "What it happened to."),
+            wide("Subobject", "Which part of the object it happened to."),
+            wide("Source", "Who says so."),
+            Column("Message", "What happened."),
+            wide("First Seen", "When it happened first."),
+            wide("Count", "How often it happened."),
+            wide("Name", "The name of the event.", format="name"),
+        ),
+        _event,
     ),
-    _resource_slice,
-)
+    "Lease": Layout((NAME, Column("Holder", "Who holds the lease."), AGE), _lease),
+    "Namespace": Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace),
+    "Node": Layout(
+        (
+            NAME,
+            Column("Status", "The status of the node"),
+            Column("Roles", "The roles of the node"),
+            AGE,
+            Column("Version", "The version of the node's kubelet."),
+            wide("Internal-IP", "The address of the node within the cluster."),
+            wide("External-IP", "The address of the node outside the cluster."),
+            wide("OS-Image", "The operating system of the node."),
+            wide("Kernel-Version", "The version of the node's kernel."),
+            wide("Container-Runtime", "What runs containers on the node, and its version."),
+        ),
+        _node,
+    ),
+    "PodDisruptionBudget": Layout(
+        (
+            NAME,
+            Column("Min Available", "The minimum number of pods that must be available."),
+            Column("Max Unavailable", "The maximum number of pods that may be unavailable."),
+            Column("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time.", "integer"),
+            AGE,
+        ),
+        _pod_disruption_budget,
+    ),
+    "PriorityClass": Layout(
+        (
+            NAME,
+            Column("Value", "The priority of pods of this class.", "integer"),
+            Column("Global-Default", "Whether pods that name no class are of this one.", "boolean"),
+            AGE,
+            Column("PreemptionPolicy", "Whether pods of this class may preempt others."),
+        ),
+        _priority_class,
+    ),
+    "ResourceClaim": Layout(
+        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE), _resource_claim
+    ),
+    "ResourceSlice": Layout(
+        (
+            NAME,
+            Column("Node", "The node that the devices belong to."),
+            Column("Driver", "The driver that offers the devices."),
+            Column("Pool", "The pool that the slice is a part of."),
+            AGE,
+        ),
+        _resource_slice,
+    ),
+}

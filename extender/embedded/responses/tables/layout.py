@@ -1,6 +1,6 @@
-"""What a table of one kind looks like: its columns, and how an object becomes a row.
+"""The layout of a table: its columns, and the cells of an object's row.
 
-Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition, TableRow (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/util/duration/duration.go; pkg/labels/labels.go (v1.36.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Final, final
 
 from extender.embedded.api_resources import Object
 
+NONE: Final = "<none>"
 UNKNOWN: Final = "<unknown>"
 
 _MINUTE: Final = 60
@@ -19,7 +20,7 @@ _YEAR: Final = 365 * _DAY
 
 
 def human_duration(duration: timedelta) -> str:
-    """Two or three significant figures; a little less than nothing is `0s`, more than that `<invalid>`. Upstream: HumanDuration."""
+    """Returns a duration with two or three significant figures. Upstream: HumanDuration."""
     # Go rounds towards zero.
     seconds = int(duration.total_seconds())
     if seconds < 0:
@@ -51,23 +52,23 @@ def _two(seconds: int, large: int, large_unit: str, small: int, small_unit: str)
 @final
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """How long ago things happened, as of one moment."""
+    """The time since things happened, as of one moment."""
 
     now: datetime
 
     def since(self, timestamp: str | None) -> str:
-        """The time since an RFC 3339 timestamp; `<unknown>` if there is none."""
+        """Returns the time since an RFC 3339 timestamp; `<unknown>` if there is none."""
         return human_duration(self.now - datetime.fromisoformat(timestamp)) if timestamp else UNKNOWN
 
     def of(self, obj: Object) -> str:
-        """The time since the object was created."""
+        """Returns the time since the object was created."""
         return self.since(obj["metadata"].get("creationTimestamp"))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. Those of priority 1 are shown on request only (`-o wide`)."""
+    """A column. Columns of priority 1 are shown by `-o wide` only."""
 
     name: str
     description: str
@@ -76,7 +77,7 @@ class Column:
     priority: int = 0
 
     def as_object(self) -> Object:
-        """The TableColumnDefinition."""
+        """Returns the TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
@@ -87,7 +88,7 @@ class Column:
 
 
 def wide(name: str, description: str, format: str = "") -> Column:  # noqa: A002 - as upstream calls it
-    """A column that is shown on request only."""
+    """Returns a column that is shown by `-o wide` only."""
     return Column(name, description, format=format, priority=1)
 
 
@@ -97,11 +98,11 @@ CONTAINERS: Final = wide("Containers", "Names of each container in the template.
 IMAGES: Final = wide("Images", "Images referenced by each container in the template.")
 
 Cells = Callable[[Object, Ages], list[Any]]
-"""The cells of an object's row, one for each column."""
+"""Returns the cells of an object's row, one for each column."""
 
 
 def no_conditions(obj: Object) -> Sequence[Object]:
-    """Most rows have none."""
+    """Returns nothing: most rows have no conditions."""
     del obj
     return ()
 
@@ -109,7 +110,7 @@ def no_conditions(obj: Object) -> Sequence[Object]:
 @final
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How objects of a kind are printed. `conditions` are what is said of a row as a whole."""
+    """The columns and the rows of a kind. `conditions` says something about a whole row."""
 
     columns: tuple[Column, ...]
     cells: Cells
@@ -117,52 +118,26 @@ class Layout:
 
 
 def name_of(obj: Object) -> str:
-    """The object's name."""
+    """Returns the name of an object."""
     name: str = obj["metadata"].get("name", "")
     return name
 
 
 def spec_of(obj: Object) -> Object:
-    """The object's spec; empty if it has none."""
+    """Returns the spec of an object; empty if it has none."""
     return obj.get("spec") or {}
 
 
 def status_of(obj: Object) -> Object:
-    """The object's status; empty if it has none."""
+    """Returns the status of an object; empty if it has none."""
     return obj.get("status") or {}
 
 
 def is_going(obj: Object) -> bool:
-    """True once the object's deletion was asked for."""
+    """Returns True if the deletion of the object was asked for."""
     return obj["metadata"].get("deletionTimestamp") is not None
 
 
-NONE: Final = "<none>"
-
-_OPERATORS: Final = {"In": "in", "NotIn": "notin"}
-
-
 def format_labels(labels: Mapping[str, str] | None) -> str:
-    """`a=b,c=d`, or `<none>`."""
+    """Returns `a=b,c=d`, or `<none>`."""
     return ",".join(f"{name}={value}" for name, value in sorted((labels or {}).items())) or NONE
-
-
-def format_label_selector(selector: Mapping[str, Any] | None) -> str:
-    """As `selector_text`, but `<none>` for one that says nothing."""
-    return selector_text(selector) or NONE
-
-
-def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """`a=b,c in (d,e),!f`: the requirements in the order of their keys; empty for one that says nothing."""
-    if not selector:
-        return ""
-    requirements = [(name, f"{name}={value}") for name, value in (selector.get("matchLabels") or {}).items()]
-    for each in selector.get("matchExpressions") or ():
-        requirements += [(each["key"], _requirement(each["key"], each["operator"], each.get("values") or ()))]
-    return ",".join(text for _, text in sorted(requirements, key=lambda each: each[0]))
-
-
-def _requirement(key: str, operator: str, values: Sequence[str]) -> str:
-    if operator in _OPERATORS:
-        return f"{key} {_OPERATORS[operator]} ({','.join(sorted(values))})"
-    return key if operator == "Exists" else f"!{key}"

@@ -1,4 +1,4 @@
-"""Pods: how many containers are ready, and in one word what the pod is up to.
+"""Tables of pods: how many containers are ready, and the state of the pod in one word.
 
 Upstream: pkg/printers/internalversion/printers.go, printPod (v1.36.2).
 """
@@ -18,7 +18,7 @@ _NODE_LOST: Final = "NodeLost"
 @final
 @dataclass(slots=True)
 class _Tally:
-    """What is summed up while going through containers."""
+    """The sums over the containers of a pod."""
 
     reason: str
     restarts: int = 0
@@ -76,7 +76,7 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
 
 
 def _count_init_containers(spec: Object, status: Object, sidecars: set[str], starting: _Tally, running: _Tally) -> bool:
-    """Go as far as initialization came; True if it is not over. `running` sums up what counts even when it is: the sidecars."""
+    """Counts containers until initialization is found to be unfinished; returns True if it is. `running` counts the sidecars."""
     for place, container in enumerate(status.get("initContainerStatuses") or ()):
         is_sidecar = container.get("name") in sidecars
         starting.count_restarts(container)
@@ -100,7 +100,7 @@ def _count_init_containers(spec: Object, status: Object, sidecars: set[str], sta
 
 
 def _count_containers(status: Object, conditions: Mapping[str, Object], tally: _Tally) -> None:
-    """The first container that has something to say names the pod's reason."""
+    """The first container with a reason determines the pod's."""
     is_any_running = False
     for container in reversed(status.get("containerStatuses") or ()):
         tally.count_restarts(container)
@@ -119,7 +119,7 @@ def _count_containers(status: Object, conditions: Mapping[str, Object], tally: _
 
 
 def _end(terminated: Object) -> str:
-    """Why a container ended."""
+    """The reason why a container ended."""
     reason: str = terminated.get("reason") or ""
     if reason:
         return reason
@@ -147,21 +147,23 @@ def _row_conditions(pod: Object) -> Sequence[Object]:
     return [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
 
 
-PODS: Final = Layout(
-    (
-        NAME,
-        Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
-        Column("Status", "The aggregate status of the containers in this pod."),
-        Column(
-            "Restarts",
-            "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+LAYOUTS: Final = {
+    "Pod": Layout(
+        (
+            NAME,
+            Column("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+            Column("Status", "The aggregate status of the containers in this pod."),
+            Column(
+                "Restarts",
+                "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+            ),
+            AGE,
+            wide("IP", "The address of the pod."),
+            wide("Node", "The node on which the pod is scheduled."),
+            wide("Nominated Node", "The node on which room is being made for the pod."),
+            wide("Readiness Gates", "How many of the conditions that the pod's readiness waits for are true."),
         ),
-        AGE,
-        wide("IP", "The address of the pod."),
-        wide("Node", "The node on which the pod is scheduled."),
-        wide("Nominated Node", "The node on which room is being made for the pod."),
-        wide("Readiness Gates", "How many of the conditions that the pod's readiness waits for are true."),
+        _cells,
+        _row_conditions,
     ),
-    _cells,
-    _row_conditions,
-)
+}

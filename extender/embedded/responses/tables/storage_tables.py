@@ -1,4 +1,4 @@
-"""Volumes, claims, storage classes, and what CSI drivers say.
+"""Tables of volumes, claims and the kinds of storage.k8s.io.
 
 Upstream: pkg/printers/internalversion/printers.go, printPersistentVolume and following; pkg/apis/core/helper (v1.36.2).
 """
@@ -72,37 +72,6 @@ _CLASS: Final = Column("StorageClass", "The storage class.")
 _ATTRIBUTES: Final = Column("VolumeAttributesClass", "The class of the volume's attributes.")
 _MODE: Final = wide("VolumeMode", "Whether the volume is a file system or a block device.")
 
-PERSISTENT_VOLUMES: Final = Layout(
-    (
-        NAME,
-        Column("Capacity", "The size of the volume."),
-        Column("Access Modes", "How the volume may be mounted."),
-        Column("Reclaim Policy", "What becomes of the volume when its claim goes."),
-        _STATUS,
-        Column("Claim", "The claim that the volume belongs to."),
-        _CLASS,
-        _ATTRIBUTES,
-        Column("Reason", "Why the volume is in a state of failure."),
-        AGE,
-        _MODE,
-    ),
-    _persistent_volume,
-)
-PERSISTENT_VOLUME_CLAIMS: Final = Layout(
-    (
-        NAME,
-        _STATUS,
-        Column("Volume", "The volume that belongs to the claim."),
-        Column("Capacity", "The size of the volume."),
-        Column("Access Modes", "How the volume may be mounted."),
-        _CLASS,
-        _ATTRIBUTES,
-        AGE,
-        _MODE,
-    ),
-    _persistent_volume_claim,
-)
-
 
 def _storage_class(obj: Object, ages: Ages) -> list[Any]:
     is_default = any(_annotations(obj).get(name) == "true" for name in _DEFAULT_ANNOTATIONS)
@@ -116,26 +85,8 @@ def _storage_class(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-STORAGE_CLASSES: Final = Layout(
-    (
-        NAME,
-        Column("Provisioner", "Who makes the volumes."),
-        Column("ReclaimPolicy", "What becomes of the volumes when their claims go."),
-        Column("VolumeBindingMode", "When claims are bound."),
-        Column("AllowVolumeExpansion", "Whether volumes may grow."),
-        AGE,
-    ),
-    _storage_class,
-)
-
-
 def _csi_node(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), len(spec_of(obj).get("drivers") or ()), ages.of(obj)]
-
-
-CSI_NODES: Final = Layout(
-    (NAME, Column("Drivers", "Drivers indicates the number of CSI drivers registered on the node", "integer"), AGE), _csi_node
-)
 
 
 def _csi_driver(obj: Object, ages: Ages) -> list[Any]:
@@ -153,30 +104,9 @@ def _csi_driver(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-CSI_DRIVERS: Final = Layout(
-    (
-        NAME,
-        Column("AttachRequired", "Whether volumes are attached to nodes first.", "boolean"),
-        Column("PodInfoOnMount", "Whether the driver wants to know for which pod it mounts.", "boolean"),
-        Column("StorageCapacity", "Whether the driver says how much room is where.", "boolean"),
-        Column("TokenRequests", "The audiences of the tokens that the driver wants."),
-        Column("RequiresRepublish", "Whether the driver wants to be called again and again.", "boolean"),
-        Column("Modes", "For how long the driver's volumes may live."),
-        AGE,
-    ),
-    _csi_driver,
-)
-
-
 def _csi_storage_capacity(obj: Object, ages: Ages) -> list[Any]:
     del ages
     return [name_of(obj), obj.get("storageClassName") or "", obj.get("capacity") or UNSET]
-
-
-CSI_STORAGE_CAPACITIES: Final = Layout(
-    (NAME, Column("StorageClassName", "The storage class that the capacity is for."), Column("Capacity", "How much room there is.")),
-    _csi_storage_capacity,
-)
 
 
 def _volume_attachment(obj: Object, ages: Ages) -> list[Any]:
@@ -191,14 +121,77 @@ def _volume_attachment(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
-VOLUME_ATTACHMENTS: Final = Layout(
-    (
-        NAME,
-        Column("Attacher", "The driver that attaches.", format="name"),
-        Column("PV", "The volume."),
-        Column("Node", "The node."),
-        Column("Attached", "Whether the volume is attached.", "boolean"),
-        AGE,
+LAYOUTS: Final = {
+    "CSIDriver": Layout(
+        (
+            NAME,
+            Column("AttachRequired", "Whether volumes are attached to nodes first.", "boolean"),
+            Column("PodInfoOnMount", "Whether the driver wants to know for which pod it mounts.", "boolean"),
+            Column("StorageCapacity", "Whether the driver says how much room is where.", "boolean"),
+            Column("TokenRequests", "The audiences of the tokens that the driver wants."),
+            Column("RequiresRepublish", "Whether the driver wants to be called again and again.", "boolean"),
+            Column("Modes", "For how long the driver's volumes may live."),
+            AGE,
+        ),
+        _csi_driver,
     ),
-    _volume_attachment,
-)
+    "CSINode": Layout(
+        (NAME, Column("Drivers", "Drivers indicates the number of CSI drivers registered on the node", "integer"), AGE), _csi_node
+    ),
+    "CSIStorageCapacity": Layout(
+        (NAME, Column("StorageClassName", "The storage class that the capacity is for."), Column("Capacity", "How much room there is.")),
+        _csi_storage_capacity,
+    ),
+    "PersistentVolume": Layout(
+        (
+            NAME,
+            Column("Capacity", "The size of the volume."),
+            Column("Access Modes", "How the volume may be mounted."),
+            Column("Reclaim Policy", "What becomes of the volume when its claim goes."),
+            _STATUS,
+            Column("Claim", "The claim that the volume belongs to."),
+            _CLASS,
+            _ATTRIBUTES,
+            Column("Reason", "Why the volume is in a state of failure."),
+            AGE,
+            _MODE,
+        ),
+        _persistent_volume,
+    ),
+    "PersistentVolumeClaim": Layout(
+        (
+            NAME,
+            _STATUS,
+            Column("Volume", "The volume that belongs to the claim."),
+            Column("Capacity", "The size of the volume."),
+            Column("Access Modes", "How the volume may be mounted."),
+            _CLASS,
+            _ATTRIBUTES,
+            AGE,
+            _MODE,
+        ),
+        _persistent_volume_claim,
+    ),
+    "StorageClass": Layout(
+        (
+            NAME,
+            Column("Provisioner", "Who makes the volumes."),
+            Column("ReclaimPolicy", "What becomes of the volumes when their claims go."),
+            Column("VolumeBindingMode", "When claims are bound."),
+            Column("AllowVolumeExpansion", "Whether volumes may grow."),
+            AGE,
+        ),
+        _storage_class,
+    ),
+    "VolumeAttachment": Layout(
+        (
+            NAME,
+            Column("Attacher", "The driver that attaches.", format="name"),
+            Column("PV", "The volume."),
+            Column("Node", "The node."),
+            Column("Attached", "Whether the volume is attached.", "boolean"),
+            AGE,
+        ),
+        _volume_attachment,
+    ),
+}

@@ -12,7 +12,7 @@ from extender.embedded.responses.tables import cluster_tables, pod_tables, stora
 from extender.embedded.responses.tables.layout import NAME, Ages, Column, Layout, name_of
 
 IncludeObject = Literal["None", "Metadata", "Object"]
-"""What comes with each row: nothing, the metadata, or the whole object."""
+"""The part of the object that comes with each row."""
 
 
 def _created_at(obj: Object, ages: Ages) -> list[Any]:
@@ -23,35 +23,12 @@ def _created_at(obj: Object, ages: Ages) -> list[Any]:
 _OTHERS: Final = Layout((NAME, Column("Created At", "When the object was created.", "date")), _created_at)
 
 LAYOUTS: Final[Mapping[str, Layout]] = {
-    "CSIDriver": storage_tables.CSI_DRIVERS,
-    "CSINode": storage_tables.CSI_NODES,
-    "CSIStorageCapacity": storage_tables.CSI_STORAGE_CAPACITIES,
-    "Deployment": workload_tables.DEPLOYMENTS,
-    "DeviceClass": cluster_tables.ONLY_AGE,
-    "Event": cluster_tables.EVENTS,
-    "Lease": cluster_tables.LEASES,
-    "Namespace": cluster_tables.NAMESPACES,
-    "Node": cluster_tables.NODES,
-    "PersistentVolume": storage_tables.PERSISTENT_VOLUMES,
-    "PersistentVolumeClaim": storage_tables.PERSISTENT_VOLUME_CLAIMS,
-    "Pod": pod_tables.PODS,
-    "PodDisruptionBudget": cluster_tables.POD_DISRUPTION_BUDGETS,
-    "PriorityClass": cluster_tables.PRIORITY_CLASSES,
-    "ReplicaSet": workload_tables.REPLICA_SETS,
-    "ReplicationController": workload_tables.REPLICATION_CONTROLLERS,
-    "ResourceClaim": cluster_tables.RESOURCE_CLAIMS,
-    "ResourceClaimTemplate": cluster_tables.ONLY_AGE,
-    "ResourceSlice": cluster_tables.RESOURCE_SLICES,
-    "Scale": workload_tables.SCALES,
-    "Service": workload_tables.SERVICES,
-    "StatefulSet": workload_tables.STATEFUL_SETS,
-    "StorageClass": storage_tables.STORAGE_CLASSES,
-    "VolumeAttachment": storage_tables.VOLUME_ATTACHMENTS,
-}
-"""By kind. Kinds of one name in two groups are two faces of the same objects."""
+    **cluster_tables.LAYOUTS, **pod_tables.LAYOUTS, **storage_tables.LAYOUTS, **workload_tables.LAYOUTS,
+}  # fmt: skip
+"""The layouts by kind. Both versions of Event have the same one."""
 
 
-def table(
+def table_of(
     resource: Resource,
     objects: Iterable[Object],
     *,
@@ -61,12 +38,12 @@ def table(
     headers: bool = True,
     kind: str = "",
 ) -> Object:
-    """The objects as a Table.
+    """Returns the objects as a Table.
 
     Arguments:
-        metadata: of the list that the objects come from, with its resourceVersion.
-        headers: False in all but the first event of a watch: the columns are known by then.
-        kind: where the objects are not of the resource's own kind: those of a subresource, such as `Scale`.
+        metadata: the metadata of the list that the objects come from, with its resourceVersion.
+        headers: whether the columns are described; the later events of a watch leave them out.
+        kind: the kind of the objects, if it is not the resource's own but that of a subresource, such as `Scale`.
     """
     layout, ages = LAYOUTS.get(kind or resource.kind, _OTHERS), Ages(now)
     rows = []

@@ -1,4 +1,4 @@
-"""Workloads, the services in front of them, and scales.
+"""Tables of workloads, services and scales.
 
 Upstream: pkg/printers/internalversion/printers.go, printReplicationController, printReplicaSet, printStatefulSet, printDeployment,
 printService, printScale (v1.36.2).
@@ -16,18 +16,17 @@ from extender.embedded.responses.tables.layout import (
     Ages,
     Column,
     Layout,
-    format_label_selector,
     format_labels,
     name_of,
-    selector_text,
     spec_of,
     status_of,
     wide,
 )
+from extender.embedded.store.selections import selector_text
 
 
 def _replicas(obj: Object) -> list[Any]:
-    """How many are wanted, there and ready."""
+    """The numbers of pods that are wanted, that exist, and that are ready."""
     status = status_of(obj)
     return [spec_of(obj).get("replicas") or 0, status.get("replicas") or 0, status.get("readyReplicas") or 0]
 
@@ -48,7 +47,7 @@ def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
 
 
 def _replica_set(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), *_replicas(obj), ages.of(obj), *_template(obj), format_label_selector(spec_of(obj).get("selector"))]
+    return [name_of(obj), *_replicas(obj), ages.of(obj), *_template(obj), selector_text(spec_of(obj).get("selector")) or NONE]
 
 
 def _stateful_set(obj: Object, ages: Ages) -> list[Any]:
@@ -80,37 +79,10 @@ _COUNTED: Final = (
     IMAGES,
     _SELECTOR,
 )
-REPLICATION_CONTROLLERS: Final = Layout(_COUNTED, _replication_controller)
-REPLICA_SETS: Final = Layout(_COUNTED, _replica_set)
-STATEFUL_SETS: Final = Layout((NAME, _READY, AGE, CONTAINERS, IMAGES), _stateful_set)
-DEPLOYMENTS: Final = Layout(
-    (
-        NAME,
-        _READY,
-        Column("Up-to-date", "How many pods follow the template as it is."),
-        Column("Available", "How many pods have been ready for long enough."),
-        AGE,
-        CONTAINERS,
-        IMAGES,
-        _SELECTOR,
-    ),
-    _deployment,
-)
 
 
 def _scale(obj: Object, ages: Ages) -> list[Any]:
     return [name_of(obj), spec_of(obj).get("replicas") or 0, status_of(obj).get("replicas") or 0, ages.of(obj)]
-
-
-SCALES: Final = Layout(
-    (
-        Column("Name", "The name of what is scaled."),
-        Column("Desired", "How many pods are wanted.", "integer"),
-        Column("Available", "How many pods there are.", "integer"),
-        AGE,
-    ),
-    _scale,
-)
 
 
 def _service(obj: Object, ages: Ages) -> list[Any]:
@@ -143,15 +115,42 @@ def _port(port: Object) -> str:
     return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
 
 
-SERVICES: Final = Layout(
-    (
-        NAME,
-        Column("Type", "How the service is reached."),
-        Column("Cluster-IP", "The address of the service within the cluster."),
-        Column("External-IP", "The addresses of the service outside the cluster."),
-        Column("Port(s)", "The ports of the service."),
-        AGE,
-        wide("Selector", "Which pods serve."),
+LAYOUTS: Final = {
+    "Deployment": Layout(
+        (
+            NAME,
+            _READY,
+            Column("Up-to-date", "How many pods follow the template as it is."),
+            Column("Available", "How many pods have been ready for long enough."),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            _SELECTOR,
+        ),
+        _deployment,
     ),
-    _service,
-)
+    "ReplicaSet": Layout(_COUNTED, _replica_set),
+    "ReplicationController": Layout(_COUNTED, _replication_controller),
+    "Scale": Layout(
+        (
+            Column("Name", "The name of what is scaled."),
+            Column("Desired", "How many pods are wanted.", "integer"),
+            Column("Available", "How many pods there are.", "integer"),
+            AGE,
+        ),
+        _scale,
+    ),
+    "Service": Layout(
+        (
+            NAME,
+            Column("Type", "How the service is reached."),
+            Column("Cluster-IP", "The address of the service within the cluster."),
+            Column("External-IP", "The addresses of the service outside the cluster."),
+            Column("Port(s)", "The ports of the service."),
+            AGE,
+            wide("Selector", "Which pods serve."),
+        ),
+        _service,
+    ),
+    "StatefulSet": Layout((NAME, _READY, AGE, CONTAINERS, IMAGES), _stateful_set),
+}

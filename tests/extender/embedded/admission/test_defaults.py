@@ -2,12 +2,13 @@
 
 import pytest
 
-from extender.embedded import api_resources, schema
+from extender.embedded import api_resources
 from extender.embedded.admission import defaults
+from extender.embedded.schema import api_types
 
 
 def defaulted(resource, obj):
-    result, problems = schema.read(resource, obj)
+    result, problems = api_types.read(resource, obj)
     assert problems == []
     defaults.set_defaults(resource, result)
     return result

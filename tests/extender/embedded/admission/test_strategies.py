@@ -4,13 +4,14 @@ import copy
 
 import pytest
 
-from extender.embedded import api_resources, schema
+from extender.embedded import api_resources
 from extender.embedded.admission import defaults, strategies
+from extender.embedded.schema import api_types
 
 
 def made(resource, obj):
     """The object as it is after creation, but for admission."""
-    result, _ = schema.read(resource, obj)
+    result, _ = api_types.read(resource, obj)
     defaults.set_defaults(resource, result)
     strategies.prepare_for_create(resource, result)
     return result

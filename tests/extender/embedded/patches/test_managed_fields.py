@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from extender.embedded import api_resources, schema
+from extender.embedded import api_resources
 from extender.embedded.patches import managed_fields
+from extender.embedded.schema import api_types
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONTAINER = {
@@ -20,7 +21,7 @@ CONTAINER = {
 
 
 def pod(**status):
-    obj, _ = schema.read(
+    obj, _ = api_types.read(
         api_resources.PODS,
         {
             "metadata": {"name": "p", "namespace": "default", "labels": {"app": "x"}},
@@ -122,7 +123,7 @@ def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
     ],
 )
 def test_what_the_creator_owns(resource, obj, fields):
-    obj, _ = schema.read(resource, obj)
+    obj, _ = api_types.read(resource, obj)
 
     created = write(None, obj, resource=resource)
 
@@ -238,7 +239,7 @@ def test_no_more_than_ten_updaters_are_told_apart():
 
 
 def test_items_that_cannot_be_told_apart_are_one_field():
-    obj, _ = schema.read(
+    obj, _ = api_types.read(
         api_resources.PODS,
         {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "a"}, {"name": "c", "image": "b"}]}},
     )

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.embedded import api_resources, schema
+from extender.embedded import api_resources
 from extender.embedded.patches import managed_fields, server_side_apply, typed_values
+from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -27,7 +28,7 @@ def applied(live, obj, manager="me", *, resource=api_resources.DEPLOYMENTS, **mo
 
 
 def updated(live, obj, manager="other", *, resource=api_resources.DEPLOYMENTS):
-    obj, _ = schema.read(resource, obj)
+    obj, _ = api_types.read(resource, obj)
     entries = managed_fields.updated(resource, live, obj, manager=manager, now=NOON)
     return {**obj, "metadata": {**obj["metadata"], "managedFields": entries}}
 
@@ -162,7 +163,7 @@ def test_lists_keep_what_others_put_there_where_it_was():
 
 
 def test_an_object_that_nobody_kept_track_of_gets_an_owner():
-    live, _ = schema.read(api_resources.DEPLOYMENTS, deployment(replicas=2))
+    live, _ = api_types.read(api_resources.DEPLOYMENTS, deployment(replicas=2))
 
     status = refusal(lambda: applied(live, deployment(replicas=3)))
 
@@ -290,7 +291,7 @@ def test_what_was_applied_last_holds_and_may_be_applied_again(mine, theirs, mine
 
     obj = applied(live, mine_now, force=True)
 
-    comparison = typed_values.compare(schema.type_of(api_resources.DEPLOYMENTS), mine_now, obj)
+    comparison = typed_values.compare(api_types.type_of(api_resources.DEPLOYMENTS), mine_now, obj)
     assert not comparison.removed
     assert not comparison.modified
     assert applied(obj, mine_now) == obj

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from extender.embedded.api_resources import NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES
-from extender.embedded.requests.request_info import Response
+from extender.embedded.responses.response import Response
 from tests.extender.embedded.asking import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"

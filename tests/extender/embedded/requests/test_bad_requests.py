@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from extender.embedded.api_resources import RESOURCES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
-from extender.embedded.requests.request_info import Request, Response
+from extender.embedded.requests.request_info import Request
+from extender.embedded.responses.response import Response
 from tests.extender.embedded.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
 
 UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "

@@ -6,14 +6,14 @@ import re
 import pytest
 
 from extender.embedded.api_resources import RESOURCES
-from extender.embedded.responses import openapi
+from extender.embedded.responses.openapi import documents
 from extender.embedded.statuses import ApiStatus
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 def document(path):
-    return json.loads(openapi.answer(path)[1])
+    return json.loads(documents.answer(path)[1])
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_the_index_names_a_document_for_every_group_and_version():
 
     assert {f"apis/{each.api_version}" if each.group else "api/v1" for each in RESOURCES} == set(places)
     for place in places.values():
-        assert openapi.answer(place["serverRelativeURL"].partition("?")[0]) is not None
+        assert documents.answer(place["serverRelativeURL"].partition("?")[0]) is not None
 
 
 @pytest.mark.parametrize(("path", "where"), [("/openapi/v2", "#/definitions/"), ("/openapi/v3/apis/apps/v1", "#/components/schemas/")])
@@ -101,25 +101,25 @@ def test_operations_have_names_of_their_own(core):
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", f"{PROTOBUF};q=0.5,application/json"])
 def test_json_is_what_most_callers_get(accept):
-    assert openapi.answer("/openapi/v2", accept)[0] == "application/json"
+    assert documents.answer("/openapi/v2", accept)[0] == "application/json"
 
 
 @pytest.mark.parametrize("accept", [PROTOBUF, f"{PROTOBUF},application/json;q=0.5"])
 def test_who_asks_for_protobuf_gets_it(accept):
-    media_type, body = openapi.answer("/openapi/v2", accept)
+    media_type, body = documents.answer("/openapi/v2", accept)
 
     assert media_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-    assert body != openapi.answer("/openapi/v2")[1]
+    assert body != documents.answer("/openapi/v2")[1]
 
 
 @pytest.mark.parametrize(("path", "accept"), [("/openapi/v3", PROTOBUF), ("/openapi/v3/api/v1", PROTOBUF), ("/openapi/v2", "text/html")])
 def test_other_forms_are_not_acceptable(path, accept):
     with pytest.raises(ApiStatus) as refusal:
-        openapi.answer(path, accept)
+        documents.answer(path, accept)
 
     assert refusal.value.code == 406
 
 
 @pytest.mark.parametrize("path", ["/openapi", "/openapi/v3/apis/nope/v1", "/api/v1"])
 def test_other_paths_are_none_of_ours(path):
-    assert openapi.answer(path) is None
+    assert documents.answer(path) is None

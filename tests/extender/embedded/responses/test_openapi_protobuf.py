@@ -8,8 +8,7 @@ import json
 import orjson
 import pytest
 
-from extender.embedded.responses import openapi
-from extender.embedded.responses.openapi import openapi_protobuf
+from extender.embedded.responses.openapi import documents, openapi_protobuf
 
 IN_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -146,9 +145,9 @@ def without_empty_lists(value):
 
 
 def test_it_is_the_same_document():
-    read = document(openapi.answer("/openapi/v2", IN_PROTOBUF)[1])
+    read = document(documents.answer("/openapi/v2", IN_PROTOBUF)[1])
 
-    assert read == without_empty_lists(orjson.loads(openapi.answer("/openapi/v2")[1]))
+    assert read == without_empty_lists(orjson.loads(documents.answer("/openapi/v2")[1]))
 
 
 def test_what_it_cannot_say_is_not_left_out():

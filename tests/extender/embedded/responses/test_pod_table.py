@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from extender.embedded import api_resources
-from extender.embedded.responses import tables
+from extender.embedded.responses.tables.table import table_of
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ def container(name="c", *, ready=False, restarts=0, ended=None, **state):
 
 
 def row(obj):
-    (only,) = tables.table(api_resources.PODS, [obj], now=NOW)["rows"]
+    (only,) = table_of(api_resources.PODS, [obj], now=NOW)["rows"]
     return only
 
 
@@ -201,7 +201,7 @@ def test_more_is_shown_on_request():
     conditions = [{"type": "a", "status": "True"}, {"type": "b", "status": "False"}]
     obj = pod(spec=gates, podIPs=[{"ip": "10.0.0.1"}], nominatedNodeName="m", conditions=conditions)
 
-    table = tables.table(api_resources.PODS, [obj, pod()], now=NOW)
+    table = table_of(api_resources.PODS, [obj, pod()], now=NOW)
 
     assert [(column["name"], column["priority"]) for column in table["columnDefinitions"]][4:] == [
         ("Age", 0),

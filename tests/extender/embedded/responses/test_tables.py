@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from extender.embedded import api_resources
-from extender.embedded.responses import tables
+from extender.embedded.responses.tables.table import table_of
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 METADATA = {"name": "x", "creationTimestamp": "2026-11-20T11:50:00Z"}
@@ -15,7 +15,7 @@ SELECTOR = {"matchLabels": {"b": "c"}, "matchExpressions": [{"key": "a", "operat
 
 def printed(resource, obj, **more):
     """Column by column what is in the row of one object."""
-    table = tables.table(resource, [{"metadata": METADATA, **obj}], now=NOW, **more)
+    table = table_of(resource, [{"metadata": METADATA, **obj}], now=NOW, **more)
     (row,) = table["rows"]
     return dict(zip((column["name"] for column in table["columnDefinitions"]), row["cells"], strict=True))
 
@@ -371,13 +371,13 @@ def test_a_subresource_may_be_of_another_kind():
     ],
 )
 def test_the_caller_chooses_what_comes_with_a_row(include_object, included):
-    table = tables.table(api_resources.LEASES, [{"kind": "Lease", "metadata": METADATA}], now=NOW, include_object=include_object)
+    table = table_of(api_resources.LEASES, [{"kind": "Lease", "metadata": METADATA}], now=NOW, include_object=include_object)
 
     assert table["rows"] == [{"cells": ["x", "", "10m"], "object": included}]
 
 
 def test_a_table_is_a_list_with_columns():
-    table = tables.table(api_resources.LEASES, [], now=NOW, metadata={"resourceVersion": "7"})
+    table = table_of(api_resources.LEASES, [], now=NOW, metadata={"resourceVersion": "7"})
 
     assert table == {
         "kind": "Table",
@@ -399,4 +399,4 @@ def test_a_table_is_a_list_with_columns():
 
 
 def test_the_columns_are_told_once_in_a_watch():
-    assert tables.table(api_resources.LEASES, [], now=NOW, headers=False)["columnDefinitions"] is None
+    assert table_of(api_resources.LEASES, [], now=NOW, headers=False)["columnDefinitions"] is None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded import schema
 from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES, RESOURCES, of_kind
+from extender.embedded.schema import api_types
 from extender.golang.json import JsonError, parse_json
 from extender.golang.schema import Kind, ListOf, MapOf, Scalar, Struct, type_meta
 
@@ -37,7 +37,7 @@ SCALARS = {
 
 
 def read_pod(**spec):
-    return schema.read(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}})
+    return api_types.read(PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}], **spec}})
 
 
 @pytest.mark.parametrize("body", ANSWERED)
@@ -45,7 +45,7 @@ def test_what_a_real_server_wrote_comes_back_as_it_is(body):
     """
     Every field is known, nothing is lost or added, and the order of the fields is that of the server.
     """
-    obj, problems = schema.read(of_kind(body["apiVersion"], body["kind"]), body)
+    obj, problems = api_types.read(of_kind(body["apiVersion"], body["kind"]), body)
 
     assert problems == []
     assert json.dumps(obj) == json.dumps(body)
@@ -56,7 +56,7 @@ def test_recorded_clusters_have_no_unknown_fields(name):
     with gzip.open(CASES / f"{name}.jsonl.gz") as lines:
         situations = [json.loads(line)["scenario"]["objects"] for _, line in zip(range(5), lines, strict=False)]
 
-    read = [schema.read(LISTS[kind], obj) for objects in situations for kind in LISTS for obj in objects.get(kind, ())]
+    read = [api_types.read(LISTS[kind], obj) for objects in situations for kind in LISTS for obj in objects.get(kind, ())]
 
     assert read
     assert [problems for _, problems in read if problems] == []
@@ -86,7 +86,7 @@ def test_fields_that_are_always_written():
     """
     Go writes structs that are no pointers, and fields without omitempty, even if nobody set them.
     """
-    node, _ = schema.read(NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    node, _ = api_types.read(NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
 
     assert node["spec"] == {}
     assert node["status"]["conditions"] == [{"type": "Ready", "status": "True", "lastHeartbeatTime": None, "lastTransitionTime": None}]
@@ -104,7 +104,7 @@ def test_quantities_are_written_in_canonical_form(given, kept):
 
 
 def test_times_are_written_in_utc():
-    obj, _ = schema.read(PODS, {"metadata": {"creationTimestamp": "2026-11-20T12:00:00.7+02:00"}})
+    obj, _ = api_types.read(PODS, {"metadata": {"creationTimestamp": "2026-11-20T12:00:00.7+02:00"}})
 
     assert obj["metadata"]["creationTimestamp"] == "2026-11-20T10:00:00Z"
 
@@ -119,7 +119,7 @@ def test_strict_problems_name_their_place():
         "metadata": {"labels": {"x": "1", "x": "2"}}
     }"""
 
-    obj, problems = schema.read(PODS, parse_json(body))
+    obj, problems = api_types.read(PODS, parse_json(body))
 
     assert problems == [
         'unknown field "spec.foo"',
@@ -139,8 +139,8 @@ def test_reading_again_changes_nothing(seed):
     """
     rng = random.Random(seed)
     for resource in RESOURCES:
-        obj, problems = schema.read(resource, random_value(schema.type_of(resource), rng))
-        again, _ = schema.read(resource, obj)
+        obj, problems = api_types.read(resource, random_value(api_types.type_of(resource), rng))
+        again, _ = api_types.read(resource, obj)
 
         assert problems == []
         assert again == obj, f"seed {seed}"
@@ -197,7 +197,7 @@ def test_wrong_types_are_refused_in_the_words_of_go(spec, text):
 
 def test_a_count_or_share_of_the_wrong_type():
     with pytest.raises(JsonError) as refusal:
-        schema.read(POD_DISRUPTION_BUDGETS, {"spec": {"minAvailable": True}})
+        api_types.read(POD_DISRUPTION_BUDGETS, {"spec": {"minAvailable": True}})
 
     assert str(refusal.value) == "json: cannot unmarshal bool into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32"
 
@@ -215,7 +215,7 @@ def test_reading_leaves_the_given_object_alone():
     given = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}, "status": None}
     before = json.dumps(given)
 
-    obj, _ = schema.read(PODS, given)
+    obj, _ = api_types.read(PODS, given)
 
     assert json.dumps(given) == before
     assert obj["status"] == {}

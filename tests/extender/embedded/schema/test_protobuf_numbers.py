@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.embedded import schema
 from extender.embedded.api_resources import RESOURCES
+from extender.embedded.schema import api_types
 from extender.golang.schema import ListOf, MapOf, Struct
 
 TYPE_META = {"kind", "apiVersion"}
@@ -19,7 +19,7 @@ def inner(of):
 
 def structs():
     """Those of every kind that is served, by name."""
-    found, waiting = {}, [schema.lookup(*kind) for resource in RESOURCES for kind in resource.kinds]
+    found, waiting = {}, [api_types.lookup(*kind) for resource in RESOURCES for kind in resource.kinds]
     while waiting:
         of = waiting.pop()
         if of.name not in found:

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.embedded import protobuf, schema
 from extender.embedded.api_resources import DEPLOYMENTS, NAMESPACES, RESOURCES
+from extender.embedded.schema import api_types, protobuf_objects
 from extender.golang.schema import read_as
 from tests.extender.embedded.schema.protobuf_sent import BUDGET, DEPLOYMENT, NAMESPACE
 from tests.extender.embedded.schema.protobuf_writing import body, field, message, sample, varint
 
 
 def test_a_namespace():
-    obj, _ = schema.read(NAMESPACES, protobuf.parse(NAMESPACE))
+    obj, _ = api_types.read(NAMESPACES, protobuf_objects.parse(NAMESPACE))
 
-    assert obj == schema.read(NAMESPACES, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "team"}})[0]
+    assert obj == api_types.read(NAMESPACES, {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "team"}})[0]
 
 
 def test_a_deployment():
-    obj, problems = schema.read(DEPLOYMENTS, protobuf.parse(DEPLOYMENT))
+    obj, problems = api_types.read(DEPLOYMENTS, protobuf_objects.parse(DEPLOYMENT))
 
     container = {"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}
     said = {
@@ -33,11 +33,11 @@ def test_a_deployment():
             "template": {"metadata": {"labels": {"app": "nginx"}}, "spec": {"containers": [container]}},
         },
     }
-    assert (obj, problems) == (schema.read(DEPLOYMENTS, said)[0], [])
+    assert (obj, problems) == (api_types.read(DEPLOYMENTS, said)[0], [])
 
 
 def test_a_percentage():
-    assert protobuf.parse(BUDGET)["spec"] == {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "nginx"}}}
+    assert protobuf_objects.parse(BUDGET)["spec"] == {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "nginx"}}}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_percentage():
     ],
 )
 def test_what_a_message_says(api_version, kind, message, said):
-    assert protobuf.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **said}
+    assert protobuf_objects.parse(body(api_version, kind, message)) == {"kind": kind, "apiVersion": api_version, **said}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_a_message_says(api_version, kind, message, said):
 )
 def test_what_is_no_message_is_refused(data, why):
     with pytest.raises(ValueError, match=why):
-        protobuf.parse(data)
+        protobuf_objects.parse(data)
 
 
 @pytest.mark.parametrize(
@@ -168,21 +168,21 @@ def test_what_is_no_message_is_refused(data, why):
 )
 def test_what_does_not_say_what_it_is_is_refused(api_version, kind, why):
     with pytest.raises(ValueError, match=re.escape(why)):
-        protobuf.parse(body(api_version, kind, b""))
+        protobuf_objects.parse(body(api_version, kind, b""))
 
 
 def test_what_does_not_say_what_it_is_is_what_was_expected():
-    assert protobuf.parse(body("", "", field(1, field(1, "n"))), "v1", "Node") == {
+    assert protobuf_objects.parse(body("", "", field(1, field(1, "n"))), "v1", "Node") == {
         "kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"},
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", sorted({kind for resource in RESOURCES for kind in resource.kinds}), ids="/".join)
 def test_an_object_with_everything_is_read_as_it_was(kind):
-    of, group = schema.lookup(*kind), f"{kind[0]}/{kind[1]}".lstrip("/")
+    of, group = api_types.lookup(*kind), f"{kind[0]}/{kind[1]}".lstrip("/")
     said = {**sample(of), "kind": kind[2], "apiVersion": group}
 
-    found = protobuf.parse(body(group, kind[2], message(of, said)))
+    found = protobuf_objects.parse(body(group, kind[2], message(of, said)))
 
     assert found == said
     assert read_as(of, found)[1] == []
@@ -192,6 +192,6 @@ def test_an_object_with_everything_is_read_as_it_was(kind):
 def test_nothing_else_is_ever_raised(data):
     for kind in (b"", NAMESPACE[:23], DEPLOYMENT[:29]):
         try:
-            protobuf.parse(kind + data)
+            protobuf_objects.parse(kind + data)
         except ValueError:
             continue

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.embedded import protobuf, schema
 from extender.embedded.api_resources import NAMESPACES, PODS
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.requests.request_info import Request
+from extender.embedded.schema import api_types, protobuf_objects
 from extender.embedded.store.object_store import ObjectStore
 from tests.extender.embedded.schema.protobuf_sent import BUDGET, DEPLOYMENT, NAMESPACE
 from tests.extender.embedded.schema.protobuf_writing import body, field, message, sample
@@ -27,7 +27,7 @@ CREATED = [
 
 def full(group, version, kind):
     """A body in which everything is said but what the server says of an object."""
-    of = schema.lookup(group, version, kind)
+    of = api_types.lookup(group, version, kind)
     said = {**sample(of), "metadata": {"name": "web", "labels": {"app": "web"}}}
     return body(f"{group}/{version}".lstrip("/"), kind, message(of, said))
 
@@ -49,7 +49,7 @@ def make_api():
 
 
 def post(api, path, data):
-    return api.handle(Request("POST", path, {}, {"content-type": protobuf.MEDIA_TYPE, "accept": "application/json"}, data))
+    return api.handle(Request("POST", path, {}, {"content-type": protobuf_objects.MEDIA_TYPE, "accept": "application/json"}, data))
 
 
 @pytest.mark.parametrize(("path", "data"), CREATED)
@@ -57,7 +57,7 @@ def test_what_a_go_client_sends_is_served(path, data):
     answer = post(make_api()[1], path, data)
 
     assert answer.status == 201
-    assert orjson.loads(answer.body)["metadata"]["name"] == protobuf.parse(data)["metadata"]["name"]
+    assert orjson.loads(answer.body)["metadata"]["name"] == protobuf_objects.parse(data)["metadata"]["name"]
 
 
 def test_a_pod_is_bound():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from extender.embedded.api_resources import PODS
-from extender.embedded.requests.request_info import StreamResponse
+from extender.embedded.responses.response import StreamResponse
 from tests.extender.embedded.asking import ask, make_api, pod, send
 
 HISTORY = 30

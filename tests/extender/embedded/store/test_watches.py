@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from extender.embedded.kube_api import MIN_WATCH_SECONDS, KubeApi
-from extender.embedded.requests.request_info import StreamResponse
+from extender.embedded.responses.response import StreamResponse
 from extender.testing import virtual_time
 from tests.extender.embedded.asking import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded import schema, validation
+from extender.embedded import validation
 from extender.embedded.admission import defaults, strategies
 from extender.embedded.api_resources import (
     CSI_NODES,
@@ -28,6 +28,7 @@ from extender.embedded.api_resources import (
     STATEFUL_SETS,
     STORAGE_CLASSES,
 )
+from extender.embedded.schema import api_types
 from extender.embedded.validation import workload_rules
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
@@ -41,7 +42,7 @@ SLICE = {"driver": "d.example.com", "nodeName": "n", "pool": {"name": "p", "reso
 
 def made(resource, name="x", **fields):
     metadata = {"name": name, "resourceVersion": "1"} | ({"namespace": "default"} if resource.namespaced else {})
-    obj, problems = schema.read(resource, {"metadata": metadata, **fields})
+    obj, problems = api_types.read(resource, {"metadata": metadata, **fields})
     assert problems == []
     defaults.set_defaults(resource, obj)
     strategies.prepare_for_create(resource, obj)
@@ -295,7 +296,7 @@ def test_the_recorded_refusal_of_an_event():
     The causes are those that a real server told.
     """
     call = TRANSCRIPT["event-create-invalid"]
-    obj, _ = schema.read(NEW_EVENTS, call["request"]["body"])
+    obj, _ = api_types.read(NEW_EVENTS, call["request"]["body"])
     obj["metadata"]["namespace"] = "default"
 
     errors = validation.validate_create(NEW_EVENTS, obj)

@@ -4,8 +4,9 @@ import copy
 
 import pytest
 
-from extender.embedded import api_resources, schema, validation
+from extender.embedded import api_resources, validation
 from extender.embedded.admission import defaults, strategies
+from extender.embedded.schema import api_types
 
 IMMUTABLE = (
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -23,7 +24,7 @@ def pod(**spec):
         "metadata": {"name": "p", "namespace": "default", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
     }
-    obj, _ = schema.read(api_resources.PODS, given)
+    obj, _ = api_types.read(api_resources.PODS, given)
     defaults.set_defaults(api_resources.PODS, obj)
     strategies.prepare_for_create(api_resources.PODS, obj)
     return obj

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded import api_resources, schema, validation
+from extender.embedded import api_resources, validation
 from extender.embedded.admission import defaults, strategies
+from extender.embedded.schema import api_types
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
 LABEL = (
@@ -18,7 +19,7 @@ LABEL = (
 def errors_of(spec, **metadata):
     """What is said of a pod with this spec; one container unless it says otherwise."""
     given = {"metadata": {"name": "p", "namespace": "default", **metadata}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
-    obj, problems = schema.read(api_resources.PODS, given)
+    obj, problems = api_types.read(api_resources.PODS, given)
     assert problems == []
     defaults.set_defaults(api_resources.PODS, obj)
     strategies.prepare_for_create(api_resources.PODS, obj)
@@ -55,7 +56,7 @@ def test_the_recorded_refusal():
     The causes are those that a real server told.
     """
     call = TRANSCRIPT["pod-create-invalid-422"]
-    obj, _ = schema.read(api_resources.PODS, call["request"]["body"])
+    obj, _ = api_types.read(api_resources.PODS, call["request"]["body"])
     obj["metadata"]["namespace"] = "default"
     defaults.set_defaults(api_resources.PODS, obj)
 

@@ -1,10 +1,10 @@
-"""Objects as a caller wants to see them: as they are, as tables, or their metadata only.
+"""An answer as a value, and objects in the form that a caller wants: as they are, as tables, or their metadata only.
 
 Upstream: apiserver/pkg/endpoints/handlers/response.go (v1.36.2).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, cast, final
 
@@ -13,7 +13,7 @@ import orjson
 from extender.embedded import statuses
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.requests.media_types import Form
-from extender.embedded.responses.tables import IncludeObject, table
+from extender.embedded.responses.tables.table import IncludeObject, table_of
 from extender.embedded.store import versions
 from extender.embedded.store.list_pages import Page
 from extender.embedded.store.object_store import Stored
@@ -23,12 +23,36 @@ _INCLUDED: Final = ("None", "Metadata", "Object")
 
 @final
 @dataclass(frozen=True, slots=True)
-class Presenter:
-    """Turns what is stored into bodies of answers.
+class Response:
+    """A whole answer. The headers include Content-Type."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StreamResponse:
+    """The answer to a watch, which goes on. Closing the iterator ends it.
 
     Attributes:
-        include_object: what the rows of a table bring along; empty: the metadata.
-        kind: of the objects, if they are not of the resource's own.
+        chunks: whole watch events, each ending in a line feed.
+    """
+
+    status: int
+    chunks: AsyncGenerator[bytes, None]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Presenter:
+    """Turns objects into the bodies of answers.
+
+    Attributes:
+        include_object: the part of the object that comes with each row of a table; empty: the metadata.
+        kind: the kind of the objects, if it is not the resource's own.
     """
 
     resource: Resource
@@ -38,7 +62,7 @@ class Presenter:
     kind: str = ""
 
     def one(self, obj: Object) -> bytes:
-        """One object or Status."""
+        """Returns an object or a Status."""
         if not self.form.shape or obj.get("kind") == "Status":
             return orjson.dumps(obj)
         if self.form.shape == "Table":
@@ -46,7 +70,7 @@ class Presenter:
         return orjson.dumps(self._partial(obj))
 
     def listed(self, page: Page) -> bytes:
-        """A list. As it is, it is the stored bytes, joined."""
+        """Returns a list. In its plain form it is the stored bytes, joined."""
         resource = self.resource
         if self.form.shape == "Table":
             return orjson.dumps(self._table([versions.shown(resource, each) for each in page.objects], page.metadata))
@@ -68,7 +92,7 @@ class Presenter:
         return b",".join(items)
 
     def event(self) -> Callable[[Stored], bytes]:
-        """How a watch shows objects. Of tables only the first says what its columns are."""
+        """Returns how a watch shows objects. Only the first table of a watch describes its columns."""
         resource = self.resource
         if not self.form.shape:
             return lambda stored: versions.body(resource, stored)
@@ -85,7 +109,7 @@ class Presenter:
         return as_table
 
     def bookmark(self, obj: Object) -> bytes:
-        """How a watch shows an object that has nothing but a resourceVersion."""
+        """Returns an object that has only a resourceVersion."""
         if self.form.shape == "Table":
             return orjson.dumps(self._table([], obj["metadata"], headers=False))
         return orjson.dumps(self._partial(obj) if self.form.shape else obj)
@@ -98,5 +122,5 @@ class Presenter:
         if included not in _INCLUDED:
             raise statuses.bad_request(f'unrecognized includeObject value: "{included}"')
         include = cast(IncludeObject, included)
-        rows = table(self.resource, objects, include_object=include, now=self.now(), metadata=metadata, headers=headers, kind=self.kind)
+        rows = table_of(self.resource, objects, include_object=include, now=self.now(), metadata=metadata, headers=headers, kind=self.kind)
         return {**rows, "apiVersion": self.form.api_version}

@@ -1,4 +1,4 @@
-"""The published API types, from a generated table: which fields a kind has, in which order, and what Kubernetes says of each.
+"""The published API types: the fields of each kind in order, and what Kubernetes says of each. They come out of a generated table.
 
 `make schema TYPES=...` writes the table; `tools/generate_schema.py` says how it is derived. It is read when the first type is asked for.
 
@@ -23,7 +23,7 @@ TABLE: Final = Path(__file__).with_name("kubernetes-1.36.json")
 
 @final
 class QuantityType(Scalar):
-    """resource.Quantity, as its canonical text."""
+    """resource.Quantity, which is kept as its canonical text."""
 
     def read(self, value: Json, reading: Reading) -> str:
         # The type reads itself: anything but a quantity ends the reading.
@@ -107,7 +107,7 @@ def type_name(group: str, version: str, kind: str) -> str:
 
 @final
 class _FieldRow(msgspec.Struct, rename="camel"):
-    """A field as the table describes it. What is said of most fields is left out."""
+    """A field as the table describes it. Defaults stand for what the table leaves out."""
 
     name: str
     type: str
@@ -164,7 +164,7 @@ class _Loader:
         return Field(of, row.patch_key, row.patch_strategy, row.required, row.presence, row.default, row.protobuf)
 
     def _type(self, of: str) -> GoType:
-        """The type that Go spells so, with every name in full."""
+        """Returns the type that Go spells so, with every name in full."""
         if of in _SCALARS:
             return _SCALARS[of]
         if of in self._table.structs:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender.embedded import schema
 from extender.embedded.api_resources import RESOURCES
+from extender.embedded.schema import api_types
 from extender.golang.schema import Field, ListOf, MapOf, Presence, Scalar, Struct
 
 
@@ -23,25 +23,25 @@ def all_structs():
     seen = set()
     for resource in RESOURCES:
         for kind in resource.kinds:
-            structs(schema.lookup(*kind), seen)
+            structs(api_types.lookup(*kind), seen)
     return seen
 
 
 def test_every_resource_and_subresource_has_a_type():
     for resource in RESOURCES:
-        assert schema.type_of(resource).short_name == resource.kind
-        assert [schema.lookup(*kind).short_name for kind in resource.kinds] == [kind for _, _, kind in resource.kinds]
+        assert api_types.type_of(resource).short_name == resource.kind
+        assert [api_types.lookup(*kind).short_name for kind in resource.kinds] == [kind for _, _, kind in resource.kinds]
 
 
 @pytest.mark.parametrize(
     "kind", [("", "v1", "Container"), ("core", "v1", "Pod"), ("meta", "v1", "Status"), ("", "v2", "Pod")], ids="/".join
 )
 def test_what_is_no_kind_is_not_found(kind):
-    assert schema.find(*kind) is None
+    assert api_types.find(*kind) is None
 
 
 def test_kinds_that_are_not_served_are_known():
-    assert [schema.find("batch", "v1", kind).short_name for kind in ("Job", "CronJob")] == ["Job", "CronJob"]
+    assert [api_types.find("batch", "v1", kind).short_name for kind in ("Job", "CronJob")] == ["Job", "CronJob"]
 
 
 def test_keys_of_lists_are_fields_of_their_items(all_structs):
@@ -92,5 +92,5 @@ def test_how_lists_are_merged(all_structs, kind, name, key, strategy):
 
 
 def test_nothing_is_empty_by_accident():
-    assert schema.lookup("", "v1", "Pod").zero() == {"metadata": {}, "spec": {"containers": None}, "status": {}}
+    assert api_types.lookup("", "v1", "Pod").zero() == {"metadata": {}, "spec": {"containers": None}, "status": {}}
     assert Field(Scalar).presence is Presence.OMIT
