@@ -1,4 +1,4 @@
-"""create_app(): the FastAPI application with an engine behind it."""
+"""create_app(): the FastAPI application with a service behind it."""
 
 import gc
 from collections.abc import AsyncIterator, Callable
@@ -10,8 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from api.documentation import describe
-from api.face import Face
-from api.kubernetes_face import KubernetesFace
+from api.kubernetes import KubernetesFace
 from api.limits import Limits
 from api.query import only_known_parameters, what_is_wrong
 from api.refusals import status_body
@@ -27,24 +26,13 @@ _DESCRIPTION: Final = "A Kubernetes scheduler extender that decides as kube-sche
 
 
 def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -> FastAPI:
-    """The application; what it answers with is opened when it starts."""
+    """Returns the application. The service behind it is opened when it starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opens(settings)() as service:
-            app.state.service = service
+        async with opens(settings)() as face:
             app.state.streams = Streams()
-            app.state.face = Face(
-                service.engine,
-                service.health,
-                service.leadership,
-                service.metrics,
-                service.configuration,
-                service.questions,
-                service.access,
-                service.resource_metrics,
-            )
-            app.state.kubernetes = service.kubernetes
+            app.state.face = face
             # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
             gc.collect()
             gc.freeze()

@@ -15,9 +15,9 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
 from api.certificate import Certificate
+from api.face import Face
 from api.http_protocol import limited_protocol
 from api.settings import Settings
-from api.starting import Service
 from api.ui.streams import Streams
 from api.watchdog import Watchdog
 from extender.klog.outlet import STDERR
@@ -57,9 +57,9 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve; from then on SIGUSR2 has everything written down. Upstream: the scheduler's cache debugger."""
         await super().startup(sockets)
-        service = _service(self.config.app)
-        if service is not None and threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, service.debug)
+        face = _face(self.config.app)
+        if face is not None and threading.current_thread() is threading.main_thread():
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, face.service.debug)
 
     async def main_loop(self) -> None:
         """Serve until it is time to end. Whoever stands in the way of that is named in the log."""
@@ -81,30 +81,30 @@ class Server(uvicorn.Server):
         self._watchdog.beat()
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()
-        service = _service(self.config.app)
-        if service is not None and service.why_over():
-            self.why_over = service.why_over()
+        face = _face(self.config.app)
+        if face is not None and face.service.why_over():
+            self.why_over = face.service.why_over()
         elif any(getattr(self.lifespan, name, False) for name in _FAILED):
             self.why_over = "the service has failed; the log says how"
         return bool(self.why_over) or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop deciding at once, end watches (they never do by themselves), then wait for requests to finish."""
-        service = _service(self.config.app)
-        if service is None:
+        face = _face(self.config.app)
+        if face is None:
             await super().shutdown(sockets)
             return
-        if service.kubernetes is not None:
-            service.kubernetes.close()
+        if face.kubernetes is not None:
+            face.kubernetes.close()
         _end_streams(self.config.app)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_finished(service), name="finishing")
+            group.create_task(_finished(face), name="finishing")
             await super().shutdown(sockets)
-        self.why_over = self.why_over or service.why_over()
+        self.why_over = self.why_over or face.service.why_over()
 
 
-async def _finished(service: Service) -> None:
-    await service.finish()
+async def _finished(face: Face) -> None:
+    await face.service.finish()
 
 
 def _end_streams(app: object) -> None:
@@ -113,8 +113,8 @@ def _end_streams(app: object) -> None:
         streams.close()
 
 
-def _service(app: object) -> Service | None:
-    return getattr(app.state, "service", None) if isinstance(app, Starlette) else None
+def _face(app: object) -> Face | None:
+    return getattr(app.state, "face", None) if isinstance(app, Starlette) else None
 
 
 def _most_connections() -> int:

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from extender.apiserver.informers.kinds import KINDS
+from extender.objects.kinds import KINDS
 
 MANIFEST = Path(__file__).parents[1] / "deploy" / "kubernetes" / "extender.yaml"
 OBJECTS: dict[str, Any] = {obj["kind"]: obj for obj in yaml.safe_load_all(MANIFEST.read_text())}

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -14,13 +15,14 @@ import typer
 
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
-from extender.config import ConfigErrors
+from extender.config import ConfigErrors, Configuration
+from extender.evaluation.scenario import evaluate_scenario
 from extender.golang.json import JsonError
 from extender.golang.json_bytes import read
 from extender.golang.json_limits import check_json
-from extender.objects.cluster_state import ClusterState
 from extender.objects.decoding import DecodeError
-from extender.verbs.engine import Engine
+from extender.plugins import IN_TREE
+from extender.runtime.registry import Registry
 
 
 def evaluate(
@@ -33,14 +35,15 @@ def evaluate(
     standard error; the others are answered all the same, and the exit code is 1 in the end.
     """
     try:
-        engine = Engine.open(read_configuration(config), ClusterState())
+        configuration = read_configuration(config)
+        Registry(IN_TREE).make_frameworks(configuration, random.Random())  # what is wrong with it is said before the first scenario
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
-    if asyncio.run(_answer_all(engine, file)):
+    if asyncio.run(_answer_all(configuration, file)):
         raise typer.Exit(1)
 
 
-async def _answer_all(engine: Engine, file: str) -> int:
+async def _answer_all(configuration: Configuration, file: str) -> int:
     """Returns how many lines could not be answered."""
     failed = 0
     progress = _Progress()
@@ -48,7 +51,7 @@ async def _answer_all(engine: Engine, file: str) -> int:
         if not line.strip():
             continue
         try:
-            answer = await engine.evaluate(_scenario(line))
+            answer = await evaluate_scenario(_scenario(line), configuration)
         except (JsonError, DecodeError, ConfigErrors) as exc:
             failed += 1
             progress.report(number, str(exc))

@@ -1,7 +1,6 @@
 """Answers worked out in this process, about a cluster behind an API server or in a dump."""
 
 import os
-import random
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -16,7 +15,7 @@ from extender.answers.questions import QuestionError, Questions
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import find_target
-from extender.assembly.live_cluster import following
+from extender.assembly.live_service import live_service
 from extender.config import ConfigErrors
 from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
@@ -36,10 +35,12 @@ async def about_cluster(kubeconfig: Path, context: str | None, config: Path | No
     with _failing_in_one_line():
         async with (
             aclosing(Client(target_of(kubeconfig, context))) as client,
-            following(configuration, client, rng=random.Random()) as found,
+            live_service(configuration, client) as service,
         ):
-            await found.informers.wait_for_sync()
-            yield found.questions
+            await service.wait_for_sync()
+            if service.questions is None:
+                raise QuestionError("the service answers no questions")
+            yield service.questions
 
 
 @asynccontextmanager

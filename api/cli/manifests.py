@@ -8,11 +8,12 @@ from typing import Any, Final
 from api.fatal_errors import StartUpError
 from api.ui.manifests import ManifestError, objects_in
 from extender.embedded.api_resources import RESOURCES
-from extender.objects.cluster_state import TABLES, ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
+from extender.objects.kinds import KINDS
 from extender.workloads.expansion import WORKLOADS
 
-_TABLE_OF_KIND: Final = {table.kind.__name__: table.name for table in TABLES}
+_TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
 _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {kind for _, kind in WORKLOADS}
 
 

@@ -1,13 +1,11 @@
 """Frameworks that answer questions: nobody decides with them, so that a question disturbs no decision."""
 
-import dataclasses
 import random
 from collections.abc import Iterator, Mapping
 from typing import Final, final
 
 from extender.cache.cluster import Cluster
 from extender.config.configuration import Configuration
-from extender.evaluation.evaluate import trying_every_node
 from extender.plugins import IN_TREE
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
@@ -22,10 +20,7 @@ def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_
     Raises:
         ConfigErrors: the configuration is wrong.
     """
-    thorough = trying_every_node(configuration)
-    profiles = tuple(dataclasses.replace(profile, percentage_of_nodes_to_score=None) for profile in thorough.profiles)
-    thorough = dataclasses.replace(thorough, profiles=profiles)
-    frameworks = Registry(IN_TREE).make_frameworks(thorough, random.Random(0), live=cluster.cache)
+    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
     return SingleProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks
 
 

@@ -38,8 +38,7 @@ from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, in_thread
 from extender.config.configuration import Configuration
-from extender.evaluation.evaluate import trying_every_node
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
@@ -81,13 +80,13 @@ class Questions:
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
         """
-        self._configuration = trying_every_node(configuration)
+        self._configuration = configuration
         self._cluster = cluster
         self._queue = queue
         self._records = records or Records()
         self._now = now
         self._admits = admits
-        self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache)
+        self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
             for name, framework in self._frameworks.items()

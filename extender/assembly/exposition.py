@@ -17,7 +17,7 @@ from extender.apiserver.informers.health import Counters
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.writes.dispatcher import Dispatcher
-from extender.assembly.standalone import Standalone
+from extender.assembly.scheduling import Scheduling
 from extender.framework.events import ClusterEvent
 from extender.objects.decoding import DecodeError
 from extender.objects.pod import Pod
@@ -47,7 +47,7 @@ class Exposition(Collector):
         self,
         informers: Informers,
         dispatcher: Dispatcher,
-        alone: Standalone | None,
+        scheduling: Scheduling | None,
         elector: LeaderElector | None,
         now: Callable[[], float],
         disabled: Collection[str] = (),
@@ -56,7 +56,7 @@ class Exposition(Collector):
         """Nothing is counted yet.
 
         Arguments:
-            alone: the scheduler; None if nothing is decided here.
+            scheduling: the scheduler; None if nothing is decided here.
             elector: None if there is no other replica.
             now: the event loop's time.
             disabled: names of metrics that nobody wants to see.
@@ -64,7 +64,7 @@ class Exposition(Collector):
         """
         self._informers = informers
         self._dispatcher = dispatcher
-        self._alone = alone
+        self._scheduling = scheduling
         self._disabled = frozenset(disabled)
         self._dropped_log_lines = dropped_log_lines
         self._elector = elector
@@ -82,8 +82,8 @@ class Exposition(Collector):
         return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
 
     def _all(self) -> Iterator[Metric]:
-        if self._alone is not None:
-            world = self._alone.world
+        if self._scheduling is not None:
+            world = self._scheduling.world
             yield from world.metrics.collect()
             yield from _queue(world)
             yield from _cache(world)
@@ -92,7 +92,7 @@ class Exposition(Collector):
                 "Attempts in which a plugin had a say, at PreFilter, Filter, PreScore and Score.",
                 labels=("plugin", "extension_point", "profile"),
             )
-            for labels, times in self._alone.evaluations().items():
+            for labels, times in self._scheduling.evaluations().items():
                 evaluations.add_metric(labels, times)
             yield evaluations
         if self._elector is not None:

@@ -1,8 +1,8 @@
-"""Deciding: when a scheduler begins, and how it ends.
+"""Lifecycle: when a scheduler begins to decide, and how it ends.
 
-It begins once the cluster is known; of several replicas only one begins, and only once it knows what the one before has done. It ends in
-order when told to: no more pods are taken up, what was decided is done, events are told, the lease is given back. It ends at once when the
-lease is lost.
+It begins once the cluster is known. Of several replicas only the leader begins, once it has caught up with what the one before has done. It
+ends in order when asked to: no more pods are taken up, what was decided is done, events are written, the lease is released. It ends at once
+when the lease is lost.
 
 Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is given back while bindings are still under way.
 """
@@ -15,7 +15,7 @@ from extender import framework as fwk
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.writes.dispatcher import Dispatcher
-from extender.assembly.standalone import Standalone
+from extender.assembly.scheduling import Scheduling
 from extender.klog.logger import Logger
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 from extender.objects.storage import ObjectReference
@@ -29,22 +29,23 @@ _LOG: Final = Logger(__name__)
 
 
 @final
-class Deciding:
-    """A scheduler's way from its start to its end. State: how far it has come."""
+class Lifecycle:
+    """Runs a scheduler from its start to its end. State: how far it has come."""
 
     def __init__(
-        self, informers: Informers, alone: Standalone, dispatcher: Dispatcher, elector: LeaderElector | None, may_follow: asyncio.Event
+        self, informers: Informers, scheduling: Scheduling, dispatcher: Dispatcher, elector: LeaderElector | None, may_follow: asyncio.Event
     ) -> None:
-        """Nothing happens before `run`.
+        """Nothing happens before `start`.
 
         Arguments:
-            elector: says when this replica may decide; None if there is no other.
-            may_follow: until it is set, the informers learn nothing; set here once we lead. Upstream: delayCacheUntilActive.
+            elector: says when this replica may decide; None without other replicas.
+            may_follow: until it is set, the informers learn nothing; set here once this replica leads. Upstream: delayCacheUntilActive.
         """
         self.why_over = ""
-        """Why it has ended without being told to; empty while all is well."""
+        """Why it has ended without being asked to; empty while all is well."""
+        self._running: asyncio.Task[None] | None = None
         self._informers = informers
-        self._alone = alone
+        self._assembled = scheduling
         self._dispatcher = dispatcher
         self._elector = elector
         self._may_follow = may_follow
@@ -53,8 +54,11 @@ class Deciding:
         self._finishing = asyncio.Lock()
         self._has_finished = False
 
-    async def run(self) -> None:
-        """Wait for the time to begin, and decide; until `finish`, or until the lease is lost."""
+    def start(self, group: asyncio.TaskGroup) -> None:
+        """Waits for the time to begin, and decides; until `finish`, or until the lease is lost."""
+        self._running = group.create_task(self._run(), name="deciding")
+
+    async def _run(self) -> None:
         _LOG.info(0, "Starting Kubernetes Scheduler", version=f"reprieve {__version__}")
         # The first decision must see every pod that has a node. Who does not know the cluster does not keep others from leading.
         if self._may_follow.is_set():
@@ -75,18 +79,14 @@ class Deciding:
             except asyncio.CancelledError:
                 self._keeping.cancel()
                 raise
-            self._alone.scheduler.stop()
+            self._assembled.scheduler.stop()
             self._scheduling.cancel()
             _LOG.error(why, "Leaderelection lost")
             self.why_over = f"leader election lost: {why}"
 
-    async def finish(self, running: asyncio.Task[None]) -> None:
-        """Take up no more pods, do what was decided, tell of it, give the lease back. Whoever asks again waits until that is done.
-
-        Arguments:
-            running: who runs `run`; over afterwards.
-        """
-        self._alone.scheduler.stop()
+    async def finish(self) -> None:
+        """Takes up no more pods, lets what was decided be done and recorded, releases the lease. A second call waits for the first."""
+        self._assembled.scheduler.stop()
         async with self._finishing:
             if self._has_finished:
                 return
@@ -99,12 +99,13 @@ class Deciding:
                 if self._elector is not None:
                     self._tell(self._elector, "stopped leading")
                 await self._dispatcher.drain(SECONDS_TO_TELL)
-            running.cancel()
-            await asyncio.wait([running])
+            if self._running is not None:
+                self._running.cancel()
+                await asyncio.wait([self._running])
             # Another must not decide while a binding of ours may still happen: then the lease ends by itself, later than any binding.
             if self._elector is not None and are_done and await self._elector.release():
                 _LOG.info(0, "The lease was given back", lease="/".join(self._elector.lease))
-            for extender in self._alone.world.extenders:
+            for extender in self._assembled.world.extenders:
                 await extender.aclose()
 
     async def _schedule(self) -> None:
@@ -116,7 +117,7 @@ class Deciding:
         elif self._elector is not None:
             # Whoever led before may have bound pods of which we have not heard yet.
             await self._informers.catch_up()
-        await self._alone.scheduler.run()
+        await self._assembled.scheduler.run()
 
     def _tell(self, elector: LeaderElector, what: str) -> None:
         namespace, name = elector.lease

@@ -76,7 +76,7 @@ class Cache:
         # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, and slots that were nominated pods'.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
-        self._denominated: list[int] = []
+        self._unnominated: list[int] = []
         # The last snapshot, the names of the nodes in it, and how many the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
@@ -100,7 +100,7 @@ class Cache:
                 other._own(name).images = images
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
-        other._moves, other._rewritten, other._denominated = self._moves.copy(), self._rewritten.copy(), self._denominated.copy()
+        other._moves, other._rewritten, other._unnominated = self._moves.copy(), self._rewritten.copy(), self._unnominated.copy()
         # Only says that the columns are laid out: the writer has made no views of its own yet, so that this one is not handed out.
         other._snapshot = self._snapshot
         other._laid_out, other._num_listed = self._laid_out.copy(), self._num_listed
@@ -344,11 +344,11 @@ class Cache:
             slot = self._nominated[pod.uid] = self._writer.admit(pod)
         return slot
 
-    def denominate(self, uid: str) -> None:
+    def unnominate(self, uid: str) -> None:
         """The pending pod needs its slot no more. Whoever still reads the last snapshot finds the pod there."""
         slot = self._nominated.pop(uid, None)
         if slot is not None:
-            self._denominated.append(slot)
+            self._unnominated.append(slot)
 
     # Snapshots.
 
@@ -435,10 +435,10 @@ class Cache:
                 self._writer.enlist(slot)
             else:
                 self._writer.dismiss(slot)
-        for slot in self._denominated:
+        for slot in self._unnominated:
             self._writer.dismiss(slot)
         self._moves.clear()
-        self._denominated.clear()
+        self._unnominated.clear()
 
 
 def _allocatable(node: Node | None) -> tuple[dict[str, int], int]:

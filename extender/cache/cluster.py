@@ -13,8 +13,8 @@ from typing import Final, final
 from extender.cache import Cache, CacheError
 from extender.klog.logger import Logger
 from extender.objects import decoding
-from extender.objects.cluster_state import NAMESPACED, TABLES, ClusterState, identified
-from extender.objects.meta import ApiObject
+from extender.objects.cluster import ClusterState, identified
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 
@@ -44,9 +44,8 @@ class Cluster:
     def of(state: ClusterState) -> "Cluster":
         """A cluster as a file describes it, as the scheduler would know it after its first listing."""
         cluster = Cluster()
-        for table in TABLES:
-            for item in getattr(state, table.field):
-                cluster.changed(table.field, None, item)
+        for item in state.items():
+            cluster.changed(None, item)
         return cluster
 
     def fork(self) -> "Cluster":
@@ -65,26 +64,23 @@ class Cluster:
                     return pod
         return None
 
-    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        """An object came (`old` is None), changed, or went (`new` is None).
-
-        Arguments:
-            table: the name of the object's list in `ClusterState`.
-        """
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Takes in that an object came (`old` is None), changed, or went (`new` is None)."""
         self.changes += 1
-        if isinstance(old or new, Node):
-            self._node_changed(old, new)  # type: ignore[arg-type]
-        elif isinstance(old or new, Pod):
-            self._pod_changed(old, new)  # type: ignore[arg-type]
-        else:
-            self._object_changed(table, old, new)
+        match old if new is None else new:
+            case Node():
+                self._node_changed(old, new)
+            case Pod():
+                self._pod_changed(_pod(old), _pod(new))
+            case _:
+                self.cache.objects.changed(old, new)
 
     # Nodes.
 
-    def _node_changed(self, old: Node | None, new: Node | None) -> None:
-        if new is not None:
+    def _node_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if isinstance(new, Node):
             self.set_node(new)
-        elif old is not None:
+        elif isinstance(old, Node):
             self.drop_node(old.name)
 
     def set_node(self, node: Node) -> None:
@@ -125,7 +121,7 @@ class Cluster:
         if self.cache.is_assumed(pod):
             return  # it is about to be bound; what was seen of it before that says nothing new
         self._leave_node(pod.uid)
-        self._denominate(pod.uid)
+        self._unnominate(pod.uid)
         if pod.status.nominated_node_name:
             self._nominated[pod.uid] = pod
             self._nominees = None
@@ -145,7 +141,7 @@ class Cluster:
         assumed = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
         self.cache.assume_pod(assumed)
         self.changes += 1
-        self._denominate(uid)
+        self._unnominate(uid)
         return assumed
 
     def forget(self, uid: str) -> None:
@@ -160,7 +156,7 @@ class Cluster:
 
     def _place(self, pod: Pod) -> None:
         self.pending.pop(pod.uid, None)
-        self._denominate(pod.uid)
+        self._unnominate(pod.uid)
         known = self.cache.pod(pod.uid)
         try:
             if known is not None and known.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(known):
@@ -183,7 +179,7 @@ class Cluster:
         self._leave_node(uid)
         self.pending.pop(uid, None)
         self.unreadable.pop(uid, None)
-        self._denominate(uid)
+        self._unnominate(uid)
 
     def _leave_node(self, uid: str) -> None:
         known = self.cache.pod(uid)
@@ -192,9 +188,9 @@ class Cluster:
 
     # Nominations.
 
-    def _denominate(self, uid: str) -> None:
+    def _unnominate(self, uid: str) -> None:
         if self._nominated.pop(uid, None) is not None:
-            self.cache.denominate(uid)
+            self.cache.unnominate(uid)
             self._nominees = None
 
     def nominees(self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()) -> Mapping[str, tuple[Nominee, ...]]:
@@ -226,14 +222,6 @@ class Cluster:
                     self.unreadable[pod.uid] = pod.key, str(exc)
         return {node: tuple(pods) for node, pods in by_node.items()}
 
-    # The other objects.
 
-    def _object_changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        into = getattr(self.cache.objects, table)
-        item = new if new is not None else old
-        meta = item.metadata  # type: ignore[union-attr]
-        key = (meta.namespace or "default", meta.name) if table in NAMESPACED else meta.name
-        if new is not None:
-            into[key] = new
-        else:
-            into.pop(key, None)
+def _pod(item: HasMetadata | None) -> Pod | None:
+    return item if isinstance(item, Pod) else None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import final
 
 from extender.cache.cluster import Cluster
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.snapshot import Snapshot
 
@@ -24,11 +24,9 @@ class Overlay:
         self._known = dict(cluster.nodes)
         self._asked: dict[str, Node] = {}
 
-    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        """An object changed in the cluster underneath."""
-        if table != "nodes":
-            self.cluster.changed(table, old, new)
-        elif isinstance(new, Node):
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Takes in that an object changed in the cluster underneath."""
+        if isinstance(new, Node):
             self._known[new.name] = new
             if new.name not in self._asked:
                 self.cluster.set_node(new)
@@ -36,6 +34,8 @@ class Overlay:
             self._known.pop(old.name, None)
             if old.name not in self._asked:
                 self.cluster.drop_node(old.name)
+        else:
+            self.cluster.changed(old, new)
 
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
         """The cluster as if these nodes were as given. The snapshot holds until the next call.

@@ -10,17 +10,11 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
-from extender.config.configuration import Configuration, PluginConfig, Profile
-from extender.config.plugin_args import DefaultPreemptionArgs
-from extender.objects.pod import Pod
-from extender.preemption import OUTCOME, PreemptionOutcome
-from extender.runtime.errors import PluginError
-from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
-from extender.runtime.nominations import Nominations
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle, PreFilterOutcome
+from extender.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play, statuses_by_node
 from extender.runtime.scoring import Scores
 from extender.snapshot import Rows, Snapshot
-
-DEFAULT_PREEMPTION = "DefaultPreemption"
 
 
 @final
@@ -50,9 +44,9 @@ class Evaluation:
     """When nothing fits."""
     post_filter: fwk.PostFilterResult | None = None
     tries_preemption: bool = False
-    """Nothing fits, and the profile has the DefaultPreemption plugin."""
-    preemption: PreemptionOutcome | None = None
-    """What DefaultPreemption found out; None if it had no turn."""
+    """Nothing fits, and the profile has a plugin that preempts."""
+    preemption: fwk.PreemptionOutcome | None = None
+    """What the search for room has found out; None if there was none."""
 
     @property
     def fit_error(self) -> str:
@@ -80,114 +74,82 @@ class Evaluation:
         return tuple(sorted(self.feasible[row] for row in best.tolist()))
 
 
-def trying_every_node(configuration: Configuration) -> Configuration:
-    """The configuration with dry runs that leave no promising node out."""
-    return replace(configuration, profiles=tuple(_trying_every_node(profile) for profile in configuration.profiles))
+async def evaluate(cycle: Cycle) -> Evaluation:
+    """Asks every plugin of the profile about the cycle's pod.
 
-
-async def evaluate(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> Evaluation:
-    """Ask every plugin of the profile about the pod. A plugin that fails where the cycle would end in an error is the answer's `error`."""
-    if not len(snapshot.nodes):
-        return Evaluation(snapshot, error=str(fwk.NoNodesAvailableError()))
+    A plugin that fails where a scheduling cycle would end in an error is the evaluation's `error`.
+    """
+    if not len(cycle.snapshot.nodes):
+        return Evaluation(cycle.snapshot, error=str(fwk.NoNodesAvailableError()))
     try:
-        return await _evaluated(framework, snapshot, pod, nominations)
+        return await _evaluated(cycle)
     except PluginError as exc:
-        return Evaluation(snapshot, error=str(exc))
+        return Evaluation(cycle.snapshot, error=str(exc))
 
 
-async def _evaluated(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> Evaluation:
-    state = framework.begin_cycle(snapshot, nominations)
-    pre_filter = framework.run_pre_filter_plugins(state, pod)
+async def _evaluated(cycle: Cycle) -> Evaluation:
+    snapshot = cycle.snapshot
+    pre_filter = cycle.run_pre_filter_plugins()
     by_plugin: dict[str, fwk.Verdicts] = {}
-    if not pre_filter.status.is_success:
-        statuses = fwk.NodeStatuses(absent=pre_filter.status)
-        feasible = Rows.of(snapshot).take(np.zeros(0, np.intp))
+    if pre_filter.status.is_success:
+        by_plugin = _each_filter_alone(cycle)
+        findings = find(cycle)
+        statuses = statuses_by_node(findings.verdicts, findings.rows.names, status_out_of_play(cycle))
     else:
-        by_plugin = _each_filter_alone(framework, state, pod)
-        statuses, feasible = _filter(framework, state, pod, pre_filter)
-    nominated = pod.status.nominated_node_name
+        findings = refused_by_pre_filter(cycle)
+        statuses = fwk.NodeStatuses(absent=pre_filter.status)
+    feasible = findings.rows.take(findings.verdicts.ok)
+    nominated = cycle.pod.status.nominated_node_name
     evaluation = Evaluation(
         snapshot,
         pre_filter=pre_filter,
-        skipped=state.skip_filter_plugins,
+        skipped=cycle.skip_filter_plugins,
         statuses=statuses,
         by_plugin=by_plugin,
         feasible=tuple(feasible.names),
         nominated_node_fits=nominated if nominated in feasible.names else "",
     )
     if len(feasible):
-        return _scored(framework, state, pod, feasible, evaluation)
-    return await _without_a_node(framework, state, pod, evaluation)
+        return _scored(cycle, feasible, evaluation)
+    plugins = cycle.framework.plugins.post_filter
+    post_filter = await cycle.run_post_filter_plugins(statuses) if plugins else None
+    return replace(
+        evaluation,
+        diagnosis=diagnosis_of(cycle, findings),
+        post_filter=post_filter,
+        tries_preemption=any(plugin.chooses_candidates for plugin in plugins),
+        preemption=None if post_filter is None else post_filter.preemption,
+    )
 
 
-def _filter(framework: Framework, state: fwk.CycleState, pod: Pod, outcome: PreFilterOutcome) -> tuple[fwk.NodeStatuses, Rows]:
-    snapshot = framework.snapshot
-    rows, absent = Rows.of(snapshot), fwk.unresolvable()
-    if outcome.node_names is not None:
-        index = snapshot.nodes.index
-        rows = rows.take(np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp))
-        absent = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
-    verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
-    return statuses_by_node(verdicts, rows.names, absent), rows.take(verdicts.ok)
-
-
-def _each_filter_alone(framework: Framework, state: fwk.CycleState, pod: Pod) -> dict[str, fwk.Verdicts]:
-    rows = Rows.of(framework.snapshot)
+def _each_filter_alone(cycle: Cycle) -> dict[str, fwk.Verdicts]:
+    rows = Rows.of(cycle.snapshot)
     verdicts: dict[str, fwk.Verdicts] = {}
-    for name, plugin in framework.plugins.filter:
-        if name in state.skip_filter_plugins:
+    for name, plugin in cycle.framework.plugins.filter:
+        if name in cycle.skip_filter_plugins:
             continue
         try:
-            verdicts[name] = framework.run_filter_plugin(name, plugin, state, pod, rows)
+            verdicts[name] = cycle.run_filter_plugin(name, plugin, rows)
         except PluginError as exc:
-            # In the scheduler an earlier Filter may have kept the plugin from the node that it cannot judge.
+            # In a scheduling cycle an earlier Filter may have kept the plugin from the node that it cannot judge.
             everywhere = np.ones(len(rows), np.bool_)
             verdicts[name] = fwk.Verdicts(np.full(len(rows), fwk.Code.ERROR, np.int8), ((str(exc), everywhere),))
     return verdicts
 
 
-def _scored(framework: Framework, state: fwk.CycleState, pod: Pod, feasible: Rows, so_far: Evaluation) -> Evaluation:
+def _scored(cycle: Cycle, feasible: Rows, so_far: Evaluation) -> Evaluation:
     scores: Scores | None = None
     score_error = ""
     try:
-        framework.run_pre_score_plugins(state, pod, feasible)
-        scores = framework.run_score_plugins(state, pod, feasible)
+        cycle.run_pre_score_plugins(feasible)
+        scores = cycle.run_score_plugins(feasible)
     except PluginError as exc:
         score_error = str(exc)
     return replace(
         so_far,
         scores=scores,
-        skipped_scores=state.skip_score_plugins if scores is not None else frozenset(),
+        skipped_scores=cycle.skip_score_plugins if scores is not None else frozenset(),
         score_error=score_error,
         # A single feasible node is taken without being scored.
         error=score_error if len(feasible) > 1 else "",
     )
-
-
-async def _without_a_node(framework: Framework, state: fwk.CycleState, pod: Pod, so_far: Evaluation) -> Evaluation:
-    statuses, pre_filter = so_far.statuses, so_far.pre_filter
-    if statuses is None or pre_filter is None:
-        raise LookupError("the filters have not run")
-    plugins = {status.plugin for status in statuses.explicit.values() if status.plugin} | set(pre_filter.narrowed_by)
-    refused_early = not pre_filter.status.is_success
-    if refused_early and pre_filter.status.plugin:
-        plugins.add(pre_filter.status.plugin)
-    diagnosis = fwk.Diagnosis(
-        statuses,
-        unschedulable_plugins=frozenset(plugins),
-        pre_filter_message=pre_filter.status.message if refused_early else "",
-    )
-    post_filter = await framework.run_post_filter_plugins(state, pod, statuses) if framework.plugins.post_filter else None
-    return replace(
-        so_far,
-        diagnosis=diagnosis,
-        post_filter=post_filter,
-        tries_preemption=any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter),
-        preemption=state.find(OUTCOME),
-    )
-
-
-def _trying_every_node(profile: Profile) -> Profile:
-    every_node = PluginConfig(DEFAULT_PREEMPTION, DefaultPreemptionArgs(min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=0))
-    others = tuple(config for config in profile.plugin_configs if config.name != DEFAULT_PREEMPTION)
-    return replace(profile, plugin_configs=(*others, every_node))

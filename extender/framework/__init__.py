@@ -38,7 +38,7 @@ from extender.framework.events import (
     on,
     queue_if,
 )
-from extender.framework.extenders import NodeVictims, PreemptionExtender
+from extender.framework.extenders import PreemptionExtender
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     BindPlugin,
@@ -66,6 +66,7 @@ from extender.framework.plugin_metrics import PLUGIN_METRICS
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.pod_memo import PodMemo
 from extender.framework.polling import DEADLINE_EXCEEDED, poll
+from extender.framework.preemption import Candidate, Candidates, PreemptionOutcome
 from extender.framework.status import (
     SKIP,
     SUCCESS,
@@ -110,6 +111,8 @@ __all__ = [
     "CallNotFound",
     "CallSkipped",
     "CallUnknown",
+    "Candidate",
+    "Candidates",
     "ClusterEvent",
     "ClusterEventWithHint",
     "Code",
@@ -130,7 +133,6 @@ __all__ = [
     "Node",
     "NodeInfo",
     "NodeStatuses",
-    "NodeVictims",
     "NotFoundError",
     "PatchPersistentVolume",
     "PatchPersistentVolumeClaim",
@@ -152,6 +154,7 @@ __all__ = [
     "PreFlight",
     "PreScorePlugin",
     "PreemptionExtender",
+    "PreemptionOutcome",
     "ProtectResourceClaim",
     "QueueSortPlugin",
     "QueueingHint",

@@ -1,7 +1,9 @@
-"""CycleState: the scratch of one scheduling cycle; it dies with the cycle."""
+"""CycleState: what plugins keep during one scheduling cycle. It is dropped at the cycle's end."""
 
-from collections.abc import Callable
 from typing import Any, Generic, TypeVar, final
+
+from extender.framework.status import Verdicts
+from extender.snapshot import Rows, Snapshot
 
 T = TypeVar("T")
 
@@ -12,7 +14,7 @@ class NotFoundError(LookupError):
 
 @final
 class StateKey(Generic[T]):
-    """A key and the type of what is kept under it. A plugin makes its keys once, at module level."""
+    """A key and the type of the value kept under it. A plugin makes its keys once, at module level."""
 
     __slots__ = ("name",)
 
@@ -23,35 +25,56 @@ class StateKey(Generic[T]):
         return f"StateKey({self.name!r})"
 
 
-@final
 class CycleState:
-    """What plugins computed for this pod in PreFilter and PreScore, read back in Filter and Score.
+    """What plugins computed for this pod in PreFilter and PreScore, read back in Filter, Score and later points.
 
-    Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone: hypotheses live in `Rows`, not in here.
+    A cycle of a framework is a CycleState, too (`extender.runtime.cycle.Cycle`): it has the snapshot, and runs the profile's Filters. A
+    plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
+
+    Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
 
-    __slots__ = ("_values", "observe_plugin", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_values", "pod_signature")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
-        """Equal for pods with equal spec, labels, annotations and namespace; empty where nobody asked for it."""
-        self.observe_plugin: Callable[[float, str, str, str], None] | None = None
-        """Is told (seconds, plugin, extension point, status) of everything that plugins are asked; None where nobody wants to know."""
-        self.skip_filter_plugins: frozenset[str] = frozenset()
-        """Plugins whose PreFilter said Skip: their Filter does not run."""
-        self.skip_score_plugins: frozenset[str] = frozenset()
-        """Plugins whose PreScore said Skip: their Score does not run."""
+        """Equal for pods with equal spec, labels, annotations and namespace. Empty where it was not needed."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster that this cycle decides over.
+
+        Raises:
+            RuntimeError: the state belongs to no cycle of a framework.
+        """
+        raise RuntimeError("this state belongs to no cycle of a framework")
+
+    def run_filters_with_nominated_pods(self, rows: Rows, *, again: bool = False) -> Verdicts:
+        """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher priority count.
+
+        Arguments:
+            rows: R hypothetical nodes over the cycle's snapshot.
+            again: the rows differ from rows that were just filtered only in which pods are on them, so that Filters which look at no
+                pods need not run again.
+
+        Raises:
+            PluginError: a plugin failed.
+            RuntimeError: the state belongs to no cycle of a framework.
+
+        Upstream: framework/runtime/framework.go, RunFilterPluginsWithNominatedPods.
+        """
+        raise RuntimeError("this state belongs to no cycle of a framework")
 
     def write(self, key: StateKey[T], value: T) -> None:
         """Keep a value for the rest of the cycle."""
         self._values[key] = value
 
     def read(self, key: StateKey[T]) -> T:
-        """The value kept under the key.
+        """Return the value kept under the key.
 
         Raises:
-            NotFoundError: nothing was.
+            NotFoundError: nothing was written under it.
         """
         try:
             value: T = self._values[key]
@@ -60,6 +83,6 @@ class CycleState:
         return value
 
     def find(self, key: StateKey[T]) -> T | None:
-        """The value kept under the key, None if there is none."""
+        """Return the value kept under the key, None if there is none."""
         value: T | None = self._values.get(key)
         return value

@@ -4,20 +4,11 @@ Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender, the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from extender.framework.preemption import Candidate
 from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class NodeVictims:
-    """The pods that would have to leave a node, most important first. Upstream: extenderv1.Victims."""
-
-    node: str
-    pods: tuple[Pod, ...]
-    num_pdb_violations: int
 
 
 class PreemptionExtender(Protocol):
@@ -34,7 +25,7 @@ class PreemptionExtender(Protocol):
     def is_interested(self, pod: Pod) -> bool:
         """Whether the pod asks for a resource that the extender manages."""
 
-    async def process_preemption(self, pod: Pod, victims: Sequence[NodeVictims], snapshot: Snapshot) -> Sequence[NodeVictims]:
+    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> Sequence[Candidate]:
         """The candidates the extender agrees to, with the victims it wants: nodes of the snapshot, each with pods that are on it.
 
         Raises:

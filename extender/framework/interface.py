@@ -33,9 +33,11 @@ from extender.framework.api_calls import Dispatcher, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
-from extender.framework.extenders import NodeVictims, PreemptionExtender
+from extender.framework.extenders import PreemptionExtender
+from extender.framework.preemption import Candidate, PreemptionOutcome
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.framework.waiting import WaitingPods
+from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
 from extender.snapshot.axes import Int64s
@@ -51,10 +53,6 @@ class Handle(Protocol):
 
     Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Handle (v1.36.2).
     """
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The cluster of this cycle."""
 
     @property
     def random(self) -> random.Random:
@@ -73,6 +71,14 @@ class Handle(Protocol):
         """The cluster as it is known now, after the cycle, too; None where nobody keeps it up to date."""
 
     @property
+    def is_exhaustive(self) -> bool:
+        """True where people ask, and not the scheduler: limits that only save time do not hold then."""
+
+    @property
+    def objects(self) -> ClusterObjects:
+        """The objects of `live`; empty where nobody keeps them up to date. For hints and PreEnqueue, which belong to no cycle."""
+
+    @property
     def waiting_pods(self) -> WaitingPods:
         """Pods that are held at Permit, by whichever plugin of whichever profile."""
 
@@ -84,14 +90,6 @@ class Handle(Protocol):
 
     def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
         """Tell people about the pod, if there is an API server."""
-
-    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> Verdicts:
-        """All Filters of the profile, nominated pods of equal or higher priority counted.
-
-        Arguments:
-            again: the rows differ from rows that were just filtered only in which pods are on them, so that Filters which look at no
-                pods need not run again.
-        """
 
 
 class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the extension points say)
@@ -174,6 +172,10 @@ class FilterPlugin(Plugin):
     looks_at_pods: ClassVar[bool] = True
     """False promises that the verdict does not depend on which pods are on the node."""
 
+    looks_at_room: ClassVar[bool] = False
+    """True says that the verdict is about what pods on a node take from each other (resources, ports), so that it is worth another look
+    just before a pod is bound."""
+
     looks_only_at_node: ClassVar[bool] = False
     """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node
     and the pods on it), so that it need not be asked again for an equal pod while the node is unchanged."""
@@ -193,15 +195,24 @@ class EachNodeFilterPlugin(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """What a PostFilter achieved. `nominated_node` None leaves the pod's nomination as it is, "" clears it, a name sets it."""
+    """What a PostFilter achieved."""
 
     status: Status
     nominated_node: str | None = None
-    victims: NodeVictims | None = None
+    """The node to nominate the pod to; "" clears its nomination, None leaves it as it is."""
+    candidate: Candidate | None = None
+    """The node that is to be made free, and the pods to evict from it."""
+    preemption: PreemptionOutcome | None = None
+    """All that a search for room has found out, for those who explain it."""
+    plugin: str = ""
+    """The plugin that succeeded. Only the framework fills it in."""
 
 
 class PostFilterPlugin(Plugin):
     """Tries to make room after no node was feasible."""
+
+    chooses_candidates: ClassVar[bool] = False
+    """True says that the plugin preempts: an evaluation then tells what its search has found, or that it was not tried."""
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:

@@ -13,7 +13,7 @@ import httpx
 
 from extender.config.completion import calling_order
 from extender.config.configuration import Configuration, Extender
-from extender.framework import ExtenderError, NodeVictims
+from extender.framework import Candidate, ExtenderError
 from extender.golang.quoting import quoted
 from extender.http_extender.calling import Caller, trust_of
 from extender.http_extender.checks import check_extenders
@@ -161,16 +161,16 @@ class HTTPExtender:
         self._last_complaint = text
         _LOGGER.log(level, "Failed to run extender's priority function. No score given by this priority function. %s: %s", self.name, text)
 
-    async def process_preemption(self, pod: Pod, victims: Sequence[NodeVictims], snapshot: Snapshot) -> list[NodeVictims]:
+    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> list[Candidate]:
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
-        in_full = {each.node: Victims(each.pods, each.num_pdb_violations) for each in victims}
+        in_full = {each.node: Victims(each.victims, each.num_pdb_violations) for each in candidates}
         arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
         body = await self._caller.post(self._config.preempt_verb, arguments)
         answer = await _read(read_preemption_result, body)
-        return [self._victims(node, of_node, snapshot) for node, of_node in answer.items()]
+        return [self._candidate(node, of_node, snapshot) for node, of_node in answer.items()]
 
-    def _victims(self, node: str, of_node: MetaVictims | None, snapshot: Snapshot) -> NodeVictims:
+    def _candidate(self, node: str, of_node: MetaVictims | None, snapshot: Snapshot) -> Candidate:
         place = snapshot.nodes.index.get(node)
         if place is None:
             raise ExtenderError(f"nodeinfo not found for node name {quoted(node)}")
@@ -188,7 +188,7 @@ class HTTPExtender:
                     f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, but the pod is not found on that node"
                 )
             pods.append(snapshot.pod_at(slot))
-        return NodeVictims(node, tuple(pods), of_node.num_pdb_violations)
+        return Candidate(node, tuple(pods), of_node.num_pdb_violations)
 
     async def bind(self, pod: Pod, node: str) -> None:
         """Binds the pod to the node.

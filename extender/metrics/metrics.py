@@ -7,6 +7,8 @@ for each node; here it is called for all nodes at once, so that it is timed once
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
+from types import TracebackType
 from typing import Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -85,6 +87,25 @@ class PluginMetrics:
 
 
 @final
+class TimedPoint:
+    """Observes how long its block took, with the status that the block has set; Error if it raised."""
+
+    __slots__ = ("_began", "_clock", "_histogram", "_point", "_profile", "status")
+
+    def __init__(self, histogram: Histogram, point: str, profile: str, clock: Callable[[], float]) -> None:
+        self.status = "Success"
+        self._histogram, self._point, self._profile, self._clock = histogram, point, profile, clock
+
+    def __enter__(self) -> "TimedPoint":
+        self._began = self._clock()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
+        status = self.status if kind is None else "Error"
+        self._histogram.observe(self._clock() - self._began, self._point, status, self._profile)
+
+
+@final
 class Metrics:
     """The metrics of one scheduler since its start."""
 
@@ -140,6 +161,10 @@ class Metrics:
         self._attempts_of_pods = Histogram(
             "scheduler_pod_scheduling_attempts", "Attempts that it took until a pod was bound.", (), exponential(1, 2, 5)
         )
+
+    def timed(self, point: str, profile: str, clock: Callable[[], float] = perf_counter) -> "TimedPoint":
+        """Returns a block that is observed as one run of all plugins of an extension point."""
+        return TimedPoint(self.points, point, profile, clock)
 
     def attempted(self, result: str, profile: str, seconds: float) -> None:
         """Counts an attempt that has ended; a successful one ends with its binding."""

@@ -1,12 +1,18 @@
-"""The objects of a cluster besides nodes and pods, each kind in one table."""
+"""The objects of a cluster: as lists, as dumps have them, and as the tables that the cache keeps."""
 
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import final
+from typing import Any, Final, final
 
+from extender.objects import decoding
 from extender.objects.claims import VolumeGroup, volume_group
 from extender.objects.csi_nodes import AttachProfile, attach_profile
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.kinds import KINDS, WatchedKind, kind_of
+from extender.objects.meta import HasMetadata
+from extender.objects.node import Node
+from extender.objects.pod import Pod
 from extender.objects.storage import (
     CSIDriver,
     CSINode,
@@ -21,6 +27,70 @@ from extender.objects.workloads import Namespace, ReplicaSet, ReplicationControl
 
 Key = tuple[str, str]
 """(namespace, name)."""
+
+_KIND_OF_LIST: Final = {kind.list_name: kind for kind in KINDS}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The objects of a cluster at one moment, as a dump or a scenario holds them: a list per kind, in the order the scheduler sees them."""
+
+    nodes: Sequence[Node] = ()
+    pods: Sequence[Pod] = ()
+    namespaces: Sequence[Namespace] = ()
+    pdbs: Sequence[PodDisruptionBudget] = ()
+    pvcs: Sequence[PersistentVolumeClaim] = ()
+    pvs: Sequence[PersistentVolume] = ()
+    storage_classes: Sequence[StorageClass] = ()
+    csi_nodes: Sequence[CSINode] = ()
+    csi_drivers: Sequence[CSIDriver] = ()
+    csi_storage_capacities: Sequence[CSIStorageCapacity] = ()
+    volume_attachments: Sequence[VolumeAttachment] = ()
+    services: Sequence[Service] = ()
+    replication_controllers: Sequence[ReplicationController] = ()
+    replica_sets: Sequence[ReplicaSet] = ()
+    stateful_sets: Sequence[StatefulSet] = ()
+    resource_claims: Sequence[ResourceClaim] = ()
+    device_classes: Sequence[DeviceClass] = ()
+    resource_slices: Sequence[ResourceSlice] = ()
+
+    @staticmethod
+    def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
+        """Reads lists of plain objects under the names that a scenario uses (`nodes`, `storageClasses`, ...).
+
+        Raises:
+            DecodeError: a list has an unknown name, or an object a field of the wrong type; the message names it.
+        """
+        lists: dict[str, Any] = {}
+        for name, items in objects.items():
+            kind = _KIND_OF_LIST.get(name)
+            if kind is None:
+                raise decoding.DecodeError(f"objects: unknown kind {name!r:.64}; known are {', '.join(_KIND_OF_LIST)}")
+            if not isinstance(items, Sequence) or isinstance(items, str):
+                raise decoding.DecodeError(f"objects.{name}: expected a list")
+            lists[kind.field] = [_decoded(kind, name, place, item) for place, item in enumerate(items)]
+        return ClusterState(**lists)
+
+    def items(self) -> Iterator[HasMetadata]:
+        """Yields all objects in the order in which a cluster is taken in: nodes before pods."""
+        for kind in KINDS:
+            yield from getattr(self, kind.field)
+
+
+def identified(pod: Pod) -> Pod:
+    """Returns the pod with a UID. Dumps made by hand may lack them; namespace and name serve as well, being unique at one moment."""
+    if pod.uid:
+        return pod
+    return decoding.replaced(pod, metadata=decoding.replaced(pod.metadata, uid=pod.key))
+
+
+def _decoded(kind: WatchedKind[Any], name: str, place: int, item: object) -> HasMetadata:
+    try:
+        decoded: HasMetadata = decoding.convert(kind.type, item)
+    except decoding.DecodeError as exc:
+        raise decoding.DecodeError(f"objects.{name}[{place}]: {exc}") from exc
+    return decoded
 
 
 def _volumes() -> GroupedTable[str, PersistentVolume, VolumeGroup]:
@@ -38,7 +108,7 @@ def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """The tables are in order of arrival. Only the cache writes them, between cycles."""
+    """The objects of a cluster besides nodes and pods, a table per kind in order of arrival. Only the cache writes them, between cycles."""
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)
@@ -60,6 +130,23 @@ class ClusterObjects:
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
 
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Puts an object into the table of its kind, replaces it, or removes it (`new` is None).
+
+        Raises:
+            KeyError: objects of its type are not watched.
+        """
+        item = old if new is None else new
+        if item is None:
+            return
+        kind, meta = kind_of(item), item.metadata
+        table: MutableMapping[object, HasMetadata] = getattr(self, kind.field)
+        key = (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
+        if new is None:
+            table.pop(key, None)
+        else:
+            table[key] = new
+
     def copy(self) -> "ClusterObjects":
-        """The same objects in tables of their own."""
+        """Returns the same objects in tables of their own."""
         return ClusterObjects(**{each.name: getattr(self, each.name).copy() for each in fields(self)})

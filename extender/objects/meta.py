@@ -1,6 +1,6 @@
 """The parts that Kubernetes objects share: metadata, owners, selectors."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -40,6 +40,15 @@ class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
     finalizers: tuple[str, ...] = ()
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+
+
+class HasMetadata(Protocol):
+    """Any object of the API that has a name of its own."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """Name, namespace, UID, resource version."""
+        ...
 
 
 def version(meta: ObjectMeta) -> int:

@@ -10,13 +10,15 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
-from extender.preemption import OUTCOME, Evaluator
-from extender.preemption.executor import PREEMPTIONS, Preemptions
+from extender.preemption import Evaluator
+from extender.preemption.preemptions import PREEMPTIONS, Preemptions
 
 
 @final
 class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     """Runs the preemption Evaluator with upstream's limits on how many nodes are tried."""
+
+    chooses_candidates = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
@@ -37,15 +39,14 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return fwk.SUCCESS
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Nominates the node where the least is lost. The whole outcome is left in `state` under `preemption.OUTCOME`."""
+        """Nominates the node where the least is lost."""
         outcome = await Evaluator(self.handle, self.offset_and_num_candidates).preempt(state, pod, statuses)
-        state.write(OUTCOME, outcome)
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
-        return fwk.PostFilterResult(status, outcome.nominated_node, outcome.victims)
+        return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
-        """Where to begin, by chance, and how many candidates are enough."""
-        enough = max(num_nodes * self._percentage // 100, self._absolute)
+        """Returns a random node to begin with, and how many candidates are enough."""
+        enough = num_nodes if self.handle.is_exhaustive else max(num_nodes * self._percentage // 100, self._absolute)
         return self.handle.random.randrange(num_nodes), min(enough, num_nodes)

@@ -1,6 +1,6 @@
-"""Making room: which pods would have to go, and from where. Nothing is evicted in here; the outcome is a value."""
+"""Making room: which pods would have to go, and from where. Nothing is evicted in here; `extender.scheduler.executor` acts."""
 
-from extender.preemption.candidates import Candidates, pick_one_node_for_preemption
-from extender.preemption.evaluator import OUTCOME, Evaluator, PreemptionOutcome
+from extender.preemption.candidates import pick_one_node_for_preemption
+from extender.preemption.evaluator import Evaluator
 
-__all__ = ["OUTCOME", "Candidates", "Evaluator", "PreemptionOutcome", "pick_one_node_for_preemption"]
+__all__ = ["Evaluator", "pick_one_node_for_preemption"]

@@ -5,9 +5,10 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
+from extender.framework import Candidates
 from extender.objects.pod import Pod
 from extender.preemption.budgets import violated
-from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates
+from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS
 from extender.preemption.dry_run import lower_priority_pods
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Int64s

@@ -17,7 +17,6 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NO_VICTIMS
 from extender.preemption.budgets import violating
-from extender.preemption.candidates import Candidates
 from extender.preemption.importance import by_importance
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
@@ -31,7 +30,7 @@ IsEligible = Callable[[Pod], bool]
 class DryRun:
     """Where making room works, and why not where it does not."""
 
-    candidates: Candidates
+    candidates: fwk.Candidates
     """The nodes that work. Those without victims fit as they are, and are not among them."""
     statuses: dict[str, fwk.Status]
     """Node name -> why it does not work."""
@@ -49,14 +48,14 @@ class _Victims:
     violates: Mask
 
 
-def dry_run(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> DryRun:
+def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> DryRun:
     """Find the victims on each of these nodes.
 
     Arguments:
         nodes: (B,) places on axis N.
         is_eligible: which pods of lower priority may go; None for all.
     """
-    snapshot = handle.snapshot
+    snapshot = state.snapshot
     slots, row = lower_priority_pods(snapshot, pod, nodes, is_eligible)
     has_victims = np.zeros(len(nodes), np.bool_)
     has_victims[row] = True
@@ -66,7 +65,7 @@ def dry_run(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, nodes: Index, i
     nodes = nodes[has_victims]
     row = (np.cumsum(has_victims) - 1)[row]
     without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
-    verdicts = handle.run_filters_with_nominated_pods(state, pod, without)
+    verdicts = state.run_filters_with_nominated_pods(without)
     refused = np.flatnonzero(~verdicts.ok).tolist()
     statuses |= {_name(snapshot, int(nodes[at])): verdicts.status_of(at) for at in refused}
 
@@ -76,7 +75,7 @@ def dry_run(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, nodes: Index, i
     kept = fits[row]
     slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
     victims = _in_order_of_reprieve(snapshot, slots, row)
-    reprieved = reprieve(handle, state, pod, rows, victims.slots, victims.row)
+    reprieved = reprieve(state, rows, victims.slots, victims.row)
 
     candidates, fitting = _candidates(snapshot, nodes, victims, reprieved)
     return DryRun(candidates, statuses, tuple(_name(snapshot, node) for node in fitting.tolist()))
@@ -106,7 +105,7 @@ def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index) -> _Vict
     return _Victims(slots, row, violates)
 
 
-def reprieve(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, rows: Rows, slots: Index, row: Index) -> Mask:
+def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
     """(C,) which of the pods that left may come back: in round k, the k-th of every row that has one.
 
     Arguments:
@@ -122,7 +121,7 @@ def reprieve(handle: fwk.Handle, state: fwk.CycleState, pod: Pod, rows: Rows, sl
         at = first[asked] + turn
         come_back = PodChanges(asked, slots[at], np.ones(len(at), np.int64), one_a_row=True)
         trial = rows.changed(come_back)
-        fits = handle.run_filters_with_nominated_pods(state, pod, _only(trial, asked), again=True).ok
+        fits = state.run_filters_with_nominated_pods(_only(trial, asked), again=True).ok
         reprieved[at] = fits
         if fits.all():
             rows = trial
@@ -135,7 +134,7 @@ def _only(rows: Rows, asked: Index) -> Rows:
     return rows if len(asked) == len(rows) else rows.take(asked)
 
 
-def _candidates(snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask) -> tuple[Candidates, Index]:
+def _candidates(snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask) -> tuple[fwk.Candidates, Index]:
     """The candidates, and the nodes on which nobody had to go."""
     gone = ~reprieved
     slots, row, violates = victims.slots[gone], victims.row[gone], victims.violates[gone]
@@ -146,7 +145,7 @@ def _candidates(snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: 
     order = np.lexsort((~violates, pods.start_time[slots], -pods.priority[slots], row))
     has_victims = counts > 0
     first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
-    candidates = Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64))
+    candidates = fwk.Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64))
     return candidates, nodes[~has_victims]
 
 

@@ -13,7 +13,7 @@ from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
-from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, Candidates, ScoreFunction, pick_one_node_for_preemption
+from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, ScoreFunction, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, IsEligible, dry_run
 from extender.preemption.eligibility import why_not_eligible
 from extender.snapshot import Snapshot
@@ -22,28 +22,6 @@ from extender.snapshot.axes import Index
 _LOG: Final = Logger(__name__)
 
 NO_CANDIDATE = "no candidate node for preemption"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PreemptionOutcome:
-    """Everything that was found out on the way to a status."""
-
-    status: fwk.Status
-    nominated_node: str | None
-    """The node to nominate, "" to clear a nomination, None to leave it alone."""
-    why_not_eligible: str | None = None
-    potential_nodes: tuple[str, ...] = ()
-    """Nodes where evicting pods might help."""
-    candidates: Candidates | None = None
-    statuses: dict[str, fwk.Status] | None = None
-    """Node name -> why the dry run failed there."""
-    best: Index | None = None
-    """Places in `candidates` that no criterion tells apart."""
-    victims: fwk.NodeVictims | None = None
-
-
-OUTCOME = fwk.StateKey[PreemptionOutcome]("PreemptionOutcome")
 
 
 @final
@@ -62,19 +40,19 @@ class Evaluator:
     is_eligible: IsEligible | None = None
     score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS
 
-    async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> PreemptionOutcome:
+    async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         """Choose a node and the victims on it. Nothing is evicted.
 
         Arguments:
             statuses: why each node refused the pod.
         """
-        snapshot = self.handle.snapshot
+        snapshot = state.snapshot
 
         # 1 may this pod preempt at all?
         reason = why_not_eligible(pod, snapshot, statuses, self.is_eligible)
         if reason is not None:
             _LOG.info(5, "Pod is not eligible for preemption", pod=pod, reason=reason)
-            return PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
+            return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
         # 2 candidates: dry run where removing pods can help
         potential = nodes_where_preemption_might_help(snapshot, statuses)
@@ -90,19 +68,19 @@ class Evaluator:
         candidates = found.candidates
         if self.handle.extenders:
             try:
-                candidates = Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed(), snapshot))
+                candidates = fwk.Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed(), snapshot))
             except fwk.ExtenderError as exc:
-                return PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
+                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
 
         # 4 select
         best = pick_one_node_for_preemption(candidates, self.score_functions)
         if not len(best):
-            return PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
-        victims = candidates.at(int(best[0]))
-        _LOG.info(2, "the target node for the preemption is determined", node=victims.node, pod=pod)
+            return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
+        chosen = candidates.at(int(best[0]))
+        _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
         # 5 the caller acts on it
-        return PreemptionOutcome(fwk.SUCCESS, victims.node, None, names, candidates, found.statuses, best, victims)
+        return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, names, candidates, found.statuses, best, chosen)
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
         """Dry-run the potential nodes from a chance offset on, until there are enough candidates, one of which violates no budget.
@@ -112,14 +90,14 @@ class Evaluator:
         if not len(potential):
             # No Filter is asked: none has state for this pod when PreFilter refused it for good.
             nobody = np.zeros(0, np.intp)
-            none = Candidates(self.handle.snapshot, nobody, nobody, np.zeros(1, np.intp), np.zeros(0, np.int64))
+            none = fwk.Candidates(state.snapshot, nobody, nobody, np.zeros(1, np.intp), np.zeros(0, np.int64))
             return DryRun(none, {}, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn = np.roll(potential, -offset)
         runs: list[DryRun] = []
         non_violating = total = 0
         for start in range(0, len(in_turn), enough):
-            run = dry_run(self.handle, state, pod, in_turn[start : start + enough], self.is_eligible)
+            run = dry_run(state, pod, in_turn[start : start + enough], self.is_eligible)
             runs.append(run)
             total += len(run.candidates)
             non_violating += int((run.candidates.num_pdb_violations == 0).sum())
@@ -127,52 +105,52 @@ class Evaluator:
                 break
         return _joined(runs, enough)
 
-    def _no_candidates(self, snapshot: Snapshot, potential: tuple[str, ...], found: DryRun) -> PreemptionOutcome:
+    def _no_candidates(self, snapshot: Snapshot, potential: tuple[str, ...], found: DryRun) -> fwk.PreemptionOutcome:
         if found.fits_as_is:
             # The node takes the pod as it is, so that something else (an extender) must have refused it.
             reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
-            return PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
+            return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
         diagnosis = fwk.Diagnosis(fwk.NodeStatuses(found.statuses, fwk.unresolvable(NOT_HELPFUL)))
         message = fwk.fit_error_message(len(snapshot.nodes), diagnosis)
-        return PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
+        return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
-    async def _ask_extenders(self, pod: Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot) -> Sequence[fwk.NodeVictims]:
-        """What is left of the candidates once every extender has had its say, one after the other. Upstream: callExtenders.
+    async def _ask_extenders(self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
+        """Returns what is left of the candidates once each extender was asked, one after the other. Upstream: callExtenders.
 
         Raises:
-            ExtenderError: one failed, and is not to be ignored.
+            ExtenderError: an extender that is not ignorable failed.
         """
         for extender in self.handle.extenders:
-            if not victims:
+            if not candidates:
                 break
             if not extender.is_interested(pod):
                 continue
             try:
-                answer = await extender.process_preemption(pod, victims, snapshot)
+                answer = await extender.process_preemption(pod, candidates, snapshot)
             except fwk.ExtenderError as exc:
                 if not extender.is_ignorable:
                     raise
                 _LOG.info(2, "Skipped extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
                 continue
-            victims = _with_victims(answer, extender)
-        return victims
+            candidates = _with_victims(answer, extender)
+        return candidates
 
 
-def _with_victims(answer: Sequence[fwk.NodeVictims], extender: fwk.PreemptionExtender) -> list[fwk.NodeVictims]:
-    """The nodes on which somebody has to go, nobody twice.
+def _with_victims(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender) -> list[fwk.Candidate]:
+    """Returns the candidates that have victims, each victim once.
 
     Raises:
-        ExtenderError: nobody has to go on a node, and the extender is not to be ignored.
+        ExtenderError: a candidate has no victim, and the extender is not ignorable.
     """
-    kept: list[fwk.NodeVictims] = []
-    for of_node in answer:
-        if of_node.pods:
-            once = tuple({pod.uid: pod for pod in of_node.pods}.values())
-            kept.append(fwk.NodeVictims(of_node.node, once, of_node.num_pdb_violations))
+    kept: list[fwk.Candidate] = []
+    for candidate in answer:
+        if candidate.victims:
+            once = tuple({victim.uid: victim for victim in candidate.victims}.values())
+            kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
-            _LOG.info(2, "Ignored node for which the extender didn't report victims", node=of_node.node, extender=extender.name)
+            _LOG.info(2, "Ignored node for which the extender didn't report victims", node=candidate.node, extender=extender.name)
         else:
-            raise fwk.ExtenderError(f'expected at least one victim pod on node "{of_node.node}"')
+            raise fwk.ExtenderError(f'expected at least one victim pod on node "{candidate.node}"')
     return kept
 
 
@@ -196,7 +174,7 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
     else:
         parts = [run.candidates for run in runs]
         counts = np.concatenate([np.diff(part.first) for part in parts])
-        together = Candidates(
+        together = fwk.Candidates(
             parts[0].snapshot,
             np.concatenate([part.node for part in parts]),
             np.concatenate([part.slots for part in parts]),

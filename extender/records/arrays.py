@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.records.names import NodeNames
-from extender.records.reporter import Findings
+from extender.runtime.findings import Findings
 from extender.snapshot import Rows
 from extender.snapshot.axes import Index, Int64s, Mask
 

@@ -10,15 +10,16 @@ from typing import Final, final
 import msgspec
 
 from extender import framework as fwk
+from extender.framework import Candidates, PreemptionOutcome
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
-from extender.preemption import Candidates, PreemptionOutcome
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room, size_of_attempt
-from extender.records.reporter import Asked, Findings, Reporter
+from extender.records.reporter import Asked, Reporter
 from extender.records.rooms import keep_chosen, keep_rooms, keep_victims, place_of, pod_id
 from extender.records.shelf import Limits, Made, Ration, Shelf, is_victim
+from extender.runtime.findings import Findings
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
@@ -166,7 +167,7 @@ class Records(Reporter):
 
     def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Keep the chosen candidate for when the attempt ends, and the best of the others, unless there have been many in this second."""
-        under_way, candidates, victims = self._of(pod), outcome.candidates, outcome.victims
+        under_way, candidates, victims = self._of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
         if under_way.verdicts is not None:

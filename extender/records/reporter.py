@@ -1,37 +1,21 @@
 """Reporter: who is told what a scheduler does. It answers nothing, so that it cannot change a decision."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, ParamSpec, final
 
 from extender import framework as fwk
+from extender.framework import Candidates, PreemptionOutcome
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
-from extender.preemption import Candidates, PreemptionOutcome
 from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.runtime.findings import Findings
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
 P = ParamSpec("P")
 
 _LOG: Final = Logger(__name__)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What PreFilter and the Filters said, as arrays that hold until the next snapshot."""
-
-    rows: Rows
-    """The nodes that the Filters were asked about; none if PreFilter refused the pod."""
-    verdicts: fwk.Verdicts
-    """(R,) their verdicts."""
-    pre_filter: fwk.Status = fwk.SUCCESS
-    """What PreFilter said."""
-    narrowed_by: tuple[str, ...] = ()
-    """PreFilter plugins that left only some nodes in play."""
-    by_extenders: Mapping[str, fwk.Status] = field(default_factory=dict)
-    """Node -> what an extender had against it, although the Filters had nothing."""
 
 
 @final

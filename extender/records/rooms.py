@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from extender.framework import NodeVictims
+from extender.framework import Candidate, Candidates
 from extender.objects.pod import Pod
 from extender.objects.resources import assigned_requests
-from extender.preemption import Candidates
 from extender.preemption.costs import best, broken_budgets
 from extender.records.kept import Leaving, PodId, Room
 from extender.snapshot.axes import CPU, MEMORY
@@ -66,13 +65,13 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, place: int) -> Room:
     return Room(snapshot.nodes.objects[node].name, victims, last - first, int(candidates.num_pdb_violations[place]))
 
 
-def keep_victims(victims: NodeVictims) -> Room:
+def keep_victims(chosen: Candidate) -> Room:
     """A node that a plugin chose by a way of its own."""
     leaving = []
-    for pod in victims.pods[:MAX_VICTIMS]:
+    for pod in chosen.victims[:MAX_VICTIMS]:
         held, _, _ = assigned_requests(pod)
         leaving.append(_leaving(pod, {}, held.milli_cpu, held.memory))
-    return Room(victims.node, tuple(leaving), len(victims.pods), victims.num_pdb_violations)
+    return Room(chosen.node, tuple(leaving), len(chosen.victims), chosen.num_pdb_violations)
 
 
 def place_of(candidates: Candidates, node: str) -> int | None:

@@ -1,13 +1,14 @@
 """Memory: answers about nodes that hold for equal pods while a node is unchanged.
 
-Pods come in crowds that differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) need not
-be asked about every node again: what they said last time is corrected at the nodes that changed since. This is exact, because such a
-plugin promises that rows do not talk; nothing is approximated and nothing expires.
+Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) need not be asked about
+every node again: what they answered last time is corrected at the nodes that have changed since. This is exact, because such a plugin
+promises that rows do not depend on each other; nothing is approximated and nothing expires.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Final, Generic, TypeVar, final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, final
 
 import msgspec
 import numpy as np
@@ -15,13 +16,12 @@ import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.runtime.plans import FilterPlan, Filters, Scorers
-from extender.runtime.scoring import WeightedScorer, in_range, raw_scores
+from extender.runtime.scoring import WeightedScorer
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
 
 KEPT_SIGNATURES = 64
-"""Kinds of pods remembered; the longest unasked is forgotten first."""
+"""Pod signatures remembered; the least recently used is forgotten first."""
 
 NEVER = -1
 
@@ -31,24 +31,75 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 A = TypeVar("A", bound=np.generic)
 
 
+Filters = tuple[tuple[str, fwk.FilterPlugin], ...]
+Scorers = tuple[WeightedScorer, ...]
+
+
 @final
-class Kept(Generic[A]):
-    """An answer for every node, and for when and from whom it is."""
+@dataclass(frozen=True, slots=True)
+class FilterPlan:
+    """The Filters that run for a pod, by what they look at. Worked out once for each set of plugins that pods let skip."""
+
+    of_nodes: Filters
+    """Filters that look only at a node, and at none of its pods."""
+    of_pods: Filters
+    """Filters that look only at a node and its pods."""
+    others: Filters
+    """Filters that look further."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScorePlan:
+    """The Score plugins that run for a pod, by what they look at."""
+
+    summed: Scorers
+    """Scorers that look only at a node, and whose scores need no normalising."""
+    normalized: Scorers
+    """Scorers that look only at a node, and whose scores are normalised over the feasible nodes."""
+    others: Scorers
+    """Scorers that look further."""
+
+
+def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
+    """Sorts the Filters that are not skipped."""
+    running = [(name, plugin) for name, plugin in filters if name not in skipped]
+    return FilterPlan(
+        of_nodes=tuple((name, plugin) for name, plugin in running if plugin.looks_only_at_node and not plugin.looks_at_pods),
+        of_pods=tuple((name, plugin) for name, plugin in running if plugin.looks_only_at_node and plugin.looks_at_pods),
+        others=tuple((name, plugin) for name, plugin in running if not plugin.looks_only_at_node),
+    )
+
+
+def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> ScorePlan:
+    """Sorts the Score plugins that are not skipped."""
+    running = [scorer for scorer in scorers if scorer.name not in skipped]
+    local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
+    return ScorePlan(
+        summed=tuple(scorer for scorer in local if not scorer.normalizes),
+        normalized=tuple(scorer for scorer in local if scorer.normalizes),
+        others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
+    )
+
+
+@final
+class PerNodeAnswer(Generic[A]):
+    """A per-node result kept between cycles, with the generation it holds for and the plugins that produced it."""
 
     __slots__ = ("asked", "at", "values")
 
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.at = NEVER
-        """The generation that the answers hold for."""
+        """The generation that the values hold for."""
         self.asked: tuple[object, ...] = ()
-        """The plugins that gave them."""
+        """The plugins that produced them."""
         self.values = values
         """(N,)"""
 
 
 @final
 class Remembered:
-    """What is known for one kind of pod."""
+    """What is remembered for the pods of one signature."""
 
     __slots__ = ("_changed", "_changes", "fits_node", "fits_pods", "raw", "summed")
 
@@ -56,21 +107,21 @@ class Remembered:
         num_nodes = len(snapshot.nodes)
         self._changes = snapshot.changes
         self._changed: dict[tuple[bool, int], tuple[int, Rows]] = {}
-        self.fits_node = Kept(np.zeros(num_nodes, np.bool_))
+        self.fits_node = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
         """Nodes that the Filters which look at no pods let pass."""
-        self.fits_pods = Kept(np.zeros(num_nodes, np.bool_))
+        self.fits_pods = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
         """Nodes that the Filters which look at the node's pods let pass."""
-        self.summed = Kept(np.zeros(num_nodes, np.int64))
+        self.summed = PerNodeAnswer(np.zeros(num_nodes, np.int64))
         """The weighted sum of the Score plugins whose scores need no normalising."""
-        self.raw: dict[str, Kept[np.int64]] = {}
+        self.raw: dict[str, PerNodeAnswer[np.int64]] = {}
         """By Score plugin: its scores before normalising, which looks at all feasible nodes together."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
-        """Whether this is known of the same cache's nodes, and of as many. Another cache counts other generations."""
+        """Returns whether this was learnt about the same cache's nodes. Another cache counts other generations."""
         return self._changes is snapshot.changes and len(self.fits_node.values) == len(snapshot.nodes)
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows:
-        """The nodes that changed after a generation, they or the pods on them; all of them when that is not known (any more).
+        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far.
 
         Arguments:
             looks_at_pods: False if pods that come and go do not matter.
@@ -88,18 +139,15 @@ class Remembered:
         return rows
 
 
-REMEMBERED: Final = fwk.StateKey[Remembered]("Remembered")
-
-
 @final
 class Memory:
-    """Pod signature -> what is remembered. One per framework."""
+    """What is remembered for each pod signature. A framework has one."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
-        """What is remembered for such pods; blank for a new kind, and when the nodes were numbered anew."""
+        """Returns what is remembered for such pods. It is blank for a new signature, and after the nodes were numbered anew."""
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
             known = self._kept[signature] = Remembered(snapshot)
@@ -111,44 +159,52 @@ class Memory:
 
 
 def signature_of(pod: Pod) -> bytes:
-    """Equal for pods that no `looks_only_at_node` plugin can tell apart."""
+    """Returns bytes that are equal for pods which no `looks_only_at_node` plugin can tell apart."""
     meta = pod.metadata
     return _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
 
 
-def remembered_fits(known: Remembered, plan: FilterPlan, ask: Callable[[Filters, Rows], Mask], snapshot: Snapshot) -> Mask:
-    """(N,) the nodes that the plan's local Filters let pass, asked again where something changed that they look at.
+def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot) -> Mask:
+    """Returns (N,) the nodes that the plan's local Filters let pass; nodes are filtered again where something changed that they look at.
 
     Arguments:
-        ask: which rows some Filters let pass.
+        passing: returns the rows that some Filters let pass.
     """
-    fits = _refreshed(known, known.fits_node, plan.of_nodes, lambda stale: ask(plan.of_nodes, stale), snapshot, looks_at_pods=False)
-    return fits & _refreshed(known, known.fits_pods, plan.of_pods, lambda stale: ask(plan.of_pods, stale), snapshot)
+    fits = _refreshed(known, known.fits_node, plan.of_nodes, lambda stale: passing(plan.of_nodes, stale), snapshot, looks_at_pods=False)
+    return fits & _refreshed(known, known.fits_pods, plan.of_pods, lambda stale: passing(plan.of_pods, stale), snapshot)
 
 
-def remembered_sum(known: Remembered, scorers: Scorers, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
-    """(N,) the weighted sum of scorers that need no normalising, asked again where the node changed."""
+def remembered_sum(known: Remembered, scorers: Scorers, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot) -> Int64s:
+    """Returns (N,) the weighted sum of scorers that need no normalising; nodes are scored again where they changed.
 
-    def ask(stale: Rows) -> Int64s:
+    Arguments:
+        scores: returns one scorer's scores of some rows, all of them from 0 to 100.
+    """
+
+    def weighted_sum(stale: Rows) -> Int64s:
         total = np.zeros(len(stale), np.int64)
         for scorer in scorers:
-            total += in_range(scorer, raw_scores(scorer, state, pod, stale)) * scorer.weight
+            total += scores(scorer, stale) * scorer.weight
         return total
 
-    return _refreshed(known, known.summed, scorers, ask, snapshot)
+    return _refreshed(known, known.summed, scorers, weighted_sum, snapshot)
 
 
-def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> Int64s:
-    """(N,) one scorer's answers before normalising, asked again where the node changed."""
+def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot) -> Int64s:
+    """Returns (N,) one scorer's scores before normalising; nodes are scored again where they changed.
+
+    Arguments:
+        scores: returns the scorer's scores of some rows.
+    """
     kept = known.raw.get(scorer.name)
     if kept is None:
-        kept = known.raw[scorer.name] = Kept(np.zeros(len(snapshot.nodes), np.int64))
-    return _refreshed(known, kept, (scorer,), lambda stale: raw_scores(scorer, state, pod, stale), snapshot)
+        kept = known.raw[scorer.name] = PerNodeAnswer(np.zeros(len(snapshot.nodes), np.int64))
+    return _refreshed(known, kept, (scorer,), scores, snapshot)
 
 
 def _refreshed(
     known: Remembered,
-    kept: Kept[A],
+    kept: PerNodeAnswer[A],
     asked: tuple[object, ...],
     ask: Callable[[Rows], npt.NDArray[A]],
     snapshot: Snapshot,
@@ -159,7 +215,7 @@ def _refreshed(
         kept.asked, kept.at = asked, NEVER
     stale = known.changed_since(kept.at, snapshot, looks_at_pods=looks_at_pods)
     if len(stale):
-        kept.at = NEVER  # half corrected, should a plugin fail
+        kept.at = NEVER  # the values are only half corrected if a plugin fails here
         kept.values[stale.node] = ask(stale)
     kept.at = snapshot.generation
     return kept.values

@@ -11,8 +11,8 @@ from extender.framework.events import QueueingHintFunction, QueueingHintMap, alw
 from extender.klog.logger import Logger
 from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
+from extender.runtime.asking import PluginError, ask
 from extender.runtime.framework import PluginsByPoint
-from extender.runtime.timing import timed
 
 EXTENDER: Final = "Extender"
 """Stands for all HTTP extenders where it is told which plugins refused a pod. Upstream: framework.ExtenderName."""
@@ -64,9 +64,9 @@ def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_
     in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
     for plugin in in_order:
         try:
-            status = plugin.pre_enqueue(pod) if observe is None else timed(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
-        except Exception as exc:
-            _LOG.exception(exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
+            status = ask(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
+        except PluginError as exc:
+            _LOG.exception(exc.__cause__ or exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             return plugin.name
         if not status.is_success:
             if status.code is fwk.Code.ERROR:

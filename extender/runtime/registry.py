@@ -101,11 +101,13 @@ class Registry:
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        is_exhaustive: bool = False,
     ) -> dict[str, Framework]:
-        """One framework a profile, by scheduler name.
+        """Returns one framework per profile, by scheduler name.
 
         Arguments:
             dispatcher, live: of the API server that plugins write to; None for both without one.
+            is_exhaustive: see `Handle.is_exhaustive`.
 
         Raises:
             ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
@@ -132,6 +134,7 @@ class Registry:
                     live=live,
                     now=now,
                     shared=shared,
+                    is_exhaustive=is_exhaustive,
                 )
             except ConfigErrors as exc:
                 errors += exc.errors

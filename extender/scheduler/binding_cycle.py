@@ -1,4 +1,4 @@
-"""binding_cycle(): what was decided is done.
+"""binding_cycle(): a pod is bound to the node that the scheduling cycle chose.
 
 Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
 """
@@ -11,7 +11,7 @@ from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
-from extender.runtime.from_reserve_to_bind import (
+from extender.runtime.reserve_to_bind import (
     run_bind_plugins,
     run_post_bind_plugins,
     run_pre_bind_plugins,
@@ -25,12 +25,12 @@ _LOG: Final = Logger(__name__)
 
 
 async def binding_cycle(world: World, framework: Framework, decided: Decided) -> Failure | None:
-    """Bind the pod; if that fails, everything that was kept for it is free again.
+    """Binds the pod; if that fails, everything that was reserved for it is free again.
 
     Returns:
-        None once the pod is bound, else why it is not. If it was refused, `others_may_have_its_room` is due once it is back in the queue.
+        None once the pod is bound, else why it is not. If it was refused, `free_its_room_for_others` is due once it is back in the queue.
     """
-    pod, now, points = decided.pod, asyncio.get_running_loop().time, world.metrics.points
+    pod = decided.pod
     try:
         failure = await _bind(world, framework, decided)
     except Exception as exc:
@@ -40,9 +40,8 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
     if failure is None:
         await _after_binding(world, framework, decided)
         return None
-    began = now()
-    run_unreserve_plugins(framework.plugins, decided.state, pod, decided.node)
-    points.observe(now() - began, "Unreserve", "Success", framework.profile_name)
+    with world.metrics.timed("Unreserve", framework.profile_name, asyncio.get_running_loop().time):
+        run_unreserve_plugins(decided.cycle, pod, decided.node)
     world.cluster.forget(pod.uid)
     if not failure.status.is_rejected:
         world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
@@ -50,43 +49,36 @@ async def binding_cycle(world: World, framework: Framework, decided: Decided) ->
 
 
 async def _after_binding(world: World, framework: Framework, decided: Decided) -> None:
-    """Whoever wants to know is told. The pod is bound, and nothing that goes wrong here can change that."""
-    pod, now = decided.pod, asyncio.get_running_loop().time
+    """Records the event and runs PostBind. The pod is bound, and nothing that goes wrong here can change that."""
+    pod, node = decided.pod, decided.node
     try:
-        framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {decided.node}")
-        _LOG.info(
-            2,
-            "Successfully bound pod to node",
-            pod=pod,
-            node=decided.node,
-            evaluatedNodes=decided.evaluated_nodes,
-            feasibleNodes=decided.feasible_nodes,
-        )
-        began = now()
-        await run_post_bind_plugins(framework.plugins, decided.state, pod, decided.node)
-        world.metrics.points.observe(now() - began, "PostBind", "Success", framework.profile_name)
-        activate_pods(world, decided.state)
+        framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
+        numbers = {"evaluatedNodes": decided.evaluated_nodes, "feasibleNodes": decided.feasible_nodes}
+        _LOG.info(2, "Successfully bound pod to node", pod=pod, node=node, **numbers)
+        with world.metrics.timed("PostBind", framework.profile_name, asyncio.get_running_loop().time):
+            await run_post_bind_plugins(decided.cycle, pod, node)
+        activate_pods(world, decided.cycle)
     except Exception as exc:
-        _LOG.exception(exc, "Error occurred after the pod was bound", pod=pod, node=decided.node)
+        _LOG.exception(exc, "Error occurred after the pod was bound", pod=pod, node=node)
 
 
-def others_may_have_its_room(world: World, pod: Pod) -> None:
-    """The room of a pod that was refused late is free, for others: the pod itself would only be refused again.
+def free_its_room_for_others(world: World, pod: Pod) -> None:
+    """Wakes the pods that may take the room of a pod that was refused late; the pod itself would only be refused again.
 
-    Told while the pod is in flight it would be kept for it, too, and bring it back.
+    This comes after the pod is back in the queue: an event that comes while it is in flight is kept for it, and would bring it back.
     """
     world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.uid != pod.uid)
 
 
 async def _bind(world: World, framework: Framework, decided: Decided) -> Failure | None:
-    """Why the pod was not bound; None if it was."""
-    pod, node, state = decided.pod, decided.node, decided.state
-    now, points = asyncio.get_running_loop().time, world.metrics.points
+    """Returns why the pod was not bound; None if it was."""
+    pod, node, cycle = decided.pod, decided.node, decided.cycle
+    now, profile, timed = asyncio.get_running_loop().time, framework.profile_name, world.metrics.timed
 
-    # 1 whoever looks at the pod while it waits sees where it is expected to go
-    began = now()
-    plan = run_pre_bind_pre_flights(framework.plugins, state, pod, node)
-    points.observe(now() - began, "PreBindPreFlight", str(plan.status.code), framework.profile_name)
+    # 1 those who look at the pod while it waits see where it is expected to go
+    with timed("PreBindPreFlight", profile, now) as point:
+        plan = run_pre_bind_pre_flights(cycle, pod, node)
+        point.status = str(plan.status.code)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
@@ -94,7 +86,7 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
         _LOG.info(3, "Updating pod condition and nominated node name", pod=pod, nominatedNodeName=node, nominatingMode="Override")
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 
-    # 2 leave
+    # 2 Permit
     if decided.waiting is not None:
         _LOG.info(4, "Pod waiting on permit", pod=pod)
         began = now()
@@ -115,19 +107,18 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
 
     # 4 volumes and devices
     if plan.groups:
-        pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, state, pod, node))
-        began = now()
-        status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
-        points.observe(now() - began, "PreBind", str(status.code), framework.profile_name)
+        with timed("PreBind", profile, now) as point:
+            pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, cycle, pod, node))
+            status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
+            point.status = str(status.code)
         if not status.is_success:
             return Failure(status)
 
     # 5 the binding itself: an extender's affair, if there is one for it
-    began = now()
-    with world.binds:
+    with timed("Bind", profile, now) as point, world.binds:
         bound = await bound_by_extender(world.extenders, pod, node, world.fence)
-        status = bound if bound is not None else await run_bind_plugins(framework.plugins, state, pod, node)
-    points.observe(now() - began, "Bind", str(status.code), framework.profile_name)
+        status = bound if bound is not None else await run_bind_plugins(cycle, pod, node)
+        point.status = str(status.code)
     if status.is_success:
         return None
     _LOG.info(1, "Failed to bind pod", pod=pod)

@@ -3,11 +3,10 @@
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from time import perf_counter
 from typing import Final, final
 
-from extender.cache.cluster import Cluster
 from extender.framework.events import (
     EVENT_ASSIGNED_POD_ADD,
     EVENT_ASSIGNED_POD_DELETE,
@@ -16,26 +15,19 @@ from extender.framework.events import (
     EventResource,
 )
 from extender.klog.logger import Logger
-from extender.objects.meta import ApiObject
+from extender.objects.kinds import KINDS, PODS
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
 from extender.scheduler.world import World
 
-_RESOURCE_OF: Final[Mapping[str, EventResource]] = {
-    "nodes": EventResource.NODE,
-    "pvs": EventResource.PERSISTENT_VOLUME,
-    "pvcs": EventResource.PERSISTENT_VOLUME_CLAIM,
-    "storage_classes": EventResource.STORAGE_CLASS,
-    "csi_nodes": EventResource.CSI_NODE,
-    "csi_drivers": EventResource.CSI_DRIVER,
-    "csi_storage_capacities": EventResource.CSI_STORAGE_CAPACITY,
-    "volume_attachments": EventResource.VOLUME_ATTACHMENT,
-    "resource_claims": EventResource.RESOURCE_CLAIM,
-    "resource_slices": EventResource.RESOURCE_SLICE,
-    "device_classes": EventResource.DEVICE_CLASS,
+_RESOURCE_OF: Final[Mapping[type, EventResource]] = {
+    kind.type: EventResource(kind.event_resource)
+    for kind in KINDS
+    if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""Lists of `ClusterState` whose changes may help a pod."""
+"""Types of objects whose changes may help a pod. Pods are two resources in events, by whether they have a node."""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label
@@ -46,67 +38,61 @@ _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
 _LOG: Final = Logger(__name__)
 
 
-def _label(table: str, old: ApiObject | None, new: ApiObject | None) -> str:
-    """What a change is called in metrics; empty for those that help no pod."""
-    pod = new or old
-    if isinstance(pod, Pod):
-        resource: EventResource | None = EventResource.ASSIGNED_POD if pod.spec.node_name else EventResource.UNSCHEDULABLE_POD
+def _action(old: HasMetadata | None, new: HasMetadata | None) -> ActionType:
+    return ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+
+
+def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
+    """Returns what a change is called in metrics; empty for those that help no pod."""
+    item = old if new is None else new
+    if isinstance(item, Pod):
+        resource: EventResource | None = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
     else:
-        resource = _RESOURCE_OF.get(table)
-    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
-    return _LABELS[resource, action] if resource is not None else ""
+        resource = _RESOURCE_OF.get(type(item))
+    return _LABELS[resource, _action(old, new)] if resource is not None else ""
 
 
 @final
 class EventHandlers:
-    """Told of every change, one at a time. State: none but the world's, and the pods by name."""
+    """Takes every change of the cluster, one at a time. State: only the world's, and the pods by name."""
 
-    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod], *, others: Sequence[Cluster] = ()) -> None:
+    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
         """Begin with an empty cluster.
 
         Arguments:
             profiles: scheduler names that are ours.
             pods: filled with namespace/name -> pod, as the API server has it.
-            others: clusters besides the world's that are to know the same.
         """
         self._world = world
         self._profiles = profiles
         self._pods = pods
-        self._others = others
 
-    def changed(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        """An object came (`old` is None), changed, or went (`new` is None).
-
-        Arguments:
-            table: the name of the object's list in `ClusterState`.
-        """
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Takes in that an object came (`old` is None), changed, or went (`new` is None)."""
         began = perf_counter()
-        for other in self._others:
-            other.changed(table, old, new)
-        self._take(table, old, new)
-        label = _label(table, old, new)
+        match old if new is None else new:
+            case Pod():
+                self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
+            case item:
+                self._object_changed(type(item), old, new)
+        label = _label(old, new)
         if label:
             self._world.metrics.event_handling.observe(perf_counter() - began, label)
 
-    def _take(self, table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-        if isinstance(old or new, Node):
+    def _object_changed(self, kind: type, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if kind is Node:
             if old is None or new is None:
                 _LOG.info(3, "Add event for node" if old is None else "Delete event for node", node=new or old)
             else:
                 _LOG.info(4, "Update event for node", node=new)
-        if isinstance(old or new, Pod):
-            self._pod_changed(old, new)  # type: ignore[arg-type]
-            return
-        self._world.cluster.changed(table, old, new)
-        resource = _RESOURCE_OF.get(table)
-        if resource is None:
-            return
+        self._world.cluster.changed(old, new)
         if isinstance(old, Node) and isinstance(new, Node):
             for event in node_scheduling_properties_change(old, new):
                 self._move(event, old, new)
             return
-        action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
-        self._move(ClusterEvent(resource, action), old, new)
+        resource = _RESOURCE_OF.get(kind)
+        if resource is not None:
+            self._move(ClusterEvent(resource, _action(old, new)), old, new)
 
     # Pods.
 
@@ -128,13 +114,13 @@ class EventHandlers:
         had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
         if had_node and new is not None and not has_node:
             # A server that was restored from a copy has forgotten the binding: whoever waits for room hears of it, this pod among them.
-            self._world.cluster.changed("pods", old, None)
+            self._world.cluster.changed(old, None)
             self._assigned_pod_changed(old, None)
             old = None
         if new is None or has_node:
             if old is not None and not had_node:
                 self._leave_queue(old, is_bound=has_node)
-            self._world.cluster.changed("pods", old, new)
+            self._world.cluster.changed(old, new)
             self._assigned_pod_changed(old if had_node else None, new)
         else:
             self._waiting_pod_changed(old, new)
@@ -154,7 +140,7 @@ class EventHandlers:
     def _waiting_pod_changed(self, old: Pod | None, new: Pod) -> None:
         cluster, queue = self._world.cluster, self._world.queue
         was_assumed = cluster.cache.is_assumed(new)
-        cluster.changed("pods", old, new)
+        cluster.changed(old, new)
         if new.scheduler_name not in self._profiles:
             return
         if was_assumed:

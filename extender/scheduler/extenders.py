@@ -19,8 +19,10 @@ from extender.klog.logger import Logger
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
+from extender.runtime.cycle import Cycle
+from extender.runtime.findings import diagnosis_of, find
 from extender.runtime.queueing_hints import EXTENDER
-from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, Search
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of, nominated_row
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
@@ -30,32 +32,34 @@ Extenders = Sequence[HTTPExtender]
 
 
 async def schedule_pod_with_extenders(
-    algorithm: SchedulingAlgorithm, extenders: Extenders, search: Search, percentage_of_nodes_to_score: int
+    algorithm: SchedulingAlgorithm, extenders: Extenders, cycle: Cycle, percentage_of_nodes_to_score: int
 ) -> ScheduleResult:
-    """Choose the best node that extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
+    """Chooses the best node that extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
 
     Raises:
+        NoNodesAvailableError: the cluster is empty.
         FitError: the pod fits nowhere.
         PluginError: a plugin failed.
         ExtenderError: an extender that is not ignorable failed to filter.
     """
-    pod = search.pod
-    nominated = search.nominated_row()
+    pod = cycle.pod
+    algorithm.begin(cycle)
+    nominated = nominated_row(cycle)
     if nominated is not None and await _still_passes(extenders, pod, nominated):
         return ScheduleResult(nominated.names[0], 1, 1)
-    found = algorithm.feasible_rows(search, percentage_of_nodes_to_score)
+    found = algorithm.feasible_rows(cycle, percentage_of_nodes_to_score)
     rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
     if not len(rows):
-        findings = search.findings()
-        diagnosis = _also_refused_by_extenders(search.diagnosis(findings), statuses)
-        raise FitError(len(search.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
+        findings = find(cycle)
+        diagnosis = _also_refused_by_extenders(diagnosis_of(cycle, findings), statuses)
+        raise FitError(len(cycle.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
     if len(rows) == 1:
-        return ScheduleResult(rows.names[0], 1, search.num_in_play)
-    total = algorithm.total_scores(search, rows)
+        return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
+    total = algorithm.total_scores(cycle, rows)
     with algorithm.metrics.doing("prioritizing_extender"):
         further = await scores_of_extenders(extenders, pod, rows)
     together = total + further
-    return search.best_of(rows, together, max(int(together.max()), -int(together.min())))
+    return best_of(cycle, rows, together, max(int(together.max()), -int(together.min())))
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:

@@ -3,8 +3,8 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
+import random
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Final, final
 
 import numpy as np
@@ -12,14 +12,12 @@ import numpy as np
 from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.metrics import Metrics
-from extender.objects.pod import Pod
-from extender.records.reporter import Findings
-from extender.runtime.errors import PluginError
-from extender.runtime.framework import Framework, PreFilterOutcome, statuses_by_node
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
+from extender.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
 from extender.runtime.memory import signature_of
-from extender.runtime.nominations import NO_NOMINATIONS, Nominations
-from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Index, Int64s
+from extender.snapshot import Rows
+from extender.snapshot.axes import Int64s
 
 _LOG: Final = Logger(__name__)
 
@@ -64,162 +62,120 @@ class ScheduleResult:
 
 @final
 class SchedulingAlgorithm:
-    """The algorithm of one scheduler. State: where the next search begins, so that all nodes get their turn when not all are looked at."""
+    """The algorithm of one scheduler.
+
+    State: where the next search begins, so that all nodes get their turn when not all are looked at.
+    """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._next_start_node_index = 0
         self.metrics: Final = metrics or Metrics()
-        self._points = self.metrics.points
 
-    def schedule_pod(
-        self,
-        framework: Framework,
-        snapshot: Snapshot,
-        pod: Pod,
-        nominations: Nominations = NO_NOMINATIONS,
-        *,
-        state: fwk.CycleState | None = None,
-        percentage_of_nodes_to_score: int = 0,
-    ) -> ScheduleResult:
-        """Choose the best node; among equals, by chance.
+    def schedule_pod(self, cycle: Cycle, percentage_of_nodes_to_score: int = 0) -> ScheduleResult:
+        """Chooses the best node for the cycle's pod; among equals, at random.
 
         Arguments:
-            state: of the cycle that the caller has begun with this snapshot and these nominations; None to begin one.
-            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it, unless the profile says
-                so itself. 0 looks at all nodes: arrays make sampling needless.
+            cycle: one that has just begun.
+            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it, unless the profile sets
+                it itself. 0 looks at all nodes: arrays make sampling needless.
 
         Raises:
             NoNodesAvailableError: the cluster is empty.
             FitError: the pod fits nowhere.
             PluginError: a plugin failed.
         """
-        search = self.begin(framework, snapshot, pod, nominations, state=state)
-        nominated = search.nominated_row()
+        self.begin(cycle)
+        nominated = nominated_row(cycle)
         if nominated is not None:
             return ScheduleResult(nominated.names[0], 1, 1)
-        rows = self.feasible_rows(search, percentage_of_nodes_to_score)
+        rows = self.feasible_rows(cycle, percentage_of_nodes_to_score)
         if len(rows) == 1:
-            return ScheduleResult(rows.names[0], 1, search.num_in_play)
-        return search.best_of(rows, self.total_scores(search, rows), framework.highest_total)
+            return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
+        return best_of(cycle, rows, self.total_scores(cycle, rows), cycle.framework.highest_total)
 
-    # The steps, for those who ask others in between.
+    # The steps, for cycles that ask extenders in between.
 
-    def begin(
-        self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, state: fwk.CycleState | None = None
-    ) -> "Search":
-        """The search for a node, of which PreFilter has taken a look. Arguments and errors as `schedule_pod`."""
-        if not len(snapshot.nodes):
+    def begin(self, cycle: Cycle) -> None:
+        """Runs PreFilter. Errors as `schedule_pod`."""
+        num_nodes = len(cycle.snapshot.nodes)
+        if not num_nodes:
             raise fwk.NoNodesAvailableError
-        if state is None:
-            state = framework.begin_cycle(snapshot, nominations)
-        state.pod_signature = signature_of(pod)
-        began = perf_counter()
-        outcome = framework.run_pre_filter_plugins(state, pod)
-        self._points.observe(perf_counter() - began, "PreFilter", str(outcome.status.code), framework.profile_name)
+        cycle.pod_signature = signature_of(cycle.pod)
+        with self.metrics.timed("PreFilter", cycle.framework.profile_name) as point:
+            outcome = cycle.run_pre_filter_plugins()
+            point.status = str(outcome.status.code)
         if not outcome.status.is_success:
-            nobody = Rows.of(snapshot, np.zeros(0, np.intp))
-            findings = Findings(nobody, fwk.accept(0), outcome.status, outcome.narrowed_by)
-            raise FitError(len(snapshot.nodes), _refused_early(outcome), findings)
-        return Search(framework, snapshot, state, pod, outcome)
+            findings = refused_by_pre_filter(cycle)
+            raise FitError(num_nodes, diagnosis_of(cycle, findings), findings)
 
-    def feasible_rows(self, search: "Search", percentage_of_nodes_to_score: int) -> Rows:
-        """(R,) at least one node that all Filters let pass, as many as are enough. Arguments and errors as `schedule_pod`."""
-        framework, num_nodes, within = search.framework, len(search.snapshot.nodes), search.within
-        began = perf_counter()
-        rows = framework.feasible_rows(search.state, search.pod, within)
-        self._points.observe(perf_counter() - began, "Filter", "Success" if len(rows) else "Unschedulable", framework.profile_name)
+    def feasible_rows(self, cycle: Cycle, percentage_of_nodes_to_score: int) -> Rows:
+        """Returns (R,) nodes that all Filters let pass, at least one, as many as are enough. Arguments and errors as `schedule_pod`."""
+        framework = cycle.framework
+        with self.metrics.timed("Filter", framework.profile_name) as point:
+            rows = cycle.feasible_rows()
+            point.status = "Success" if len(rows) else "Unschedulable"
         if not len(rows):
-            findings = search.findings()
-            raise FitError(num_nodes, search.diagnosis(findings), findings)
+            findings = find(cycle)
+            raise FitError(len(cycle.snapshot.nodes), diagnosis_of(cycle, findings), findings)
         own_share = framework.percentage_of_nodes_to_score
-        share = percentage_of_nodes_to_score if own_share is None else own_share
-        return self._sampled(rows, num_feasible_nodes_to_find(num_nodes if within is None else len(within), share)) if share else rows
+        share = 0 if framework.is_exhaustive else percentage_of_nodes_to_score if own_share is None else own_share
+        return self._sampled(rows, num_feasible_nodes_to_find(cycle.num_in_play, share)) if share else rows
 
-    def total_scores(self, search: "Search", rows: Rows) -> Int64s:
-        """(R,) the weighted sum of what Score says of these rows, PreScore having taken a look at them. Errors as `schedule_pod`."""
-        framework, profile = search.framework, search.framework.profile_name
-        began = perf_counter()
-        framework.run_pre_score_plugins(search.state, search.pod, rows)
-        self._points.observe((prepared := perf_counter()) - began, "PreScore", "Success", profile)
-        total = framework.total_scores(search.state, search.pod, rows)
-        self._points.observe(perf_counter() - prepared, "Score", "Success", profile)
+    def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
+        """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Errors as `schedule_pod`."""
+        profile = cycle.framework.profile_name
+        with self.metrics.timed("PreScore", profile):
+            cycle.run_pre_score_plugins(rows)
+        with self.metrics.timed("Score", profile):
+            total = cycle.total_scores(rows)
         if _LOG.enabled(10):
-            for plugin, scores in framework.run_score_plugins(search.state, search.pod, rows).weighted.items():
+            for plugin, scores in cycle.run_score_plugins(rows).weighted.items():
                 for name, score in zip(rows.names, scores.tolist(), strict=True):
-                    _LOG.info(10, "Plugin scored node for pod", pod=search.pod, plugin=plugin, node=name, score=score)
+                    _LOG.info(10, "Plugin scored node for pod", pod=cycle.pod, plugin=plugin, node=name, score=score)
         return total
 
     def _sampled(self, rows: Rows, enough: int) -> Rows:
-        """The first feasible nodes in rotation order, as many as are enough."""
+        """Returns the first feasible nodes in rotation order, as many as are enough."""
         num_nodes = len(rows.snapshot.nodes)
         start = self._next_start_node_index % num_nodes
+        # Distance from the start, walking round the nodes once.
         turn = np.argsort((rows.node - start) % num_nodes, kind="stable")[:enough]
         processed = num_nodes if len(rows) <= enough else int((rows.node[turn[-1]] - start) % num_nodes) + 1
         self._next_start_node_index = (start + processed) % num_nodes
         return rows.take(turn)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Search:
-    """The search for a node for one pod, in one cycle."""
+def nominated_row(cycle: Cycle) -> Rows | None:
+    """Returns the node that the pod is nominated to if it still fits: no other is looked at then.
 
-    framework: Framework
-    snapshot: Snapshot
-    state: fwk.CycleState
-    pod: Pod
-    outcome: PreFilterOutcome
+    A plugin that fails here is logged, as upstream does, and the search over all nodes follows.
+    """
+    name = cycle.pod.status.nominated_node_name
+    place = cycle.snapshot.nodes.index.get(name) if name else None
+    if place is None:
+        return None
+    row = Rows.of(cycle.snapshot, np.array([place]))
+    try:
+        verdicts = cycle.run_filters_with_nominated_pods(row)
+    except PluginError as exc:
+        _LOG.exception(exc, "Evaluation failed on nominated node", pod=cycle.pod, node=name)
+        return None
+    return row if verdicts.all_ok else None
 
-    @property
-    def within(self) -> Index | None:
-        """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
-        return _within(self.snapshot, self.outcome)
 
-    @property
-    def num_in_play(self) -> int:
-        """How many nodes PreFilter left in play."""
-        within = self.within
-        return len(self.snapshot.nodes) if within is None else len(within)
+def best_of(cycle: Cycle, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:
+    """Returns the row with the best score; among equals, a random one.
 
-    def nominated_row(self) -> Rows | None:
-        """The node the pod is nominated to, if it still fits: no other is looked at then.
-
-        A plugin that fails here is logged, as upstream does: the search over all nodes has the last word.
-        """
-        name = self.pod.status.nominated_node_name
-        place = self.snapshot.nodes.index.get(name) if name else None
-        if place is None:
-            return None
-        row = Rows.of(self.snapshot, np.array([place]))
-        try:
-            verdicts = self.framework.run_filters_with_nominated_pods(self.state, self.pod, row)
-        except PluginError as exc:
-            _LOG.exception(exc, "Evaluation failed on nominated node", pod=self.pod, node=name)
-            return None
-        return row if verdicts.all_ok else None
-
-    def findings(self) -> Findings:
-        """What the Filters say of all nodes that PreFilter left in play."""
-        rows = Rows.of(self.snapshot, self.within)
-        verdicts = self.framework.run_filters_with_nominated_pods(self.state, self.pod, rows)
-        return Findings(rows, verdicts, self.outcome.status, self.outcome.narrowed_by)
-
-    def diagnosis(self, findings: Findings) -> fwk.Diagnosis:
-        """What that means for the pod."""
-        return _diagnosis(self.within, self.outcome, findings)
-
-    def best_of(self, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:
-        """The row with the best score; among equals, by chance.
-
-        Arguments:
-            highest: no score is above it, or below its negative.
-        """
-        chosen = select_host(total, self.framework)
-        if _LOG.enabled(10):
-            for name, score in zip(rows.names, total.tolist(), strict=True):
-                _LOG.info(10, "Calculated node's final score for pod", pod=self.pod, node=name, score=score)
-        host = self.snapshot.nodes.objects[int(rows.node[chosen])].name
-        return ScheduleResult(host, len(rows), self.num_in_play, Choice(rows, total, highest))
+    Arguments:
+        total: (R,) the scores.
+        highest: no score is above it, or below its negative.
+    """
+    chosen = select_host(total, cycle.framework.random)
+    if _LOG.enabled(10):
+        for name, score in zip(rows.names, total.tolist(), strict=True):
+            _LOG.info(10, "Calculated node's final score for pod", pod=cycle.pod, node=name, score=score)
+    host = cycle.snapshot.nodes.objects[int(rows.node[chosen])].name
+    return ScheduleResult(host, len(rows), cycle.num_in_play, Choice(rows, total, highest))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
@@ -232,30 +188,7 @@ def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
     return max(MIN_FEASIBLE_NODES_TO_FIND, num_nodes * percentage // 100)
 
 
-def select_host(total: Int64s, framework: Framework) -> int:
-    """The row with the highest total; one of them by chance when several tie."""
+def select_host(total: Int64s, rng: random.Random) -> int:
+    """Returns the row with the highest total; a random one of them when several tie."""
     best = np.flatnonzero(total == total.max())
-    return int(best[framework.random.randrange(len(best))]) if len(best) > 1 else int(best[0])
-
-
-def _within(snapshot: Snapshot, outcome: PreFilterOutcome) -> Index | None:
-    if outcome.node_names is None:
-        return None
-    index = snapshot.nodes.index
-    return np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp)
-
-
-def _refused_early(outcome: PreFilterOutcome) -> fwk.Diagnosis:
-    plugins = frozenset(outcome.narrowed_by) | ({outcome.status.plugin} if outcome.status.plugin else frozenset())
-    return fwk.Diagnosis(fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message)
-
-
-def _diagnosis(within: Index | None, outcome: PreFilterOutcome, findings: Findings) -> fwk.Diagnosis:
-    rows, verdicts = findings.rows, findings.verdicts
-    absent = fwk.unresolvable()
-    if within is not None:
-        absent = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
-    statuses = statuses_by_node(verdicts, rows.names, absent)
-    plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
-    waits = verdicts.codes == fwk.Code.PENDING
-    return fwk.Diagnosis(statuses, plugins, frozenset(name for name, mask in verdicts.refused_by if (mask & waits).any()))
+    return int(best[rng.randrange(len(best))]) if len(best) > 1 else int(best[0])

@@ -13,10 +13,11 @@ from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
 from extender.objects.pod import Pod
-from extender.preemption.executor import PREEMPTIONS, Executor, Preemptions
+from extender.preemption.preemptions import PREEMPTIONS, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
-from extender.scheduler.binding_cycle import binding_cycle, others_may_have_its_room
+from extender.scheduler.binding_cycle import binding_cycle, free_its_room_for_others
+from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
@@ -39,6 +40,7 @@ class Scheduler:
         self._unconfirmed = UnconfirmedBindings(world)
         self._is_stopping = False
         self._preemptions: Preemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, Preemptions)
+        self._executor = Executor(world, self._preemptions)
 
     def stop(self) -> None:
         """Take up no more pods, those that wait included."""
@@ -153,82 +155,18 @@ class Scheduler:
         if call is not None:
             self._world.dispatcher.submit(call)
         if failure.status.is_rejected:
-            others_may_have_its_room(self._world, decided.pod)
+            free_its_room_for_others(self._world, decided.pod)
 
     def _count_failure(self, framework: Framework, failure: Failure, began: float) -> None:
         result = UNSCHEDULABLE if failure.status.is_rejected else ERROR
         self._world.metrics.attempted(result, framework.profile_name, perf_counter() - began)
 
     def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
-        pod, victims = info.pod, failure.victims
-        if victims is not None and any(not victim.is_terminating for victim in victims.pods):
-            self._preemptions.begin(pod.uid)  # before the pod is back in the queue: until its victims were told to go, it stays there
-        lower = self._lower_promises(pod, victims.node) if victims is not None else []
+        pod, prepared = info.pod, None
+        if failure.candidate is not None:
+            prepared = self._executor.prepare(framework, pod, failure.candidate, failure.preempted_by)
         call = handle_scheduling_failure(self._world, framework, info, failure)
-        if victims is not None:
-            self._world.metrics.victims.observe(len(victims.pods))
-            acting.create_task(self._make_room(framework, pod, victims, lower, call), name=f"preemption for {pod.key}")
+        if prepared is not None:
+            acting.create_task(self._executor.execute(prepared, call), name=f"preemption for {pod.key}")
         elif call is not None:
             self._world.dispatcher.submit(call)
-
-    def _lower_promises(self, pod: Pod, node: str) -> list[Pod]:
-        promised = self._world.queue.nominated_pods().get(node, [])
-        # As the API server has them: one that is being tried was noted with the status of the time before.
-        known = [(other, self._world.pod_by_key(other.key)) for other in promised if other.priority < pod.priority]
-        return [now for other, now in known if now is not None and now.uid == other.uid]
-
-    async def _make_room(
-        self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
-    ) -> None:
-        """The pod waits in the queue meanwhile; whatever goes wrong here, it is tried again."""
-        try:
-            done = await self._tell_victims(framework, pod, victims, lower, promise)
-            if done is not None:
-                self._after_preemption(pod, victims, done=done)
-        except Exception as exc:
-            _LOG.exception(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
-
-    async def _tell_victims(
-        self, framework: Framework, pod: Pod, victims: fwk.NodeVictims, lower: list[Pod], promise: fwk.PatchPodStatus | None
-    ) -> bool | None:
-        """Whether all were told to go; None if there was no reason to. The promise is written first: then no victim goes for nothing."""
-        world = self._world
-
-        def in_memory(uid: str) -> bool:
-            waiting = world.waiting_pods.get(uid)
-            if waiting is not None and waiting.preempt("DefaultPreemption", "preempted"):
-                return True
-            return world.pods_in_pre_bind.cancel(uid, "preempted by DefaultPreemption")
-
-        def tell(victim: Pod, note: str) -> None:
-            framework.record_event(victim, "Normal", "Preempted", "Preempting", note)
-
-        done, began = False, perf_counter()
-        try:
-            known = world.pod_by_key(pod.key)
-            if promise is None or known is None or known.spec.node_name:
-                return None  # nobody goes for a pod that is gone, or has a node by now
-            await world.dispatcher.perform(promise)
-            with world.metrics.doing("DefaultPreemption"):
-                done = await Executor(world.dispatcher, in_memory, tell, self._preemptions).prepare(pod, victims, lower)
-        except fwk.CallError as exc:
-            _LOG.error(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
-        except Exception as exc:
-            _LOG.exception(exc, "Error occurred during async preemption", preemptor=pod, node=victims.node)
-        finally:
-            self._preemptions.end(pod.uid)
-            world.reporter.victims_told(pod, done=done)
-        world.metrics.preemptions.observe(perf_counter() - began, "success" if done else "error")
-        return done
-
-    def _after_preemption(self, pod: Pod, victims: fwk.NodeVictims, *, done: bool) -> None:
-        world = self._world
-        known = world.pod_by_key(pod.key)
-        if known is None or known.uid != pod.uid:
-            return
-        if not done:
-            # Other than upstream, which activates it: what the API server does not let us do, it may not let us do the next time either.
-            world.queue.retry_after_failure(known)
-        elif any(world.cluster.cache.pod(victim.uid) is None for victim in victims.pods):
-            # Upstream waits for an event that may have come while the pod was held back.
-            world.queue.activate([known])

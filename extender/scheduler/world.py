@@ -13,6 +13,7 @@ from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import NO_REPORTER, Guarded
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.waiting_pods import WaitingPod, WaitingPods
 
@@ -117,8 +118,8 @@ class Decided:
     """The pod has a node: it is assumed there, reserved, and permitted or waiting for that."""
 
     pod: Pod
-    """With its node."""
-    state: fwk.CycleState
+    """The pod with its node."""
+    cycle: Cycle
     waiting: WaitingPod | None = None
     evaluated_nodes: int = 0
     """Nodes that were looked at."""
@@ -142,8 +143,10 @@ class Failure:
     pending_plugins: frozenset[str] = frozenset()
     nominate: str | None = ""
     """The node to promise to the pod, "" to take a promise back, None to leave it as it is."""
-    victims: fwk.NodeVictims | None = None
-    """Pods that must go so that the promise can be kept."""
+    candidate: fwk.Candidate | None = None
+    """The node that is to be made free for the pod, and the pods to evict from it."""
+    preempted_by: str = ""
+    """The PostFilter plugin that chose the candidate."""
 
 
 def refused_on_one_node(status: fwk.Status) -> Failure:
@@ -154,9 +157,9 @@ def refused_on_one_node(status: fwk.Status) -> Failure:
     return Failure(fwk.unschedulable(message), plugins, plugins if status.code is fwk.Code.PENDING else frozenset())
 
 
-def activate_pods(world: World, state: fwk.CycleState) -> None:
+def activate_pods(world: World, cycle: Cycle) -> None:
     """Have the pods tried next that plugins asked for in this cycle; asked once is tried once."""
-    pods = state.find(fwk.PODS_TO_ACTIVATE)
+    pods = cycle.find(fwk.PODS_TO_ACTIVATE)
     if pods:
         try:
             world.queue.activate(list(pods.values()))

@@ -5,7 +5,7 @@ are built through the real `Cache`.
 """
 
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term
-from extender.testing.frameworks import make_framework
+from extender.testing.frameworks import make_framework, make_verbs
 from extender.testing.laws import check_filter
 from extender.testing.outcomes import filter_nodes, refusals, score_nodes
 from extender.testing.random_clusters import RandomCluster, random_cluster, random_cluster_with_volumes
@@ -22,6 +22,7 @@ __all__ = [
     "make_node",
     "make_pod",
     "make_snapshot",
+    "make_verbs",
     "name_term",
     "random_cluster",
     "random_cluster_with_volumes",

@@ -12,11 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from extender.cache import Cache
-from extender.objects.cluster import ClusterObjects
 from extender.objects.decoding import replaced
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from extender.objects.disruption import PodDisruptionBudget
-from extender.objects.meta import ApiObject, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from extender.objects.meta import HasMetadata, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from extender.objects.node import ContainerImage, Node, ResourceList, Taint
 from extender.objects.pod import (
     Affinity,
@@ -35,16 +32,6 @@ from extender.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from extender.objects.storage import (
-    CSIDriver,
-    CSINode,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from extender.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.snapshot import Snapshot
 
 Amount = str | int | float
@@ -321,12 +308,12 @@ def name_term(operator: str, *names: str) -> NodeSelectorTerm:
     return NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key="metadata.name", operator=operator, values=list(names))])
 
 
-def make_snapshot(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[ApiObject] = ()) -> Snapshot:
+def make_snapshot(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Snapshot:
     """The cluster with these nodes, pods (each on its spec.nodeName) and other objects."""
     return make_cache(*nodes, pods=pods, objects=objects).update_snapshot()
 
 
-def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[ApiObject] = ()) -> Cache:
+def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Cache:
     """The same as a Cache, for tests in which the cluster changes."""
     cache = Cache()
     for node in nodes:
@@ -334,41 +321,8 @@ def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = ()
     for pod in pods:
         cache.add_pod(pod.obj() if isinstance(pod, PodBuilder) else pod)
     for other in objects:
-        add_object(cache.objects, other)
+        cache.objects.changed(None, other)
     return cache
-
-
-def add_object(objects: ClusterObjects, other: Any) -> None:
-    """Put an object into the table of its kind.
-
-    Raises:
-        KeyError: there is no table for its type.
-    """
-    field, is_namespaced = _TABLES[type(other)]
-    meta: ObjectMeta = other.metadata
-    table: dict[Any, Any] = getattr(objects, field)
-    table[(meta.namespace or "default", meta.name) if is_namespaced else meta.name] = other
-
-
-_TABLES: dict[type[ApiObject], tuple[str, bool]] = {
-    Namespace: ("namespaces", False),
-    PodDisruptionBudget: ("pdbs", True),
-    PersistentVolumeClaim: ("pvcs", True),
-    PersistentVolume: ("pvs", False),
-    StorageClass: ("storage_classes", False),
-    CSINode: ("csi_nodes", False),
-    CSIDriver: ("csi_drivers", False),
-    CSIStorageCapacity: ("csi_storage_capacities", True),
-    VolumeAttachment: ("volume_attachments", False),
-    Service: ("services", True),
-    ReplicationController: ("replication_controllers", True),
-    ReplicaSet: ("replica_sets", True),
-    StatefulSet: ("stateful_sets", True),
-    ResourceClaim: ("resource_claims", True),
-    DeviceClass: ("device_classes", False),
-    ResourceSlice: ("resource_slices", False),
-}
-"""Type -> field of ClusterObjects, and whether names are per namespace."""
 
 
 def _pod_term(topology_key: str, labels: dict[str, str]) -> PodAffinityTerm:

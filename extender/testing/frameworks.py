@@ -1,4 +1,4 @@
-"""A framework of just the plugins that a test is about, without a configuration."""
+"""Frameworks of just the plugins that a test is about, and the verbs over a cluster."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -6,10 +6,17 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from extender import framework as fwk
+from extender.cache.cluster import Cluster
+from extender.config import Configuration
+from extender.objects.cluster import ClusterState
+from extender.plugins import IN_TREE
 from extender.plugins.priority_sort import PrioritySort
+from extender.records import NO_REPORTER, Reporter
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
+from extender.runtime.registry import Registry
 from extender.runtime.scoring import WeightedScorer
+from extender.verbs import Verbs
 
 P = TypeVar("P", bound=fwk.Plugin)
 
@@ -78,3 +85,23 @@ def make_framework(
         now=now,
         shared=shared,
     )
+
+
+def make_verbs(
+    cluster: Cluster | ClusterState,
+    configuration: Configuration | None = None,
+    *,
+    dispatcher: fwk.Dispatcher | None = None,
+    reporter: Reporter = NO_REPORTER,
+) -> Verbs:
+    """The verbs over a cluster, as kube-scheduler asks them.
+
+    Arguments:
+        configuration: with in-tree plugins; None for the default one.
+    """
+    known = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
+    registry = Registry(IN_TREE)
+    frameworks = registry.make_frameworks(
+        configuration or Configuration.default(), random.Random(), dispatcher=dispatcher, live=known.cache
+    )
+    return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)

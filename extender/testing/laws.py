@@ -164,7 +164,7 @@ def _check_honest(plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved
 def _move(cache: Cache, pod: Pod, sign: int, node: str) -> None:
     there = replaced(pod, spec=replaced(pod.spec, node_name=node))
     if sign > 0:
-        cache.denominate(pod.uid)
+        cache.unnominate(pod.uid)
         cache.add_pod(there)
     else:
         cache.remove_pod(there)

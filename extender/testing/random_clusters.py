@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
@@ -33,7 +33,7 @@ class RandomCluster:
     pods: tuple[Pod, ...]
     pod: Pod
     arrivals: tuple[Pod, ...]
-    objects: tuple[ApiObject, ...] = ()
+    objects: tuple[HasMetadata, ...] = ()
     """Claims, volumes and the like."""
 
     def snapshot(self) -> Snapshot:

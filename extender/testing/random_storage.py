@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from extender.objects.meta import ApiObject, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import BETA_ZONE_LABEL, HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
 from extender.objects.pod import Volume
 from extender.testing.builders import PodBuilder, label_term, name_term
@@ -40,7 +40,7 @@ _SIZES: Final = ("1Gi", "2Gi", "3Gi")
 class RandomStorage:
     """The objects, and the claims that pods may use."""
 
-    objects: list[ApiObject] = field(default_factory=list)
+    objects: list[HasMetadata] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     """Claims that any number of pods may use."""
     exclusive: list[str] = field(default_factory=list)
@@ -166,7 +166,7 @@ def _affinity(nodes: Sequence[Node], chance: random.Random) -> list[NodeSelector
     )
 
 
-def _capacity(name: str, nodes: Sequence[Node], chance: random.Random) -> ApiObject:
+def _capacity(name: str, nodes: Sequence[Node], chance: random.Random) -> HasMetadata:
     topology = chance.choice(
         (
             None,

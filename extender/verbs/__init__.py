@@ -1,1 +1,12 @@
-"""What the service answers when kube-scheduler calls it as an extender: filter, prioritize, preempt, bind."""
+"""What the service answers when kube-scheduler calls it as an extender: filter, prioritize, preempt and bind.
+
+`Verbs` answers for one cluster. Below it are plain functions over a `Cycle`; only `bind` writes. Bytes are turned into arguments elsewhere.
+
+Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
+"""
+
+from extender.verbs.filtering import FilterResult
+from extender.verbs.preempting import Victims
+from extender.verbs.verbs import AnswersVerbs, VerbError, Verbs
+
+__all__ = ["AnswersVerbs", "FilterResult", "VerbError", "Verbs", "Victims"]

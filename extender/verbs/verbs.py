@@ -1,279 +1,237 @@
-"""What we answer when kube-scheduler calls us: filter, prioritize, preempt, bind. Plain functions over a Snapshot; nothing is written.
+"""Verbs: the answers to kube-scheduler about one cluster."""
 
-The engine brings the snapshot (with the nodes of the request in it) and the framework of the pod's profile; the faces turn bytes into
-arguments and results into bytes.
-
-Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import final
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from time import perf_counter
+from typing import Protocol, final
 
 from extender import framework as fwk
+from extender.cache import CacheError
+from extender.cache.cluster import Cluster
+from extender.cache.overlay import Overlay
+from extender.objects.meta import HasMetadata
+from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.preemption import Candidates
-from extender.preemption.budgets import violating
-from extender.preemption.dry_run import lower_priority_pods, reprieve
-from extender.preemption.importance import by_importance
-from extender.records.reporter import Findings
+from extender.objects.quantity import QuantityError
+from extender.objects.resources import validate_requests
+from extender.records import NO_REPORTER, Guarded, Reporter
+from extender.records.reporter import Asked
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index, Int64s, Mask
-
-UNKNOWN_NODE = "node not known to the extender yet"
-MAX_EXTENDER_PRIORITY = 10
-"""Upstream: extenderv1.MaxExtenderPriority."""
-
-_OF_ROOM = frozenset({"NodePorts", "NodeResourcesFit"})
-"""Plugins that look at what pods take from each other."""
+from extender.snapshot import Snapshot
+from extender.verbs.filtering import FilterResult, filter_nodes, why_full
+from extender.verbs.preempting import Victims, candidates_of, choose_victims
+from extender.verbs.prioritizing import prioritize_nodes
 
 
 class VerbError(Exception):
     """The question was understood and cannot be answered; the text is for the pod's events."""
 
 
+class AnswersVerbs(Protocol):
+    """What the faces ask of `Verbs`. Every method raises VerbError when it cannot answer."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the cluster is known, so that it can answer."""
+        ...
+
+    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+        """Returns which of the asked nodes the pod can run on."""
+        ...
+
+    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+        """Returns a score from 0 to 10 for each asked node, in the order asked."""
+        ...
+
+    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        """Returns the victims that really have to go, for each candidate node on which that helps."""
+        ...
+
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        """Binds the pod to the node, if it is not bound there already."""
+        ...
+
+
 @final
-@dataclass(frozen=True, slots=True)
-class FilterResult:
-    """Every asked node is in exactly one of the three."""
+class Verbs:
+    """Answers the verbs. State: an overlay with the nodes of the last request that brought its own."""
 
-    kept: list[int]
-    """Places in what was asked, in the order asked."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """Node -> reason; preemption might help."""
-    failed_and_unresolvable: dict[str, str] = field(default_factory=dict)
-    """Node -> reason; preemption cannot help."""
-    findings: Findings | None = field(default=None, compare=False, repr=False)
-    """The same as arrays, until the next snapshot."""
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        cluster: Cluster,
+        *,
+        is_ready: Callable[[], bool] = lambda: True,
+        dispatcher: fwk.Dispatcher | None = None,
+        reporter: Reporter = NO_REPORTER,
+    ) -> None:
+        """Prepare to answer.
 
+        Arguments:
+            frameworks: one per profile, by scheduler name.
+            cluster: what is known; `changed` must hear of its changes, too.
+            is_ready: whether everything is in there that is known of the cluster.
+            dispatcher: performs writes; None without an API server.
+            reporter: is told what kube-scheduler asks.
+        """
+        self._frameworks = frameworks
+        self._cluster = cluster
+        self._is_ready = is_ready
+        self._dispatcher = dispatcher
+        self._overlay: Overlay | None = None
+        self._reporter = Guarded(reporter)
 
-@final
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """Pods that would have to leave a node, by UID, most important first."""
+    @property
+    def is_ready(self) -> bool:
+        return self._is_ready()
 
-    uids: tuple[str, ...]
-    num_pdb_violations: int
+    @property
+    def unreadable(self) -> Sequence[tuple[str, str]]:
+        """(namespace/name, why) of the pods that are left out."""
+        return tuple(self._cluster.unreadable.values())
 
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Takes in a change that the cluster has taken in."""
+        if self._overlay is not None:
+            self._overlay.changed(old, new)
+        if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
+            self._reporter.nominated(new)
 
-def filter_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, asked: Sequence[str]) -> FilterResult:
-    """Which of the asked nodes the pod can run on, and why not on the others.
+    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+        with self._answering(pod, len(node_names or nodes or ())) as so_far:
+            asked, cycle = self._cycle(pod, node_names, nodes)
+            result = filter_nodes(cycle, asked)
+        if result.findings is not None:
+            self._reporter.asked_filter(so_far(), result.findings, len(result.kept))
+        return result
 
-    Raises:
-        PluginError: a plugin failed; the message names it.
-    """
-    state = framework.begin_cycle(snapshot, nominations)
-    places, known = _places(snapshot, asked)
-    result = FilterResult([], {asked[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
-    outcome = framework.run_pre_filter_plugins(state, pod)
-    if not outcome.status.is_success:
-        into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
-        into.update({name: outcome.status.message for name, is_known in zip(asked, known, strict=True) if is_known})
-        nobody = Rows.of(snapshot, np.zeros(0, np.intp))
-        return replace(result, findings=Findings(nobody, fwk.accept(0), outcome.status, outcome.narrowed_by))
-    positions = np.flatnonzero(known)
-    rows = _rows(snapshot, places[known])
-    verdicts = framework.run_filters_with_nominated_pods(state, pod, rows)
-    readable = _not_in(snapshot.nodes.invalid, rows.node)
-    inside = (
-        readable
-        if outcome.node_names is None
-        else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
-    )
-    kept = verdicts.ok & inside
-    elsewhere = f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]"
-    for row in np.flatnonzero(~kept).tolist():
-        name = asked[int(positions[row])]
-        if not readable[row]:
-            result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
-        elif not inside[row]:
-            result.failed_and_unresolvable[name] = elsewhere
-        else:
-            status = verdicts.status_of(row)
-            resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            (result.failed if resolvable else result.failed_and_unresolvable)[name] = status.message
-    result.kept.extend(positions[kept].tolist())
-    in_play = inside & readable
-    if in_play.all():
-        return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
-    return replace(result, findings=Findings(rows.take(in_play), _only(verdicts, in_play), narrowed_by=outcome.narrowed_by))
+    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+        with self._answering(pod, len(node_names or nodes or ())) as so_far:
+            asked, cycle = self._cycle(pod, node_names, nodes)
+            scores = prioritize_nodes(cycle, asked)
+        self._reporter.asked_prioritize(so_far(), asked, scores)
+        return scores
 
+    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+        with self._answering(pod, len(candidates)) as so_far:
+            _, cycle = self._cycle(pod, (), None)
+            chosen = choose_victims(cycle, candidates)
+        self._reporter.asked_preempt(so_far(), candidates_of(cycle.snapshot, chosen))
+        note = _what_changed(candidates, chosen)
+        if note:
+            cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
+        return chosen
 
-def prioritize_nodes(framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, asked: Sequence[str]) -> list[int]:
-    """A score from 0 to 10 for each asked node: the profile's weighted total, as a share of the best node's.
+    async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
+        pod = f"pod {namespace}/{name}"
+        if self._dispatcher is None:
+            raise VerbError(
+                f"{pod} was not bound to {node}: this extender has no API server to bind through; "
+                "leave bindVerb empty so that kube-scheduler binds"
+            )
+        if not uid:
+            raise VerbError(f"{pod} was not bound to {node}: without its UID it may be another pod by now")
+        if self._cluster.cache.node(node) is None:
+            # The API server does not check whether the node exists.
+            raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
+        lacks = self._lacks(uid, node)
+        if lacks:
+            raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {lacks}")
+        # The room is taken from now on: others ask before the API server answers, and before the watch shows the binding.
+        is_assumed, is_bound = self._assume(uid, node), False
+        try:
+            await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
+            is_bound = True
+        except fwk.CallError as exc:
+            raise VerbError(f"{pod} was not bound to {node}: {exc}") from exc
+        finally:
+            if is_assumed and not is_bound:
+                self._cluster.forget(uid)
+        with suppress(ValueError):
+            if self._overlay is not None:
+                self._overlay.cluster.assume(uid, node)
 
-    Nodes that we do not know get 0.
+    def _assume(self, uid: str, node: str) -> bool:
+        """Returns whether the pod is assumed on the node now, and was not before."""
+        try:
+            return self._cluster.assume(uid, node) is not None
+        except ValueError:  # the pod cannot be read; once it is bound, the watch will show it
+            return False
 
-    Raises:
-        PluginError: a plugin failed; the message names it.
-    """
-    state = framework.begin_cycle(snapshot, nominations)
-    places, known = _places(snapshot, asked)
-    scores = np.zeros(len(asked), np.int64)
-    if known.any() and framework.plugins.score:
-        # Score plugins may read what their PreFilter kept; its verdict does not matter here, the caller has filtered.
-        framework.run_pre_filter_plugins(state, pod)
-        rows = _rows(snapshot, places[known])
-        framework.run_pre_score_plugins(state, pod, rows)
-        total = framework.run_score_plugins(state, pod, rows).total
-        scores[known] = _on_extender_scale(total)
-    return [int(score) for score in scores]
+    def _lacks(self, uid: str, node: str) -> str:
+        """Returns what the node has too little of for a pending pod; empty if nothing, or if that is not known."""
+        pending = self._cluster.pending.get(uid)
+        if pending is None or self._cluster.cache.is_assumed(pending):
+            return ""  # its room is taken already, or the API server decides
+        try:
+            _, cycle = self._cycle(pending, (), None, with_nominations=False)
+            return why_full(cycle, node)
+        except (VerbError, CacheError, PluginError, ValueError):
+            return ""
 
+    # What the verbs share.
 
-def choose_victims(
-    framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, candidates: Mapping[str, Victims]
-) -> dict[str, Victims]:
-    """For each candidate node: the pods that really have to go, or no entry where that does not help.
+    @contextmanager
+    def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], Asked]]:
+        """Turns what keeps a verb from answering into a VerbError. Yields what the reporter is to know of the question so far."""
+        began = perf_counter()
 
-    The whole framework is asked. The caller's victims are taken as they are when they suffice, less those that need not go; when they do
-    not suffice (or none were named: upstream sends such candidates for nodes that an extender refused) pods of lower priority are added,
-    as few as will do.
+        def so_far() -> Asked:
+            return Asked(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
 
-    Raises:
-        PluginError: a plugin failed; the message names it.
-    """
-    if pod.spec.preemption_policy == "Never":
-        return {}
-    state = framework.begin_cycle(snapshot, nominations)
-    outcome = framework.run_pre_filter_plugins(state, pod)
-    if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return {}
-    usable = [
-        (place, slots)
-        for name, asked in candidates.items()
-        if (outcome.node_names is None or name in outcome.node_names) and (found := _usable(snapshot, pod, name, asked)) is not None
-        for place, slots in (found,)
-    ]
-    if not usable:
-        return {}
-    nodes = np.array([place for place, _ in usable], np.intp)
-    named = np.concatenate([slots for _, slots in usable])
-    named_row = np.repeat(np.arange(len(usable)), [len(slots) for _, slots in usable])
+        try:
+            try:
+                yield so_far
+            except (PluginError, CacheError, QuantityError) as exc:
+                raise VerbError(str(exc)) from exc
+        except VerbError as exc:
+            self._reporter.asked_in_vain(so_far(), str(exc))
+            raise
 
-    # 1 whose victims suffice as named? On the other nodes every pod of lower priority may have to go.
-    suffices = _fits_without(framework, state, pod, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
-    lower, lower_row = lower_priority_pods(snapshot, pod, nodes)
-    by_us = ~suffices[lower_row]
-    slots = np.r_[named[suffices[named_row]], lower[by_us]]
-    row = np.r_[named_row[suffices[named_row]], lower_row[by_us]]
+    def _cycle(
+        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, *, with_nominations: bool = True
+    ) -> tuple[Sequence[str], Cycle]:
+        """Returns the names of the asked nodes, and a cycle for the pod over the cluster with these nodes in it."""
+        framework = self._framework_for(pod)
+        cluster = self._cluster
+        if nodes is not None:
+            if self._overlay is None:
+                self._overlay = Overlay(self._cluster)
+            cluster = self._overlay.cluster
+        elif node_names is None:
+            raise VerbError("neither nodes nor nodeNames given")
+        # Nominated pods get their slots before the snapshot is taken.
+        nominations = Nominations(cluster.nominees(self._frameworks)) if with_nominations else Nominations()
+        asked, snapshot = self._snapshot(node_names or (), nodes)
+        return asked, Cycle(framework, snapshot, pod, nominations)
 
-    # 2 where the pod fits without them, those that need not go come back: our own finds before the caller's choice
-    fits = _fits_without(framework, state, pod, nodes, slots, row)
-    slots, row = slots[fits[row]], row[fits[row]]
-    slots, row = _sorted(snapshot, slots, row, np.isin(slots, named))
-    without = Rows.of(snapshot, nodes).changed(_gone(slots, row))
-    victims = ~reprieve(framework, state, pod, without, slots, row)
+    def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
+        if nodes is None or self._overlay is None:
+            return node_names, self._cluster.cache.update_snapshot()
+        return [node.name for node in nodes], self._overlay.snapshot_with(nodes)
 
-    # 3 who is left has to go, most important first
-    slots, row = slots[victims], row[victims]
-    order = by_importance(snapshot, slots, row)
-    slots, row = slots[order], row[order]
-    violates = violating(snapshot, slots, row)
-    chosen: dict[str, Victims] = {}
-    for at in np.unique(row).tolist():
-        of_node = row == at
-        uids = tuple(snapshot.pod_at(slot).uid for slot in slots[of_node].tolist())
-        chosen[snapshot.nodes.objects[int(nodes[at])].name] = Victims(uids, int(violates[of_node].sum()))
-    return chosen
-
-
-def why_full(framework: Framework, snapshot: Snapshot, pod: Pod, node: str) -> str:
-    """What the node lacks for the pod by now; empty if there is room, or if we cannot tell.
-
-    Only what pods take from each other is looked at. Whoever asks has filtered, and may know of volumes and claims what we hear later.
-    """
-    place = snapshot.nodes.index.get(node)
-    if place is None or place in snapshot.nodes.invalid:
-        return ""
-    rows = _rows(snapshot, np.array([place], np.intp))
-    state = framework.begin_cycle(snapshot, Nominations())
-    for name, plugin in framework.plugins.filter:
-        if name not in _OF_ROOM:
-            continue
-        if isinstance(plugin, fwk.PreFilterPlugin) and plugin.pre_filter(state, pod, snapshot).status.code is fwk.Code.SKIP:
-            continue
-        verdicts = plugin.filter(state, pod, rows)
-        if not verdicts.ok.all():
-            return verdicts.status_of(0).message
-    return ""
-
-
-def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> Candidates:
-    """What `choose_victims` answered, as arrays over the same snapshot."""
-    slots = snapshot.pods.slots
-    counts = [len(victims.uids) for victims in chosen.values()]
-    return Candidates(
-        snapshot,
-        np.array([snapshot.nodes.index[name] for name in chosen], np.intp),
-        np.array([slots[uid] for victims in chosen.values() for uid in victims.uids], np.intp),
-        np.r_[0, np.cumsum(counts)].astype(np.intp),
-        np.array([victims.num_pdb_violations for victims in chosen.values()], np.int64),
-    )
+    def _framework_for(self, pod: Pod) -> Framework:
+        validate_requests(pod)
+        framework = self._frameworks.get(pod.scheduler_name)
+        if framework is None and len(self._frameworks) == 1:
+            # The caller's profile may have any name; with one profile here there is no doubt which is meant.
+            (framework,) = self._frameworks.values()
+        if framework is None:
+            raise VerbError(f"no profile for this pod's schedulerName; known profiles are {', '.join(sorted(self._frameworks))}")
+        return framework
 
 
-def _only(verdicts: fwk.Verdicts, rows: Mask) -> fwk.Verdicts:
-    return fwk.Verdicts(
-        verdicts.codes[rows],
-        tuple((reason, mask[rows]) for reason, mask in verdicts.reasons),
-        tuple((plugin, mask[rows]) for plugin, mask in verdicts.refused_by),
-    )
+def _what_changed(candidates: Mapping[str, Victims], chosen: Mapping[str, Victims]) -> str:
+    """Returns how an answer to preempt differs from what was asked; empty if it does not."""
+    spared = sum(len(set(candidates[name].uids) - set(victims.uids)) for name, victims in chosen.items())
+    parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
+    return "; ".join([*parts, *([f"Extender spared {spared} of the victims"] if spared else [])])
 
 
-def _usable(snapshot: Snapshot, pod: Pod, name: str, asked: Victims) -> tuple[int, Index] | None:
-    """Place and victim slots of a candidate, if the node and its victims are known and all of lower priority."""
-    place = snapshot.nodes.index.get(name)
-    slots = [snapshot.pods.slots.get(uid, -1) for uid in dict.fromkeys(asked.uids)]
-    if place is None or -1 in slots:
-        return None
-    named = np.array(slots, np.intp)
-    if (snapshot.pods.node[named] != place).any() or (snapshot.pods.priority[named] >= pod.priority).any():
-        return None
-    return place, named
-
-
-def _fits_without(framework: Framework, state: fwk.CycleState, pod: Pod, nodes: Index, slots: Index, row: Index) -> Mask:
-    """(B,) whether the pod fits each node once these pods are gone."""
-    rows = Rows.of(framework.snapshot, nodes).changed(_gone(slots, row))
-    return framework.run_filters_with_nominated_pods(state, pod, rows).ok
-
-
-def _gone(slots: Index, row: Index) -> PodChanges:
-    return PodChanges(row, slots, np.full(len(slots), -1))
-
-
-def _sorted(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask) -> tuple[Index, Index]:
-    """The order in which pods are reprieved, row by row: ours before the caller's, those with a budget first, then by importance."""
-    order = by_importance(snapshot, slots, row)
-    slots, row, is_named = slots[order], row[order], is_named[order]
-    order = np.lexsort((~violating(snapshot, slots, row), is_named, row))
-    return slots[order], row[order]
-
-
-def _places(snapshot: Snapshot, asked: Sequence[str]) -> tuple[Index, Mask]:
-    index = snapshot.nodes.index
-    places = np.array([index.get(name, -1) for name in asked], np.intp)
-    return places, places >= 0
-
-
-def _rows(snapshot: Snapshot, places: Index) -> Rows:
-    """The asked nodes as rows; all of them in visiting order are the columns themselves."""
-    return Rows.of(snapshot, None if np.array_equal(places, snapshot.all_nodes) else places)
-
-
-def _not_in(invalid: Mapping[int, str], node: Index) -> Mask:
-    if not invalid:
-        return np.ones(len(node), np.bool_)
-    return ~np.isin(node, list(invalid))
-
-
-def _on_extender_scale(total: Int64s) -> Int64s:
-    """(R,) 10 for the best, the others by their share of it, rounded: what kube-scheduler's own normalising does with 100.
-
-    Totals below 0, which a negative weight can make, are no share. Weights are int32, so that 20 times a total fits an int64.
-    """
-    best = int(total.max(initial=0))
-    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)
+def _is_nominated(pod: Pod, like: Pod | None = None) -> bool:
+    """Returns whether the pod is nominated to a node; to the same as the other pod, if there is one."""
+    node = pod.status.nominated_node_name
+    return bool(node) and not pod.spec.node_name and (like is None or node == like.status.nominated_node_name)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import httpx
 import uvicorn
 from starlette.types import ASGIApp
 
-from api import starting
 from api.app import create_app
-from api.face import AnswersVerbs
+from api.face import Face
 from api.server import make_server
 from api.settings import Settings
 from api.starting import Opens, opens
+from extender.assembly import service as assembly
+from extender.config import Configuration
+from extender.evaluation.scenario import evaluate_scenario
+from extender.verbs import AnswersVerbs
 
 DATA = Path(__file__).parent / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
@@ -76,8 +80,11 @@ def serving_app(app: ASGIApp, settings: Settings) -> Iterator[Service]:
 
 def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Settings], Opens]:
     @asynccontextmanager
-    async def opened(settings: Settings) -> AsyncIterator[starting.Service]:
-        yield starting.Service(engine(settings))
+    async def opened(settings: Settings) -> AsyncIterator[Face]:
+        verbs = engine(settings)
+        configuration = Configuration.default()
+        evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
+        yield Face(assembly.Service(verbs, evaluate))
 
     return lambda settings: lambda: opened(settings)
 

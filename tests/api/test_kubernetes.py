@@ -14,7 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
-from api.routes.kubernetes import KubernetesApp
+from api.kubernetes import KubernetesApp
 from extender.embedded.api_resources import NAMESPACES
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry

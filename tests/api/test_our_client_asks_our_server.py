@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 
 from extender.config.configuration import Extender
-from extender.framework import ExtenderError, NodeVictims
+from extender.framework import Candidate, ExtenderError
 from extender.http_extender import HTTPExtender
 from extender.objects.decoding import convert
 from extender.objects.node import Node
@@ -69,14 +69,14 @@ def test_preempt(twelve_nodes: Service, by_name: bool) -> None:
     """
     snapshot = make_cache(*NODES, pods=PODS).update_snapshot()
     on = {node.name: tuple(pod for pod in PODS if pod.spec.node_name == node.name) for node in NODES}
-    victims = [NodeVictims(node, pods, 0) for node, pods in on.items() if pods]
+    victims = [Candidate(node, pods, 0) for node, pods in on.items() if pods]
     preemptor = make_pod().priority(10**9).req(cpu="7").obj()
 
     left = asked(twelve_nodes, by_name, lambda extender: extender.process_preemption(preemptor, victims, snapshot))
 
     assert left
     for each in left:
-        assert {pod.uid for pod in each.pods} <= {pod.uid for pod in on[each.node]}
+        assert {pod.uid for pod in each.victims} <= {pod.uid for pod in on[each.node]}
 
 
 def test_bind_says_why_not(twelve_nodes: Service) -> None:

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from api import starting
 from api.access import TOKEN_COOKIE, Sight
 from api.app import create_app
+from api.face import Face
 from api.openapi_examples import BY_NAME
 from api.refusals import Refusal
 from api.settings import Settings
@@ -46,9 +47,9 @@ def guarded_service() -> Iterator[Service]:
     settings = Settings(port=0, schedule=False)
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[starting.Service]:
-        async with starting.opens(settings)() as service:
-            yield replace(service, access=OneToken())
+    async def opened() -> AsyncIterator[Face]:
+        async with starting.opens(settings)() as face:
+            yield replace(face, access=OneToken())
 
     with serving_app(create_app(settings, lambda _: opened), settings) as service:
         yield service

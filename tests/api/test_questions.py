@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection
 from api import starting
 from api.access import Access, Sight
 from api.app import create_app
+from api.face import Face
 from api.refusals import Refusal
 from api.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app
@@ -250,9 +251,9 @@ def guarded(state: Path) -> Iterator[Service]:
         access: Access = _OnlyOwnNamespace()
 
         @asynccontextmanager
-        async def opened() -> AsyncIterator[starting.Service]:
-            async with starting.opens(settings)() as service:
-                yield replace(service, access=access)
+        async def opened() -> AsyncIterator[Face]:
+            async with starting.opens(settings)() as face:
+                yield replace(face, access=access)
 
         return opened
 

@@ -17,6 +17,7 @@ from extender.cache import Cache
 from extender.config.loading import default_configuration
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
+from extender.runtime.cycle import Cycle
 from extender.runtime.registry import Registry
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from tests.benchmarks.cluster import NUM_APPS, make_cache, make_pod
@@ -88,7 +89,7 @@ def decide(cache: Cache, pods: list[Pod]) -> Figures:
     gc.freeze()  # as the service does once it has its cluster
     for pod in pods:
         began = time.perf_counter()
-        host = algorithm.schedule_pod(framework, cache.update_snapshot(), pod).suggested_host
+        host = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod)).suggested_host
         cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
         took.append(time.perf_counter() - began)
     gc.unfreeze()

@@ -11,9 +11,10 @@ from extender.answers.what_if.capacity import capacity
 from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
-from extender.evaluation.evaluate import evaluate, trying_every_node
+from extender.evaluation.evaluate import evaluate
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.runtime.registry import Registry
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
@@ -44,12 +45,11 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
     """Print a line for each size and shape."""
     print("explain (evaluate, reasons, nearest nodes, fixes tried, preemption), 10 pods a node, every node dry-run; median CPU ms")
     print(f"{'nodes':>7} {'pod':10} {'evaluate':>9} {'explain':>9} {'+ picture':>10} {'fixes':>6}")
-    configuration = trying_every_node(default_configuration())
-    framework = Registry(IN_TREE, []).make_frameworks(configuration, random.Random(1))["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
     for num_nodes in sizes:
         snapshot = make_full_cache(num_nodes, 10).update_snapshot()
         for shape, pod in SHAPES.items():
-            _, evaluating = _median(rounds, lambda pod=pod, snapshot=snapshot: evaluate(framework, snapshot, pod, NO_NOMINATIONS))
+            _, evaluating = _median(rounds, lambda pod=pod, snapshot=snapshot: evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS)))
             found, explaining = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS))
             _, drawing = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True))
             print(f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(found.fixes):6}", flush=True)

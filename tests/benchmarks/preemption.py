@@ -1,18 +1,15 @@
 """The preemption evaluation over ALL nodes: eligible, dry run, select; 30 victims a node, the preemptor needs a quarter of a node."""
 
 import asyncio
-import dataclasses
 import random
 import statistics
 import time
 
 from extender import framework as fwk
-from extender.config.configuration import Configuration, PluginConfig
 from extender.config.loading import default_configuration
-from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.plugins import IN_TREE
-from extender.preemption import OUTCOME
-from extender.runtime.framework import statuses_by_node
+from extender.runtime.cycle import Cycle
+from extender.runtime.findings import statuses_by_node
 from extender.runtime.registry import Registry
 from extender.snapshot import Rows
 from tests.benchmarks.cluster import make_full_cache, make_pod
@@ -33,26 +30,18 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
 
 def evaluate(num_nodes: int, rounds: int) -> tuple[int, float]:
     """(number of candidates, median milliseconds of PostFilter)."""
-    framework = Registry(IN_TREE, []).make_frameworks(_every_node(default_configuration()), random.Random(1))["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
     snapshot = make_full_cache(num_nodes).update_snapshot()
     pod = make_pod("preemptor", cpu="4", memory="8Gi", priority=1000)
     took: list[float] = []
     candidates = 0
     for _ in range(rounds):
-        state = framework.begin_cycle(snapshot)
-        framework.run_pre_filter_plugins(state, pod)
+        state = Cycle(framework, snapshot, pod)
+        state.run_pre_filter_plugins()
         rows = Rows.of(snapshot)
-        statuses = statuses_by_node(framework.run_filters_with_nominated_pods(state, pod, rows), rows.names, fwk.unresolvable())
+        statuses = statuses_by_node(state.run_filters_with_nominated_pods(rows), rows.names, fwk.unresolvable())
         began = time.perf_counter()
-        asyncio.run(framework.run_post_filter_plugins(state, pod, statuses))
+        preemption = asyncio.run(state.run_post_filter_plugins(statuses)).preemption
         took.append(time.perf_counter() - began)
-        found = state.read(OUTCOME).candidates
-        candidates = 0 if found is None else len(found)
+        candidates = 0 if preemption is None or preemption.candidates is None else len(preemption.candidates)
     return candidates, statistics.median(took) * 1e3
-
-
-def _every_node(configuration: Configuration) -> Configuration:
-    (profile,) = configuration.profiles
-    others = tuple(config for config in profile.plugin_configs if config.name != "DefaultPreemption")
-    args = PluginConfig("DefaultPreemption", DefaultPreemptionArgs(min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=0))
-    return dataclasses.replace(configuration, profiles=(dataclasses.replace(profile, plugin_configs=(*others, args)),))

@@ -9,7 +9,7 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue import QueuedPodInfo, SchedulingQueue
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
-from extender.testing import label_term, make_framework, make_node, make_pod, make_snapshot
+from extender.testing import label_term, make_framework, make_node, make_pod
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
@@ -58,7 +58,6 @@ def _held_against_a_change(num_refused: int) -> None:
 def make_queue() -> SchedulingQueue:
     """A queue with the hints and gates of all in-tree plugins."""
     framework = make_framework(*IN_TREE.values())
-    framework.begin_cycle(make_snapshot())
     plugins = framework.plugins
 
     def gate(pod: Pod, last_gated_by: str) -> str:

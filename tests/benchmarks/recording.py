@@ -17,18 +17,18 @@ from time import perf_counter, process_time, time
 
 import msgspec
 
-from extender.assembly.standalone import standalone
+from extender.assembly.scheduling import assemble_scheduler
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
-from extender.framework import Status
+from extender.framework import PreemptionOutcome, Status
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
-from extender.preemption import PreemptionOutcome
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import NO_REPORTER, Guarded, Limits, Records, Reporter
 from extender.records.reporter import Findings
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
 from extender.runtime.waiting_pods import WaitingPods
@@ -119,7 +119,7 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
             began = process_time()
             for info in infos:
                 pod, at = info.pod, perf_counter()
-                result = algorithm.schedule_pod(framework, cache.update_snapshot(), pod)
+                result = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod))
                 if result.choice is not None:
                     reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
                 host = result.suggested_host
@@ -134,14 +134,14 @@ async def _attempts(cache: Cache, make: Callable[[int], Pod], num_blocks: int, s
     """Seconds of a whole attempt of a scheduler that writes to nobody, without and with."""
     cluster, switch, records = Cluster(cache), _Switch(), Guarded(_full())
     writes = RecordedWrites(cache)
-    alone = standalone(default_configuration(), cluster, writes, random.Random(1), reporter=switch)
+    alone = assemble_scheduler(default_configuration(), cluster, writes, random.Random(1), reporter=switch)
     took: dict[Guarded, list[float]] = {NO_REPORTER: [], records: []}
     with _collected():
         for block in range(num_blocks):
             switch.to = list(took)[_turn(block)]
             pods = [make(block * size + number) for number in range(size)]
             for pod in pods:
-                alone.handlers.changed("pods", None, pod)
+                alone.handlers.changed(None, pod)
             began = process_time()
             async with asyncio.TaskGroup() as acting:
                 while (info := alone.world.queue.pop_nowait()) is not None:
@@ -150,7 +150,7 @@ async def _attempts(cache: Cache, make: Callable[[int], Pod], num_blocks: int, s
             took[switch.to].append((process_time() - began) / size)
             for pod in pods:
                 if pod.uid not in writes.bound:
-                    alone.handlers.changed("pods", pod, None)
+                    alone.handlers.changed(pod, None)
             writes.calls.clear()
     without, with_ = (times[1:] for times in took.values())
     return without, with_
@@ -188,7 +188,7 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
     world = _world(cluster, Guarded(records))
     infos = [_info(make(number)) for number in range(count + 1)]
     for info in infos:
-        cluster.changed("pods", None, info.pod)
+        cluster.changed(None, info.pod)
     await _attempt(world, algorithm, framework, infos.pop())
     list(records.attempts())
     own = records.size

@@ -19,10 +19,11 @@ import uvloop
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.kinds import NODES, PODS
 from extender.apiserver.informers.store import Change
-from extender.assembly.live_cluster import following
+from extender.assembly.live_service import live_service
 from extender.config import Configuration
+from extender.objects.kinds import NODES, PODS
+from extender.verbs import Verbs
 
 
 async def main(url: str, how: str) -> None:
@@ -53,9 +54,10 @@ async def follow(url: str) -> None:
     """Sync an engine, then follow."""
     client = Client(Target(url))
     before, began = _peak(), time.perf_counter()
-    async with following(Configuration.default(), client) as found:
-        await found.informers.wait_for_sync()
-        cache = found.engine._cluster.cache
+    async with live_service(Configuration.default(), client) as found:
+        await found.wait_for_sync()
+        assert isinstance(found.verbs, Verbs)
+        cache = found.verbs._cluster.cache
         nodes = len(cache.update_snapshot().nodes)
         seconds = time.perf_counter() - began
         _say(seconds=seconds, cpu=time.process_time(), objects=nodes + len(cache.pods), before=before, now=_now(), peak=_peak())

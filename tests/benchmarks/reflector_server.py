@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.types import ASGIApp
 
-from api.routes.kubernetes import KubernetesApp
+from api.kubernetes import KubernetesApp
 from extender.embedded.api_resources import NAMESPACES, NODES, PODS, Object
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry

@@ -11,17 +11,19 @@ import uvloop
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.assembly.live_cluster import following
+from extender.assembly.live_service import LiveOptions, live_service
 from extender.config import Configuration
+from extender.verbs import Verbs
 
 
 async def _drain(url: str, num_pods: int) -> None:
     client = Client(Target(url))
     began = time.process_time()
-    async with following(Configuration.default(), client, decides=True) as found:
+    async with live_service(Configuration.default(), client, LiveOptions(decides=True)) as found:
         gc.collect()
         gc.freeze()  # as the service does
-        cache = found.engine._cluster.cache
+        assert isinstance(found.verbs, Verbs)
+        cache = found.verbs._cluster.cache
         first = None
         while (bound := len(cache.pods) - len(cache.assumed_pods)) < num_pods:
             if bound and first is None:

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from extender.config.loading import default_configuration
-from extender.objects.cluster_state import ClusterState
+from extender.evaluation.scenario import evaluate_scenario
 from extender.objects.decoding import DecodeError, decode
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.cel import CelError, compiled
-from extender.verbs.engine import Engine
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
 
@@ -25,7 +24,7 @@ def test_an_extended_resource_that_a_device_class_stands_for_is_counted_like_any
         "pod": {"metadata": {"name": "p"}, "spec": {"containers": [container]}},
     }
 
-    answer = asyncio.run(Engine.open(default_configuration(), ClusterState()).evaluate(scenario))
+    answer = asyncio.run(evaluate_scenario(scenario, default_configuration()))
 
     assert answer["fitError"] == "0/1 nodes are available: 1 Insufficient example.com/gpu."
 

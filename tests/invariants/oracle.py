@@ -9,19 +9,20 @@ from typing import Any
 
 import msgspec
 
-from extender.apiserver.informers import kinds
-from extender.apiserver.informers.kinds import Kind
-from extender.assembly.standalone import Standalone
+from extender.apiserver.informers.keeping import keeper_of
+from extender.assembly.scheduling import Scheduling
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.cache.dump import NodeDump, dump_snapshot
 from extender.embedded.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
+from extender.objects import kinds
 from extender.objects.decoding import convert
+from extender.objects.kinds import WatchedKind
 from extender.queue.queued_pod_info import QueuedPodInfo
 from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on
 from tests.invariants.worlds import World
 
-FOLLOWED: dict[str, tuple[Kind[Any], Resource]] = {
+FOLLOWED: dict[str, tuple[WatchedKind[Any], Resource]] = {
     "nodes": (kinds.NODES, NODES),
     "pods": (kinds.PODS, PODS),
     "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUME_CLAIMS),
@@ -106,7 +107,7 @@ def pending_pods(world: World) -> list[Object]:
     return [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
 
 
-def places_of(alone: Standalone) -> dict[str, list[str]]:
+def places_of(alone: Scheduling) -> dict[str, list[str]]:
     """UID -> where the pod is. Being decided about and being bound are one place."""
     queue = alone.world.queue
     places: dict[str, list[str]] = {}
@@ -123,7 +124,7 @@ def places_of(alone: Standalone) -> dict[str, list[str]]:
     return places
 
 
-def queued(alone: Standalone) -> list[QueuedPodInfo]:
+def queued(alone: Scheduling) -> list[QueuedPodInfo]:
     """All that wait."""
     queue = alone.world.queue
     return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
@@ -135,11 +136,11 @@ def queued(alone: Standalone) -> list[QueuedPodInfo]:
 def cache_errors(world: World) -> Iterator[str]:
     """Where the cache, and the columns that are made from it, differ from a cache filled with what the server has now."""
     fresh, cluster = Cluster(), world.life.alone.world.cluster
-    for table, (kind, resource) in FOLLOWED.items():
-        keep = kind.keeper()
+    for kind, resource in FOLLOWED.values():
+        keep = keeper_of(kind)
         for obj in world.registry.list(resource):
             if resource is not PODS or obj.get("status", {}).get("phase") not in FINISHED:
-                fresh.changed(table, None, keep(convert(kind.type, json.loads(json.dumps(obj)))))
+                fresh.changed(None, keep(convert(kind.type, json.loads(json.dumps(obj)))))
     expected, found = fresh.cache.dump(), cluster.cache.dump()
     for name in sorted({*expected, *found}):
         if in_any_order(expected.get(name)) != in_any_order(found.get(name)):
@@ -208,7 +209,7 @@ def changed_objects(world: World) -> Iterator[str]:
         if msgspec.json.encode(obj) != before:
             yield f"{'/'.join(key)} was {before!r} and is {msgspec.json.encode(obj)!r}"
     for table, (kind, resource) in FOLLOWED.items():
-        keep = kind.keeper()
+        keep = keeper_of(kind)
         for said in world.registry.list(resource):
             fresh = keep(convert(kind.type, json.loads(json.dumps(said))))
             known, _ = world.life.known.get((table, fresh.metadata.namespace, fresh.metadata.name), (fresh, b""))

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar, final
 import httpx
 
 from extender import framework as fwk
-from extender.assembly.standalone import Standalone
-from extender.objects.meta import ApiObject
+from extender.assembly.scheduling import Scheduling
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.testing.faults.streams import IteratedStream
 from tests.invariants.worlds import Bugs, Take
@@ -59,13 +59,13 @@ def without_promises(call: fwk.ApiCall[Any]) -> fwk.ApiCall[Any] | None:
 # Changes that do not arrive as they were said.
 
 
-def taking(is_taken: Callable[[ApiObject | None, ApiObject | None], bool]) -> Bugs:
+def taking(is_taken: Callable[[HasMetadata | None, HasMetadata | None], bool]) -> Bugs:
     """Only some changes arrive."""
 
     def deaf(take: Take) -> Take:
-        def hear(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        def hear(old: HasMetadata | None, new: HasMetadata | None) -> None:
             if is_taken(old, new):
-                take(table, old, new)
+                take(old, new)
 
         return hear
 
@@ -76,19 +76,19 @@ def changing(change: Callable[[Pod], Pod | None]) -> Bugs:
     """Pods are not what they are."""
 
     def inventive(take: Take) -> Take:
-        def hear(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
-            take(table, old, change(new) if isinstance(new, Pod) else new)
+        def hear(old: HasMetadata | None, new: HasMetadata | None) -> None:
+            take(old, change(new) if isinstance(new, Pod) else new)
 
         return hear
 
     return Bugs(taking=inventive)
 
 
-def is_no_end_of_a_bound_pod(old: ApiObject | None, new: ApiObject | None) -> bool:
+def is_no_end_of_a_bound_pod(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     return not (isinstance(old, Pod) and old.spec.node_name and new is None)
 
 
-def is_not_of_a_third_of_the_pods(old: ApiObject | None, new: ApiObject | None) -> bool:
+def is_not_of_a_third_of_the_pods(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     obj = new or old
     return not (isinstance(obj, Pod) and obj.name in ("p0", "p3", "p6", "p9"))
 
@@ -140,22 +140,22 @@ async def _without_errors(chunks: httpx.AsyncByteStream) -> AsyncIterator[bytes]
 # Parts that do less than they promise.
 
 
-def losing(part: Callable[[Standalone], object], name: str) -> Bugs:
+def losing(part: Callable[[Scheduling], object], name: str) -> Bugs:
     """A method of a part does nothing."""
 
-    def lose(alone: Standalone) -> None:
+    def lose(alone: Scheduling) -> None:
         setattr(part(alone), name, lambda *arguments, **named: None)
 
     return Bugs(losing=lose)
 
 
-def careless(alone: Standalone) -> None:
+def careless(alone: Scheduling) -> None:
     """Whoever failed is done with."""
     queue = alone.world.queue
     queue.add_unschedulable_if_not_present = lambda info: queue.done(info.pod.uid)  # type: ignore[method-assign]
 
 
-def impatient(alone: Standalone) -> None:
+def impatient(alone: Scheduling) -> None:
     """Whoever comes back is tried again at once."""
     queue = alone.world.queue
     add = queue.add_unschedulable_if_not_present

@@ -8,7 +8,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.embedded.api_resources import NODES, PODS
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.testing.faults import Action, Fault, answers
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
@@ -206,10 +206,10 @@ def test_an_object_that_cannot_be_taken_in_keeps_no_other_from_it() -> None:
     """
 
     def choking(take: Take) -> Take:
-        def choosy(table: str, old: ApiObject | None, new: ApiObject | None) -> None:
+        def choosy(old: HasMetadata | None, new: HasMetadata | None) -> None:
             if isinstance(new, Pod) and new.name == "poison":
                 raise RuntimeError("poison")
-            take(table, old, new)
+            take(old, new)
 
         return choosy
 

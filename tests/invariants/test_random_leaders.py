@@ -15,7 +15,8 @@ import pytest
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.assembly.live_cluster import Following, following
+from extender.assembly.live_service import LiveOptions, live_service
+from extender.assembly.service import Service
 from extender.config import Configuration
 from extender.embedded.api_resources import LEASES
 from extender.embedded.statuses import ApiStatus
@@ -78,7 +79,7 @@ class Replica:
         self.scribe = Scribe(name, world)
         self.faults = FaultyTransport(self.scribe, rng=random.Random(name))
         self.slept = 0.0
-        self.found: Following | None = None
+        self.found: Service | None = None
         chance = random.Random(name)
         loop = asyncio.get_running_loop()
         self.elector = LeaderElector(
@@ -99,7 +100,7 @@ class Replica:
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
-        opened = following(Configuration.default(), self._client, decides=True, elector=self.elector, rng=self._chance)
+        opened = live_service(Configuration.default(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
         self.found = await self._stack.enter_async_context(opened)
         return self
 

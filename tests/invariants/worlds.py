@@ -16,10 +16,9 @@ from extender import framework as fwk
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.kinds import KINDS
 from extender.apiserver.informers.store import Change
 from extender.apiserver.writes.dispatcher import Dispatcher
-from extender.assembly.standalone import Standalone, standalone
+from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.embedded import controllers
@@ -29,14 +28,14 @@ from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
-from extender.objects.cluster_state import TABLES
-from extender.objects.meta import ApiObject
+from extender.objects.kinds import KINDS
+from extender.objects.meta import HasMetadata
 from extender.runtime.registry import Registry as Plugins
 from extender.testing import virtual_time
 from extender.testing.faults import FaultyTransport
 from tests.invariants.witness import Witness
 
-Take = Callable[[str, ApiObject | None, ApiObject | None], None]
+Take = Callable[[HasMetadata | None, HasMetadata | None], None]
 """Takes a change in: table, old, new."""
 
 PRIORITIES = {"low": 10, "middle": 100, "high": 1000}
@@ -46,8 +45,6 @@ THE_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 SIZE = int(os.environ.get("INVARIANT_SIZE", "1"))
 """How many times as large crowds are, for those who have the time."""
-
-_TABLE_OF = {table.kind: table.field for table in TABLES}
 
 
 def now() -> float:
@@ -69,7 +66,7 @@ class Bugs:
         taking: Callable[[Take], Take] = lambda take: take,
         writing: Callable[[fwk.Dispatcher], fwk.Dispatcher] = lambda dispatcher: dispatcher,
         listening: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = lambda server: server,
-        losing: Callable[[Standalone], object] = lambda alone: None,
+        losing: Callable[[Scheduling], object] = lambda alone: None,
     ) -> None:
         """Arguments:
         losing: takes something from a scheduler that has just been put together.
@@ -97,13 +94,13 @@ class Life:
         self.informers = Informers(self.client, rng=chance, relist_period=relist)
         self.failed: list[str] = []
         """Changes that could not be taken in."""
-        self.known: dict[tuple[str, str, str], tuple[ApiObject, bytes]] = {}
+        self.known: dict[tuple[str, str, str], tuple[HasMetadata, bytes]] = {}
         """(table, namespace, name) -> an object as the informers hold it, and what it was when it came."""
-        self.alone = standalone(configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins)
+        self.alone = assemble_scheduler(configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins)
         bugs.losing(self.alone)
         take = bugs.taking(self.alone.handlers.changed)
         for kind in KINDS:
-            self.informers.add(kind, partial(self._tell, take, _TABLE_OF[kind.type]))
+            self.informers.add(kind, partial(self._tell, take, kind.field))
         self.task = asyncio.get_running_loop().create_task(self._run(), name="a life")
 
     async def kill(self) -> None:
@@ -128,7 +125,7 @@ class Life:
         for change in changes:
             self._note(table, change)
             try:
-                take(table, change.old, change.new)
+                take(change.old, change.new)
             except Exception as exc:  # as `following`: one object must not keep the others from being known
                 self.failed.append(f"{table}: {exc!r}")
 

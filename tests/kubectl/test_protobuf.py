@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from api.routes.kubernetes import KubernetesApp
+from api.kubernetes import KubernetesApp
 from extender.embedded.api_resources import (
     DEPLOYMENTS,
     NAMESPACES,

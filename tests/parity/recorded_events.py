@@ -5,7 +5,7 @@ from typing import Any
 from extender.framework import ActionType, ClusterEvent, EventResource
 from extender.objects.decoding import convert
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.storage import (
@@ -18,7 +18,7 @@ from extender.objects.storage import (
     VolumeAttachment,
 )
 
-KINDS: dict[EventResource, type[ApiObject]] = {
+KINDS: dict[EventResource, type[HasMetadata]] = {
     EventResource.POD: Pod,
     EventResource.ASSIGNED_POD: Pod,
     EventResource.UNSCHEDULABLE_POD: Pod,
@@ -63,7 +63,7 @@ def _named(action: ActionType) -> list[ActionType]:
     return [*action]
 
 
-def object_of(event: ClusterEvent, written: object) -> ApiObject | None:
+def object_of(event: ClusterEvent, written: object) -> HasMetadata | None:
     """
     The object that changed, None where there is none.
     """

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from extender.config.loading import default_configuration
-from extender.objects.cluster_state import ClusterState
-from extender.verbs.engine import Engine
+from extender.evaluation.scenario import evaluate_scenario
 from tests.each_case import each_case
 from tests.parity.cases import FOLDER, decision_cases
 from tests.parity.compare import differences
 
 _COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client"}
 FAMILIES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz")} - _COMPONENTS)
+CONFIGURATION = default_configuration()
 
 
 def id_of(case: dict[str, Any]) -> str:
@@ -24,20 +24,12 @@ def all_decision_cases() -> list[dict[str, Any]]:
     return [case for family in FAMILIES for case in decision_cases(family)]
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    """
-    An engine with the default profile; each scenario brings its own cluster.
-    """
-    return Engine.open(default_configuration(), ClusterState())
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @each_case(decision_cases, named=id_of)
-def test_decision_is_the_real_schedulers(engine: Engine, case: dict[str, Any]) -> None:
+def test_decision_is_the_real_schedulers(case: dict[str, Any]) -> None:
     """
     Filters, scores, messages and victims are those of kube-scheduler 1.36, field by field.
     """
-    answer = asyncio.run(engine.evaluate(case["scenario"]))
+    answer = asyncio.run(evaluate_scenario(case["scenario"], CONFIGURATION))
 
     assert {group: found for group, found in differences(case["expected"], answer).items() if found} == {}

@@ -12,9 +12,8 @@ from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration, load
-from extender.evaluation.evaluate import trying_every_node
 from extender.objects import decoding
-from extender.objects.cluster_state import ClusterState, identified
+from extender.objects.cluster import ClusterState, identified
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.nominations import Nominations
@@ -40,8 +39,8 @@ def explained(scenario: dict[str, Any]) -> Explanation:
     """The pod of the scenario, explained in its cluster."""
     pod = identified(decoding.convert(Pod, scenario["pod"]))
     written = scenario.get("config")
-    configuration = trying_every_node(default_configuration() if written is None else load(msgspec.json.encode(written)))
-    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0))
+    configuration = default_configuration() if written is None else load(msgspec.json.encode(written))
+    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), is_exhaustive=True)
     cluster = Cluster.of(ClusterState.decode(scenario.get("objects", {})))
     further = [(identified(decoding.convert(Pod, one["pod"])), one["nodeName"]) for one in scenario.get("nominated") or ()]
     nominations = Nominations(cluster.nominees(frameworks, further))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from extender.config.configuration import Extender, ExtenderManagedResource
-from extender.framework import ExtenderError, NodeVictims
+from extender.framework import Candidate, ExtenderError
 from extender.golang.durations import Duration
 from extender.http_extender import HTTPExtender
 from extender.objects.decoding import convert
@@ -146,13 +146,13 @@ async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any
             snapshot = make_cache(*nodes, pods=[pod for pods in pods_on.values() for pod in pods]).update_snapshot()
             by_uid = {pod.uid: pod for pods in pods_on.values() for pod in pods}
             victims = [
-                NodeVictims(node, tuple(by_uid[uid] for uid in each["podUIDs"]), each["numPDBViolations"])
+                Candidate(node, tuple(by_uid[uid] for uid in each["podUIDs"]), each["numPDBViolations"])
                 for node, each in given["victims"].items()
             ]
             answered = await extender.process_preemption(pod, victims, snapshot)
             return {
                 "victims": {
-                    each.node: {"podUIDs": [victim.uid for victim in each.pods], "numPDBViolations": each.num_pdb_violations}
+                    each.node: {"podUIDs": [victim.uid for victim in each.victims], "numPDBViolations": each.num_pdb_violations}
                     for each in answered
                 }
             }

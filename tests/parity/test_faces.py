@@ -22,16 +22,18 @@ from api.face import Face
 from api.settings import Settings
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
+from extender.assembly.service import Service
 from extender.config.loading import default_configuration, load
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import TABLES, ClusterState
-from extender.verbs.engine import Engine
+from extender.objects.cluster import ClusterState
+from extender.objects.kinds import KINDS
+from extender.testing import make_verbs
 from tests.each_case import each_case
 from tests.parity.test_decisions import id_of
 from tests.parity.test_explanations import pending_cases
 from tests.parity.test_what_if import as_served, promised
 
-KINDS = {table.name: table.kind.__name__ for table in TABLES}
+NAME_OF_KIND = {kind.list_name: kind.name for kind in KINDS}
 
 
 @asynccontextmanager
@@ -105,10 +107,14 @@ def _is_gated(pod: dict[str, Any]) -> bool:
     return bool(pod["spec"].get("schedulingGates"))
 
 
+async def _not_asked(scenario: object) -> dict[str, Any]:
+    raise AssertionError("no scenario is evaluated")
+
+
 async def _asked(
     application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
-    application.state.face = Face(Engine.open(default_configuration(), ClusterState()), questions=questions)
+    application.state.face = Face(Service(make_verbs(ClusterState()), _not_asked, questions=questions))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://reprieve") as client:
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")
@@ -122,7 +128,7 @@ async def _asked(
 
 def _by_command(objects: dict[str, list[Any]], config: Any, pod: str, folder: Path) -> Explanation:
     dump, arguments = folder / "cluster.json", ["why", pod, "-o", "json"]
-    items = [{"apiVersion": "v1", "kind": KINDS[name], **item} for name, listed in objects.items() for item in listed]
+    items = [{"apiVersion": "v1", "kind": NAME_OF_KIND[name], **item} for name, listed in objects.items() for item in listed]
     dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     if config is not None:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))

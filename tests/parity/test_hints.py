@@ -6,16 +6,16 @@ from extender import framework as fwk
 from extender.framework.events import always_queue
 from extender.objects.decoding import convert
 from extender.objects.devices import DeviceClass, ResourceClaim
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.objects.workloads import ReplicaSet, Service
 from extender.plugins import IN_TREE
-from extender.testing import make_framework, make_snapshot
+from extender.testing import make_cache, make_framework
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of
 
-WORLD: dict[str, type[ApiObject]] = {
+WORLD: dict[str, type[HasMetadata]] = {
     "resourceClaims": ResourceClaim,
     "deviceClasses": DeviceClass,
     "services": Service,
@@ -30,8 +30,7 @@ def test_hints(case: dict[str, Any]) -> None:
     """
     given = case["input"]
     objects = [convert(kind, written) for name, kind in WORLD.items() for written in given["world"].get(name) or ()]
-    handle = make_framework()
-    handle.begin_cycle(make_snapshot(objects=objects))
+    handle = make_framework(live=make_cache(objects=objects))
     plugin = IN_TREE[given["plugin"]](None, handle)
     registered, event = event_of(given["registered"]), event_of(given["event"])
     (hint,) = [each.hint for each in plugin.events_to_register() if each.event == registered]

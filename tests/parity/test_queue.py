@@ -18,7 +18,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.scheduler.cluster_events import pod_scheduling_properties_change
 from extender.snapshot.pod_attributes import affinity_class
-from extender.testing import make_framework, make_snapshot
+from extender.testing import make_framework
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of
@@ -50,7 +50,6 @@ class Driver:
 
     def __init__(self, given: dict[str, Any]) -> None:
         framework = make_framework(*IN_TREE.values())
-        framework.begin_cycle(make_snapshot())
         config = given["config"]
         self.start = given["startEpochMs"]
         self.at = 0

@@ -12,7 +12,7 @@ from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from tests.api.serving import DATA, TWELVE_NODES, items_of

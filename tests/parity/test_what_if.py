@@ -8,7 +8,7 @@ from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.preemption_messages import STILL_TERMINATING
 from tests.each_case import each_case
 from tests.parity.test_decisions import all_decision_cases, id_of

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.writes.dispatcher import Dispatcher
-from extender.assembly.standalone import Standalone
+from extender.assembly.scheduling import Scheduling
 from extender.embedded.api_resources import PODS, Object
 from tests.stories.remote import RemoteApi, change
 
@@ -25,7 +25,7 @@ PATIENCE: Final = 30.0
 class Watched:
     """A scheduler, and what it is connected by."""
 
-    alone: Standalone
+    alone: Scheduling
     informers: Informers
     dispatcher: Dispatcher
     by_hand: bool = False

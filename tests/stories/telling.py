@@ -2,24 +2,23 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial, wraps
-from typing import Any, Final, ParamSpec, final
+from functools import wraps
+from typing import Any, ParamSpec, final
 
 from extender import framework as fwk
 from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.kinds import KINDS
 from extender.apiserver.writes.dispatcher import Dispatcher
-from extender.assembly.standalone import Standalone, standalone
+from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.config.configuration import Extender
 from extender.config.loading import load
 from extender.embedded.api_resources import EVENTS, PODS, Object, Resource
 from extender.http_extender import Transports, no_transport
-from extender.objects.cluster_state import TABLES
+from extender.objects.kinds import KINDS
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from tests.stories import remote
@@ -27,8 +26,6 @@ from tests.stories.remote import Api
 from tests.stories.scenery import resource_of
 from tests.stories.settling import Watched
 from tests.stories.stages import STAGE, Interfere, Setting
-
-_TABLE_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
 
 P = ParamSpec("P")
 
@@ -113,7 +110,7 @@ class Scene:
         return self.setting.api
 
     @property
-    def alone(self) -> Standalone:
+    def alone(self) -> Scheduling:
         return self.watched.alone
 
     def pod(self, name: str) -> Object:
@@ -214,19 +211,19 @@ async def a_scene(
         dispatcher = Dispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), further=further)
-        alone = standalone(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)
+        alone = assemble_scheduler(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)
 
         async def schedule() -> None:
             await informers.wait_for_sync()
             if not by_hand:
                 await alone.scheduler.run()
 
-        def take(table: str, changes: Any) -> None:
+        def take(changes: Any) -> None:
             for change in changes:
-                alone.handlers.changed(table, change.old, change.new)
+                alone.handlers.changed(change.old, change.new)
 
         for kind in KINDS:
-            informers.add(kind, partial(take, _TABLE_OF[kind.type]))
+            informers.add(kind, take)
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(work) for work in (informers.run(), dispatcher.run(), schedule())]

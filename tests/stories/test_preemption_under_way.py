@@ -274,7 +274,7 @@ async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(
             await asyncio.sleep(3)
             low = scene.alone.world.pod_by_key("default/low")
             assert low is not None
-            return fwk.PostFilterResult(fwk.SUCCESS, "n", fwk.NodeVictims("n", (low,), 0))
+            return fwk.PostFilterResult(fwk.SUCCESS, "n", fwk.Candidate("n", (low,), 0))
 
     async with a_scene(node("n"), plugins=[Slow], without=("DefaultPreemption", "DynamicResources")) as scene:
         await scene.has(pod("low", "1500m", "low"))

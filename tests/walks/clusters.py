@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from extender.assembly.live_cluster import Following, following
+from extender.assembly.live_service import LiveOptions, live_service
 from extender.assembly.own_cluster import own_cluster
+from extender.assembly.service import Service
 from extender.config import Configuration
 from extender.embedded.api_resources import EVENTS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -33,11 +34,11 @@ async def a_cluster(*objects: Object) -> AsyncIterator[ObjectRegistry]:
 @asynccontextmanager
 async def a_followed_cluster(
     *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport
-) -> AsyncIterator[tuple[ObjectRegistry, Following]]:
+) -> AsyncIterator[tuple[ObjectRegistry, Service]]:
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
         client, chosen = own.client(), configuration or Configuration.default()
-        async with following(chosen, client, decides=True, rng=random.Random(1), transports=transports) as found:
+        async with live_service(chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)) as found:
             yield own.api.registry, found
         await client.aclose()
 

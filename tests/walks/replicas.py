@@ -8,8 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.assembly.live_cluster import Following, following
+from extender.assembly.live_service import LiveOptions, live_service
 from extender.assembly.own_cluster import OwnCluster, own_cluster
+from extender.assembly.service import Service
 from extender.config import Configuration
 from extender.embedded.api_resources import LEASES, Object
 from extender.embedded.transport import EmbeddedTransport
@@ -36,7 +37,7 @@ class Replica:
         self.client = Client(
             Target("http://embedded"), transport=self.transport, fence=self.elector.fence, write_seconds=self.elector.write_seconds
         )
-        self.following: Following | None = None
+        self.following: Service | None = None
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
@@ -65,7 +66,9 @@ class Replica:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        async with following(self.configuration, self.client, decides=True, elector=self.elector, rng=random.Random(1)) as found:
+        async with live_service(
+            self.configuration, self.client, LiveOptions(decides=True), elector=self.elector, rng=random.Random(1)
+        ) as found:
             self.following = found
             yield
 

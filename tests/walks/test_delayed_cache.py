@@ -12,7 +12,7 @@ DELAYED = dataclasses.replace(Configuration.default(), delay_cache_until_active=
 
 
 def is_ready(replica: Replica) -> bool:
-    return replica.following is not None and replica.following.engine.is_ready
+    return replica.following is not None and replica.following.verbs.is_ready
 
 
 def test_whoever_stands_by_does_not_even_list() -> None:

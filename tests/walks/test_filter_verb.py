@@ -3,10 +3,9 @@
 from typing import Any
 
 from api.settings import Settings
-from extender.config import Configuration
-from extender.objects.cluster_state import ClusterState
-from extender.testing import make_node, make_pod
-from extender.verbs.engine import Engine
+from extender.objects.cluster import ClusterState
+from extender.testing import make_node, make_pod, make_verbs
+from extender.verbs import Verbs
 from tests.api.serving import Service, serving
 
 # The cluster as the service knows it: a node with room, a full one, a small one, and one that takes nobody.
@@ -21,8 +20,8 @@ CLUSTER = ClusterState(
 )
 
 
-def open_engine(_: Settings) -> Engine:
-    return Engine.open(Configuration.default(), CLUSTER)
+def open_verbs(_: Settings) -> Verbs:
+    return make_verbs(CLUSTER)
 
 
 def filter_(service: Service, cpu: str = "2", **nodes: object) -> dict[str, Any]:
@@ -37,7 +36,7 @@ def filter_(service: Service, cpu: str = "2", **nodes: object) -> dict[str, Any]
 
 
 def test_kube_scheduler_asks_where_a_pod_can_run() -> None:
-    with serving(open_engine) as service:
+    with serving(open_verbs) as service:
         # 1 kube-scheduler knows that we keep a cache of our own, and sends the names of the nodes that its own plugins let pass.
         by_name = filter_(service, NodeNames=["small", "roomy", "closed", "full", "brand-new"])
 

@@ -7,7 +7,7 @@ import pytest
 
 from extender.config import Configuration
 from extender.plugins import IN_TREE
-from extender.preemption import OUTCOME
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import Nominations
 from extender.runtime.registry import Registry
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
@@ -37,42 +37,43 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
 
     # 1 The scheduling cycle finds no node, and says why.
     with pytest.raises(FitError) as caught:
-        algorithm.schedule_pod(framework, cache.update_snapshot(), preemptor)
+        algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), preemptor))
     assert str(caught.value) == "0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu."
 
     # 2 DefaultPreemption asks: may it preempt, where might that help, who would have to go? All lower pods leave all three nodes at once
     # and come back one by one where there is still room. `guarded` would break a budget, `dear` would cost a pod of priority 5: `cheap` it
     # is.
-    state = framework.begin_cycle(cache.update_snapshot())
-    framework.run_pre_filter_plugins(state, preemptor)
-    result = asyncio.run(framework.run_post_filter_plugins(state, preemptor, caught.value.diagnosis.statuses))
-    outcome = state.read(OUTCOME)
+    state = Cycle(framework, cache.update_snapshot(), preemptor)
+    state.run_pre_filter_plugins()
+    result = asyncio.run(state.run_post_filter_plugins(caught.value.diagnosis.statuses))
+    outcome = result.preemption
 
     assert result.status.is_success
+    assert outcome is not None
     assert outcome.potential_nodes == ("dear", "cheap", "guarded")
     assert outcome.candidates is not None
-    assert {one.node: ([pod.name for pod in one.pods], one.num_pdb_violations) for one in outcome.candidates.listed()} == {
+    assert {one.node: ([pod.name for pod in one.victims], one.num_pdb_violations) for one in outcome.candidates.listed()} == {
         "dear": (["d1", "d2"], 0),
         "cheap": (["c1", "c2"], 0),
         "guarded": (["g1"], 1),
     }
     assert result.nominated_node == "cheap"
-    assert result.victims is not None
-    assert [pod.name for pod in result.victims.pods] == ["c1", "c2"]
+    assert result.candidate is not None
+    assert [pod.name for pod in result.candidate.victims] == ["c1", "c2"]
 
     # 3 The pod is nominated, and its victims are asked to leave. While they do, the room they leave is its own: others, less important, do
     # not get it ...
     nominated = make_pod("important").req(cpu=2).priority(10).nominated_node("cheap").obj()
     nominations = Nominations({"cheap": ((cache.nominate(nominated), nominated),)})
-    for victim in result.victims.pods:
+    for victim in result.candidate.victims:
         cache.remove_pod(victim)
     with pytest.raises(FitError):
-        algorithm.schedule_pod(framework, cache.update_snapshot(), make_pod("late").req(cpu=1).obj(), nominations)
+        algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), make_pod("late").req(cpu=1).obj(), nominations))
 
     # ... but one that matters more does, for a promise is no reservation.
     urgent = make_pod("urgent").req(cpu=1).priority(11).obj()
-    assert algorithm.schedule_pod(framework, cache.update_snapshot(), urgent, nominations).suggested_host == "cheap"
+    assert algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), urgent, nominations)).suggested_host == "cheap"
 
     # 4 When the pod's turn comes again its nominated node is looked at first, and it fits.
-    found = algorithm.schedule_pod(framework, cache.update_snapshot(), nominated, nominations)
+    found = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), nominated, nominations))
     assert (found.suggested_host, found.feasible_nodes) == ("cheap", 1)

@@ -21,6 +21,7 @@ from extender.answers.types import Explanation, NodeScore, PodName, PreemptionAn
 from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Snapshot
@@ -43,7 +44,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
         return settled(pod, "Finished")
     if pod.spec.node_name:
         return settled(pod, "Scheduled")
-    evaluation = await evaluate(framework, snapshot, pod, nominations)
+    evaluation = await evaluate(Cycle(framework, snapshot, pod, nominations))
     refusals, steps = Refusals.of(evaluation), waterfall(evaluation)
     outcome = evaluation.preemption
     preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod)

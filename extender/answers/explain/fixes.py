@@ -1,6 +1,6 @@
 """What would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the pod as it would be.
 
-The framework's cycle is another one afterwards.
+Nothing is written.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,10 @@ from extender.objects.pod import Pod
 from extender.objects.priorities import HIGHEST_USER_PRIORITY
 from extender.preemption.dry_run import lower_priority_pods
 from extender.preemption.evaluator import nodes_where_preemption_might_help
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
-from extender.scheduler.schedule_pod import Search
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 
@@ -77,13 +77,10 @@ class _Trials:
 
     def opened(self, pod: Pod) -> Index:
         """Returns the places of the nodes on which such a pod would fit; none if a plugin fails."""
-        framework = self._framework
-        state = framework.begin_cycle(self._snapshot, self._nominations)
+        cycle = Cycle(self._framework, self._snapshot, pod, self._nominations)
         try:
-            outcome = framework.run_pre_filter_plugins(state, pod)
-            if outcome.status.is_success:
-                within = Search(framework, self._snapshot, state, pod, outcome).within
-                return framework.feasible_rows(state, pod, within).node
+            if cycle.run_pre_filter_plugins().status.is_success:
+                return cycle.feasible_rows().node
         except PluginError:
             pass  # the change opens nothing; plugins that fail for the pod as it is are in the evaluation
         return np.zeros(0, np.intp)
@@ -93,17 +90,16 @@ class _Trials:
 
         This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is opened.
         """
-        framework = self._framework
         slots, row = lower_priority_pods(self._snapshot, pod, potential)
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
         has_victims = np.zeros(len(potential), np.bool_)
         has_victims[row] = True
-        state = framework.begin_cycle(self._snapshot, self._nominations)
+        cycle = Cycle(self._framework, self._snapshot, pod, self._nominations)
         try:
-            if framework.run_pre_filter_plugins(state, pod).status.is_success:
-                return potential[framework.run_filters_with_nominated_pods(state, pod, rows).ok & has_victims]
+            if cycle.run_pre_filter_plugins().status.is_success:
+                return potential[cycle.run_filters_with_nominated_pods(rows).ok & has_victims]
         except PluginError:
             pass  # as in `opened`
         return np.zeros(0, np.intp)

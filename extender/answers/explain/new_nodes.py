@@ -7,11 +7,11 @@ import numpy as np
 from extender.answers.explain.headroom import Headroom
 from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.refusals import Refusals
-from extender.framework import CycleState
 from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.node_selectors import NAME_FIELD
 from extender.objects.pod import Affinity, Pod
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
@@ -27,16 +27,15 @@ def node_to_add(framework: Framework, refusals: Refusals, headroom: Headroom, po
     a node by its name: one that does not exist yet cannot be judged for these by one that does.
     """
     snapshot = refusals.evaluation.snapshot
-    state = framework.begin_cycle(snapshot)
+    cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
     places = _one_of_each_kind(snapshot, nearest_places(refusals, headroom))[:MAX_KINDS]
     try:
-        outcome = framework.run_pre_filter_plugins(state, pod)
+        outcome = cycle.run_pre_filter_plugins()
         if not outcome.status.is_success or outcome.node_names is not None or _wants_a_name(pod):
             return None
-        if not depends_on_node_alone(framework, state):
+        if not depends_on_node_alone(cycle):
             return None
-        # Pods are nominated to nodes that exist, so that they do not count here.
-        ok = framework.run_filter_plugins(state, pod, _emptied(snapshot, places)).ok
+        ok = cycle.run_filter_plugins(_emptied(snapshot, places)).ok
     except PluginError:
         return None
     return snapshot.nodes.objects[int(places[ok][0])].name if ok.any() else None
@@ -50,11 +49,11 @@ def _one_of_each_kind(snapshot: Snapshot, places: Index) -> Index:
     return places[np.sort(first)]
 
 
-def depends_on_node_alone(framework: Framework, state: CycleState) -> bool:
+def depends_on_node_alone(cycle: Cycle) -> bool:
     """Returns whether no Filter that is asked about the pod looks beyond one node, and nothing is to be reserved for the pod."""
-    skipped = state.skip_filter_plugins
-    looks_further = any(not plugin.looks_only_at_node for name, plugin in framework.plugins.filter if name not in skipped)
-    return not looks_further and all(plugin.name in skipped for plugin in framework.plugins.reserve)
+    skipped, plugins = cycle.skip_filter_plugins, cycle.framework.plugins
+    looks_further = any(not plugin.looks_only_at_node for name, plugin in plugins.filter if name not in skipped)
+    return not looks_further and all(plugin.name in skipped for plugin in plugins.reserve)
 
 
 def _emptied(snapshot: Snapshot, places: Index) -> Rows:

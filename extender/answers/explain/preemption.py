@@ -9,11 +9,10 @@ import numpy as np
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.pods import victim
 from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount
-from extender.framework import NodeVictims
+from extender.framework import Candidate, Candidates, PreemptionOutcome
 from extender.golang.times import rfc3339
 from extender.objects.pod import STARTED_NOW, Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
-from extender.preemption import Candidates, PreemptionOutcome
 from extender.preemption.costs import Costs, broken_budgets, costs_of, ranked
 from extender.snapshot import Snapshot
 
@@ -32,7 +31,7 @@ def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, 
     """
     if outcome.why_not_eligible is not None:
         return PreemptionAnswer(eligible=False, message=outcome.why_not_eligible)
-    candidates, victims = outcome.candidates, outcome.victims
+    candidates, chosen = outcome.candidates, outcome.chosen
     answer = PreemptionAnswer(
         eligible=True,
         message="" if outcome.status.is_success else outcome.status.message,
@@ -40,35 +39,35 @@ def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, 
     )
     if candidates is None or not len(candidates):
         return answer
-    listed = _listed(candidates, victims, pod, outcome.status.message, limit)
-    chosen = listed[0] if victims is not None else None
+    listed = _listed(candidates, chosen, pod, outcome.status.message, limit)
+    best = listed[0] if chosen is not None else None
     return PreemptionAnswer(
         eligible=True,
         message=answer.message,
-        node="" if chosen is None else chosen.node,
-        victims=() if chosen is None else chosen.victims,
-        num_pdb_violations=0 if chosen is None else chosen.num_pdb_violations,
+        node="" if best is None else best.node,
+        victims=() if best is None else best.victims,
+        num_pdb_violations=0 if best is None else best.num_pdb_violations,
         candidates=listed,
         num_candidates=len(candidates),
         not_helpful=answer.not_helpful,
     )
 
 
-def _listed(candidates: Candidates, victims: NodeVictims | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
+def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
     """The chosen candidate, then the others, best first."""
     order = ranked(candidates)
-    if victims is not None:
-        chosen = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[victims.node])[0])
-        order = np.r_[chosen, order[order != chosen]]
+    if chosen is not None:
+        place = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[chosen.node])[0])
+        order = np.r_[place, order[order != place]]
     shown = candidates.take(order[:limit])
     costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod)
     return tuple(
         CandidateNode(
             node=one.node,
-            victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.pods),
+            victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.victims),
             num_pdb_violations=one.num_pdb_violations,
             # Without a chosen node, an extender has failed, which kept all of them from being chosen.
-            why_not=failed if victims is None else "" if one.node == victims.node else why_not(costs[at], costs[0], victims.node),
+            why_not=failed if chosen is None else "" if one.node == chosen.node else why_not(costs[at], costs[0], chosen.node),
         )
         for at, one in enumerate(shown.listed())
     )

@@ -8,7 +8,7 @@ import numpy as np
 from extender.answers.explain.headroom import resource_of
 from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, NodeStatuses, Verdicts
-from extender.runtime.framework import PreFilterOutcome
+from extender.runtime.cycle import PreFilterOutcome
 from extender.snapshot.axes import Int64s, Mask
 
 

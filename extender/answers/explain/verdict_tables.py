@@ -8,7 +8,7 @@ import numpy as np
 from extender.answers.types import NodePicture, PluginVerdict, ReasonCount, WaterfallStep
 from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, Status, Verdicts
-from extender.runtime.framework import PreFilterOutcome
+from extender.runtime.cycle import PreFilterOutcome
 from extender.snapshot.axes import Index
 
 

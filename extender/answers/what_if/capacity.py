@@ -19,11 +19,12 @@ from extender.objects.meta import Object, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
 from extender.objects.quantity import QuantityError
 from extender.objects.resources import validate_requests
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.runtime.nominations import Nominations
-from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm, Search
+from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
@@ -181,26 +182,26 @@ def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
         if claim is None or status.name not in made:
             continue
         meta = replaced(claim.metadata, name=f"{copy.name}-{status.name}-1", uid=f"{copy.uid}/{status.name}", owner_references=[owner])
-        cluster.changed("resource_claims", None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
+        cluster.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
         statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
     for volume in pod.spec.volumes:
         wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
         if wanted is not None and not wanted.spec.volume_name:
             meta = replaced(wanted.metadata, name=f"{copy.name}-{volume.name}", uid=f"{copy.uid}/{volume.name}", owner_references=[owner])
-            cluster.changed("pvcs", None, replaced(wanted, metadata=meta))
+            cluster.changed(None, replaced(wanted, metadata=meta))
     return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
 
 
 def _placed(cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod) -> str:
     """Places the pod, and returns its node."""
     snapshot = cluster.cache.update_snapshot()
-    state = framework.begin_cycle(snapshot, nominations)
-    node = algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state).suggested_host
+    cycle = Cycle(framework, snapshot, pod, nominations)
+    node = algorithm.schedule_pod(cycle).suggested_host
     assumed = replaced(pod, spec=replaced(pod.spec, node_name=node))
     cluster.cache.assume_pod(assumed)
-    status = run_reserve_plugins(framework.plugins, state, assumed, node)
+    status = run_reserve_plugins(cycle, assumed, node)
     if not status.is_success:
-        run_unreserve_plugins(framework.plugins, state, assumed, node)
+        run_unreserve_plugins(cycle, assumed, node)
         cluster.cache.forget_pod(assumed)
         raise _ReserveError(refused_on_one_node(status).status.message if status.is_rejected else status.message)
     return node
@@ -222,7 +223,7 @@ def _count_on_all_nodes(cluster: Cluster, framework: Framework, nominations: Nom
     """None if copies of the pod have to be placed one by one."""
     slot = cluster.cache.nominate(pod)
     counted = _fill_up(framework, cluster.cache.update_snapshot(), nominations, pod, slot, limit)
-    cluster.cache.denominate(pod.uid)
+    cluster.cache.unnominate(pod.uid)
     return counted
 
 
@@ -242,16 +243,16 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
     Raises:
         PluginError: a plugin failed.
     """
-    state = framework.begin_cycle(snapshot, nominations)
-    outcome = framework.run_pre_filter_plugins(state, pod)
-    if not len(snapshot.nodes) or not outcome.status.is_success or not depends_on_node_alone(framework, state):
+    cycle = Cycle(framework, snapshot, pod, nominations)
+    outcome = cycle.run_pre_filter_plugins()
+    if not len(snapshot.nodes) or not outcome.status.is_success or not depends_on_node_alone(cycle):
         return None
-    rows = Rows.of(snapshot, Search(framework, snapshot, state, pod, outcome).within)
+    rows = Rows.of(snapshot, cycle.within)
     by_node: dict[str, int] = {}
     explicit: dict[str, fwk.Status] = {}
     copies = total = 0
     while len(rows):
-        verdicts = framework.run_filters_with_nominated_pods(state, pod, rows, again=copies > 0)
+        verdicts = cycle.run_filters_with_nominated_pods(rows, again=copies > 0)
         full = np.flatnonzero(~verdicts.ok)
         names = rows.take(full).names
         explicit.update(zip(names, verdicts.statuses_of(full), strict=True))

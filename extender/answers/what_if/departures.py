@@ -69,20 +69,20 @@ class Departures:
         """The departures, the first one first."""
         return self._all
 
-    def loop(self, pod: Pod, victims: fwk.NodeVictims) -> EvictionLoop | None:
+    def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
         """Returns the loop that would begin anew if these victims left for the pod; None if there is none.
 
         There is one if the victims have left the same node for it before, and if since then no pod has evicted others but those that were
         evicted themselves: then everything is as it was.
         """
-        times = [self._last_time.get((pod.uid, victim.uid, victims.node)) for victim in victims.pods]
+        times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
         known = [at for at in times if at is not None]
         since = self._all[min(known) :] if known else []
         by = {each.by.uid if each.by is not None else "" for each in since}
         if not since or by - {each.victim.pod.uid for each in since} - {pod.uid}:
             return None
         steps = [f"{_key(each.by)} evicts {_key(each.victim.pod)} from {each.node}" for each in since if each.by is not None]
-        steps.append(f"{pod.key} would evict {victims.pods[0].key} from {victims.node} again")
+        steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
         return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on for ever")
 
 
@@ -139,7 +139,7 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
         if allowed <= 0:
             exhausted.append(budget.metadata.name)
         else:
-            cluster.changed("pdbs", budget, replaced(budget, status=replaced(budget.status, disruptions_allowed=allowed - 1)))
+            cluster.changed(budget, replaced(budget, status=replaced(budget.status, disruptions_allowed=allowed - 1)))
     return tuple(exhausted)
 
 
@@ -150,7 +150,7 @@ def give_back_claims(cluster: Cluster, pod: Pod) -> None:
     for claim in list(cluster.cache.objects.resource_claims.values()):
         kept = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
         if len(kept) < len(claim.status.reserved_for):
-            cluster.changed("resource_claims", claim, _reserved_for(claim, kept))
+            cluster.changed(claim, _reserved_for(claim, kept))
 
 
 def _reserved_for(claim: ResourceClaim, consumers: Sequence[ResourceClaimConsumerReference]) -> ResourceClaim:

@@ -18,8 +18,8 @@ from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.cache.cluster import Cluster
 from extender.objects import decoding
-from extender.objects.cluster_state import NAMESPACED, TABLES
 from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.kinds import KINDS
 from extender.objects.meta import ApiObject, Object, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
@@ -43,8 +43,7 @@ IGNORED_KINDS: Final = frozenset(
 )  # fmt: skip
 """Kinds that come with applications and mean nothing to a scheduler."""
 
-_FIELD_OF: Final[Mapping[type, str]] = {table.kind: table.field for table in TABLES}
-_TYPE_OF: Final[Mapping[str, type[ApiObject]]] = {table.kind.__name__: table.kind for table in TABLES}
+_TYPE_OF: Final[Mapping[str, type[Any]]] = {kind.name: kind.type for kind in KINDS}
 
 
 class ManifestError(ValueError):
@@ -130,7 +129,7 @@ def apply_manifests(cluster: Cluster, objects: Iterable[Mapping[str, Any]], admi
     added = [node for name, node in cluster.nodes.items() if name not in known]
     daemons = daemon_pods(cluster, added, batch.daemon_sets)
     for pod in daemons:
-        cluster.changed("pods", None, pod)
+        cluster.changed(None, pod)
     if not daemons:
         return applied
     note = "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
@@ -308,20 +307,20 @@ class _Batch:
             if isinstance(item, Pod):
                 made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
             elif isinstance(item, PodDisruptionBudget) and at not in self._with_status:
-                _put(cluster, _with_disruptions_allowed(cluster, item, obj["spec"]))
+                cluster.changed(None, _with_disruptions_allowed(cluster, item, obj["spec"]))
             elif isinstance(item, PersistentVolumeClaim) and (volume := self._provisioned(obj)) is not None:
-                _put(cluster, decoding.convert(PersistentVolume, volume))
-                _put(cluster, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
+                cluster.changed(None, decoding.convert(PersistentVolume, volume))
+                cluster.changed(None, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
             else:
-                _put(cluster, item)
+                cluster.changed(None, item)
         rollouts = [(plan.rollout, *_divided(plan.rollout, [made[at] for at in places])) for plan, places in self._plans if plan.rollout]
         later = {pod.uid for _, successors, _ in rollouts for pod in successors}
         named = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
         for pod in made.values():
             if pod.uid not in later and not pod.spec.node_name:
-                cluster.changed("pods", self._inventory.pending(pod), pod)
+                cluster.changed(self._inventory.pending(pod), pod)
             elif pod.uid not in later and (waits := self._inventory.pending(pod)) is not None:
-                cluster.changed("pods", waits, None)
+                cluster.changed(waits, None)
         return Applied(
             pods=[pod for pod in made.values() if pod.uid in cluster.pending],
             surplus=[pod for plan, _ in self._plans for pod in plan.surplus],
@@ -419,18 +418,8 @@ def _read_workload(obj: Object) -> Object:
     return read
 
 
-def _put(cluster: Cluster, item: Any) -> None:
-    """Creates the object, or replaces the one of its name."""
-    table, meta = _FIELD_OF[type(item)], item.metadata
-    if table == "nodes":
-        cluster.changed(table, cluster.nodes.get(meta.name), item)
-        return
-    key = (meta.namespace or "default", meta.name) if table in NAMESPACED else meta.name
-    cluster.changed(table, getattr(cluster.cache.objects, table).get(key), item)
-
-
 def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:
-    """A new budget with the number of disruptions that it allows as things are, as its controller would set it."""
+    """Returns a new budget with the number of disruptions that it allows as things are, as its controller would set it."""
     namespace = budget.metadata.namespace or "default"
     healthy = sum(pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods)
     waiting = sum(pod.namespace == namespace and selects(budget, pod) for pod in cluster.pending.values())

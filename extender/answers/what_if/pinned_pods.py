@@ -50,7 +50,7 @@ def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
     except QuantityError as exc:
         return f"{what}; it cannot be read: {exc}"
     if not lacking or pod.status.phase == "Running":
-        cluster.changed("pods", None, pod)
+        cluster.changed(None, pod)
     if lacking:
         reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
         return f"{what}, whose kubelet {'would refuse' if pod.status.phase != 'Running' else 'refuses'} such a pod: {reasons}"

@@ -99,7 +99,7 @@ class RunningRollout:
             self._create(self._to_come.pop(0))
 
     def _create(self, pod: Pod) -> None:
-        self._simulation.cluster.changed("pods", None, pod)
+        self._simulation.cluster.changed(None, pod)
         self._simulation.submit(pod, "created")
         self._new.append(pod)
 

@@ -29,11 +29,11 @@ from extender.klog.logger import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
-from extender.preemption import OUTCOME
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.from_reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.runtime.nominations import Nominations
+from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
 
@@ -70,7 +70,7 @@ class Simulation:
         self._queue: list[tuple[object, int, str]] = []
         self._departures = Departures()
         self._loops: list[EvictionLoop] = []
-        self._reserved: dict[str, tuple[Framework, fwk.CycleState, Pod]] = {}
+        self._reserved: dict[str, tuple[Cycle, Pod]] = {}
         self._failed = FailedAttempts()
         self._num_preemptions = 0
         self._num_events = 0
@@ -195,21 +195,21 @@ class Simulation:
             return False
         nominations = Nominations(self.cluster.nominees(self._frameworks))
         snapshot = self.cluster.cache.update_snapshot()
-        state = framework.begin_cycle(snapshot, nominations)
+        cycle = Cycle(framework, snapshot, pod, nominations)
         try:
-            result = self._algorithm.schedule_pod(framework, snapshot, pod, nominations, state=state)
+            result = self._algorithm.schedule_pod(cycle)
         except FitError as exc:
             self._steps -= _STEPS_OF_A_MISFIT
-            await self._make_room(framework, state, simulated, exc)
+            await self._make_room(cycle, simulated, exc)
             return False
         except (PluginError, fwk.NoNodesAvailableError) as exc:
             self._steps -= 1
             self._fail(simulated, str(exc))
             return False
         self._steps -= 1
-        return self._take(framework, state, simulated, result.suggested_host)
+        return self._take(cycle, simulated, result.suggested_host)
 
-    def _take(self, framework: Framework, state: fwk.CycleState, simulated: SimulatedPod, node: str) -> bool:
+    def _take(self, cycle: Cycle, simulated: SimulatedPod, node: str) -> bool:
         try:
             assumed = self.cluster.assume(simulated.pod.uid, node)
         except ValueError as exc:
@@ -217,36 +217,36 @@ class Simulation:
             return False
         if assumed is None:
             raise LookupError(f"pod {simulated.pod.key} is not pending")
-        status = run_reserve_plugins(framework.plugins, state, assumed, node)
+        status = run_reserve_plugins(cycle, assumed, node)
         if not status.is_success:
-            run_unreserve_plugins(framework.plugins, state, assumed, node)
+            run_unreserve_plugins(cycle, assumed, node)
             self.cluster.forget(simulated.pod.uid)
             self._fail(simulated, refused_on_one_node(status).status.message if status.is_rejected else status.message)
             return False
-        self._reserved[simulated.pod.uid] = framework, state, assumed
+        self._reserved[simulated.pod.uid] = cycle, assumed
         self._num_events += 1
         simulated.node = node
         if simulated.departure is not None:
             simulated.departure.lands_on, simulated.departure.message = node, ""
         return True
 
-    async def _make_room(self, framework: Framework, state: fwk.CycleState, simulated: SimulatedPod, refusal: FitError) -> None:
+    async def _make_room(self, cycle: Cycle, simulated: SimulatedPod, refusal: FitError) -> None:
         """No node takes the pod as things are: evicts pods for it, or lets it fail."""
         try:
-            found = await framework.run_post_filter_plugins(state, simulated.pod, refusal.diagnosis.statuses)
+            found = await cycle.run_post_filter_plugins(refusal.diagnosis.statuses)
         except PluginError as exc:
             found = fwk.PostFilterResult(fwk.error(str(exc)))
-        post_filter = "" if found.status.is_success or not framework.plugins.post_filter else found.status.message
+        post_filter = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message
         diagnosis = refusal.diagnosis
         complete = fwk.Diagnosis(diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter)
         message = fwk.fit_error_message(refusal.num_all_nodes, complete)
-        outcome = state.find(OUTCOME)
+        outcome = found.preemption
         preemption = None
         if outcome is not None:
             self._num_preemptions += 1
             limit = MAX_CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
-            preemption = preemption_answer(outcome, framework.snapshot, simulated.pod, limit)
-        victims = found.victims
+            preemption = preemption_answer(outcome, cycle.snapshot, simulated.pod, limit)
+        candidate = found.candidate
         if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
             # Its victims are terminating already: they are gone now.
             simulated.message, simulated.preemption = message, preemption
@@ -254,32 +254,32 @@ class Simulation:
                 if victim_pod.is_terminating:
                     self._remove(victim_pod)
             self._num_events += 1
-        elif victims is None or not victims.pods or not found.nominated_node:
+        elif candidate is None or not candidate.victims or not found.nominated_node:
             self._failed.add(simulated.pod, self._num_events, FailedAttempt(message, preemption))
             self._fail(simulated, message, preemption, nominate=found.nominated_node)
-        elif (loop := self._departures.loop(simulated.pod, victims)) is not None:
+        elif (loop := self._departures.loop(simulated.pod, candidate)) is not None:
             self._loops.append(loop)
             self._fail(simulated, message, is_final=True)
         else:
             if simulated.preemption is None or not simulated.preemption.node:
                 # People are shown the first message. It may take more than one preemption until the pod fits.
                 simulated.message, simulated.preemption = simulated.message or message, preemption
-            self._preempt(simulated, victims, preemption)
+            self._preempt(simulated, candidate, preemption)
 
-    def _preempt(self, simulated: SimulatedPod, victims: fwk.NodeVictims, preemption: PreemptionAnswer | None) -> None:
+    def _preempt(self, simulated: SimulatedPod, candidate: fwk.Candidate, preemption: PreemptionAnswer | None) -> None:
         known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
-        for pod in victims.pods:
+        for pod in candidate.victims:
             take_from_budgets(self.cluster, pod)
             gone = known.get(pod.uid) or victim(pod)
             simulated.evicts.append(gone)
             self._evict(pod, "preempted", gone=gone, by=simulated)
-        self._nominate(simulated, victims.node)
+        self._nominate(simulated, candidate.node)
 
     def _nominate(self, simulated: SimulatedPod, node: str) -> None:
         """Nominates the pod to this node; to none if the name is empty."""
         if simulated.pod.status.nominated_node_name != node:
             nominated = replaced(simulated.pod, status=replaced(simulated.pod.status, nominated_node_name=node))
-            self.cluster.changed("pods", simulated.pod, nominated)
+            self.cluster.changed(simulated.pod, nominated)
             simulated.pod = nominated
 
     def _fail(
@@ -335,18 +335,18 @@ class Simulation:
         simulated.waits_for = simulated.waits_for or waits_for
         if returns:
             simulated.pod = recreated(pod)
-            self.cluster.changed("pods", None, simulated.pod)
+            self.cluster.changed(None, simulated.pod)
             self._enqueue(simulated)
         else:
             simulated.message, simulated.is_final = "it is evicted and not recreated (no owner)", True
 
     def _remove(self, pod: Pod) -> None:
-        self.cluster.changed("pods", pod, None)
+        self.cluster.changed(pod, None)
         give_back_claims(self.cluster, pod)
         reserved = self._reserved.pop(pod.uid, None)
         if reserved is not None:
-            framework, state, assumed = reserved
-            run_unreserve_plugins(framework.plugins, state, assumed, assumed.spec.node_name)
+            cycle, assumed = reserved
+            run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
 
 
 def _why_gated(framework: Framework, pod: Pod) -> str:

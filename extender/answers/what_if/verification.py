@@ -129,7 +129,7 @@ def _run(cluster: Cluster) -> None:
     for pod in cluster.cache.pods:
         if cluster.cache.is_assumed(pod):
             status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")
-            cluster.changed("pods", None, decoding.replaced(pod, status=status))
+            cluster.changed(None, decoding.replaced(pod, status=status))
 
 
 def _nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:

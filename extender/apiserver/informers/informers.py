@@ -10,10 +10,11 @@ from extender.apiserver.backoff import Backoff
 from extender.apiserver.client import Client
 from extender.apiserver.errors import ApiError
 from extender.apiserver.informers.health import Health
-from extender.apiserver.informers.kinds import Kind
 from extender.apiserver.informers.reading import DoubtfulAnswerError
 from extender.apiserver.informers.reflector import Reflector
-from extender.apiserver.informers.store import Change, HasMetadata
+from extender.apiserver.informers.store import Change
+from extender.objects.kinds import WatchedKind
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 
 T = TypeVar("T", bound=HasMetadata)
@@ -42,7 +43,7 @@ class Informers:
         self._rng = rng
         self._options = options
 
-    def add(self, kind: Kind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
+    def add(self, kind: WatchedKind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
         """A resource whose changes are to be told."""
         reflector = Reflector(self._client, kind, on_changes, rng=self._rng, **self._options)
         self.reflectors.append(reflector)

@@ -4,10 +4,12 @@ Annotations stay, for plugins may read them; but not the one in which kubectl ke
 that scheduling ignores go: the name of the service account's differs from pod to pod and would make equal pods look different.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
 from extender.apiserver.informers.sharing import SharedParts, SharedStrings
 from extender.objects.decoding import replaced
+from extender.objects.kinds import NODES, PODS, WatchedKind
 from extender.objects.meta import ApiObject, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodSpec, Volume
@@ -131,3 +133,10 @@ def _annotations(meta: ObjectMeta) -> dict[str, str]:
 
 def _is_ignored(volume: Volume) -> bool:
     return volume == Volume(name=volume.name)
+
+
+def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
+    """Returns what drops from objects of the kind whatever scheduling does not look at. It may remember parts: one per reflector."""
+    if kind is NODES:
+        return NodeKeeper()
+    return PodKeeper() if kind is PODS else MetadataKeeper()

@@ -12,12 +12,12 @@ import msgspec
 
 from extender.apiserver.client import Client
 from extender.apiserver.errors import Gone
-from extender.apiserver.informers.kinds import Kind
 from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
-from extender.apiserver.informers.store import HasMetadata
 from extender.apiserver.paths import path
 from extender.objects import decoding
 from extender.objects.cluster import Key
+from extender.objects.kinds import WatchedKind
+from extender.objects.meta import HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -55,7 +55,7 @@ class Listing(Generic[T]):
 class Lister(Generic[T]):
     """Lists one resource."""
 
-    def __init__(self, client: Client, kind: Kind[T], reader: ObjectReader[T]) -> None:
+    def __init__(self, client: Client, kind: WatchedKind[T], reader: ObjectReader[T]) -> None:
         self._client = client
         self._kind = kind
         self._reader = reader

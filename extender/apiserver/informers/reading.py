@@ -1,15 +1,16 @@
 """From bytes to objects of one kind, one by one: what cannot be read is set aside and does not stop the others."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Generic, TypeVar, final
 
 import msgspec
 
-from extender.apiserver.informers.kinds import Kind
-from extender.apiserver.informers.store import HasMetadata
+from extender.apiserver.informers.keeping import keeper_of
 from extender.objects import decoding
 from extender.objects.cluster import Key
-from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.kinds import WatchedKind
+from extender.objects.meta import ApiObject, HasMetadata, ObjectMeta
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -32,11 +33,16 @@ class UnreadableObjectError(Exception):
 class ObjectReader(Generic[T]):
     """Reads objects of one kind, and keeps of them what the kind keeps."""
 
-    def __init__(self, kind: Kind[T]) -> None:
+    def __init__(self, kind: WatchedKind[T], keep: Callable[[T], T] | None = None) -> None:
+        """Prepare to read.
+
+        Arguments:
+            keep: takes from an object whatever scheduling does not look at; None for the kind's own.
+        """
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
         self._fields = kind.type.__struct_fields__  # type: ignore[attr-defined]
-        self._keep = kind.keeper()
+        self._keep = keep or keeper_of(kind)
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
         """The object.

@@ -28,17 +28,17 @@ from extender.apiserver.errors import (
 )
 from extender.apiserver.informers import streamed_listing
 from extender.apiserver.informers.health import Counters, Health
-from extender.apiserver.informers.kinds import Kind
 from extender.apiserver.informers.listing import PAGE_SIZE, Lister, Listing
 from extender.apiserver.informers.plan import Plan
 from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
 from extender.apiserver.informers.resource_versions import is_older
-from extender.apiserver.informers.store import Change, HasMetadata, Store
+from extender.apiserver.informers.store import Change, Store
 from extender.apiserver.informers.watching import Bookmark, Put, Removed, read_event
 from extender.apiserver.paths import path
 from extender.apiserver.transport.watch_lines import WatchLines
 from extender.objects.cluster import Key
-from extender.objects.meta import ObjectMeta
+from extender.objects.kinds import WatchedKind
+from extender.objects.meta import HasMetadata, ObjectMeta
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -68,7 +68,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         client: Client,
-        kind: Kind[T],
+        kind: WatchedKind[T],
         on_changes: Callable[[Sequence[Change[T]]], None],
         *,
         rng: Random,

@@ -7,26 +7,17 @@ whole new list, however, is taken at its word.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Generic, Protocol, TypeVar, final
+from typing import Final, Generic, TypeVar, final
 
 from extender.apiserver.informers.resource_versions import is_older
 from extender.objects.cluster import Key
-from extender.objects.meta import ObjectMeta
+from extender.objects.meta import HasMetadata, ObjectMeta
 
 MAX_BURIED: Final = 10_000
 """So many deleted objects are remembered, the last ones."""
 
 
 NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
-
-
-class HasMetadata(Protocol):
-    """Any object of the API."""
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """Name, namespace, UID, resource version."""
-        ...
 
 
 T = TypeVar("T", bound=HasMetadata)

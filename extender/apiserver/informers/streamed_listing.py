@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 
 from extender.apiserver.informers.listing import Listing
 from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
-from extender.apiserver.informers.store import HasMetadata
 from extender.apiserver.informers.watching import Bookmark, Put, Removed, read_event
 from extender.apiserver.transport.watch_lines import WatchLines
+from extender.objects.meta import HasMetadata
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -7,9 +7,8 @@ import msgspec
 
 from extender.apiserver.errors import ApiError, from_status
 from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader
-from extender.apiserver.informers.store import HasMetadata
 from extender.objects import decoding
-from extender.objects.meta import ObjectMeta
+from extender.objects.meta import HasMetadata, ObjectMeta
 
 T = TypeVar("T", bound=HasMetadata)
 

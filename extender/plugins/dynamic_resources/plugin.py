@@ -122,7 +122,7 @@ class DynamicResources(
         self._unreserving: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
         self._slices = Slices()
         self._matches = Matches()
-        self._hints = ClaimHints(lambda: (self.handle.live or self.handle.snapshot).objects.resource_claims)
+        self._hints = ClaimHints(lambda: self.handle.objects.resource_claims)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """See `ClaimHints.events`."""
@@ -131,7 +131,7 @@ class DynamicResources(
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Pods wait until their claims are there."""
         try:
-            claims_of(pod, (self.handle.live or self.handle.snapshot).objects.resource_claims)
+            claims_of(pod, self.handle.objects.resource_claims)
         except ClaimError as exc:
             return fwk.unresolvable(str(exc))
         return fwk.SUCCESS
@@ -188,7 +188,7 @@ class DynamicResources(
         cycle = state.read(_CLAIMS)
         if not cycle.claims:
             return fwk.PostFilterResult(fwk.unschedulable(NO_CLAIMS))
-        index = self.handle.snapshot.nodes.index
+        index = state.snapshot.nodes.index
         kept_away = [
             index[node]
             for node, status in statuses.explicit.items()

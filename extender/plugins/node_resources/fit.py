@@ -43,6 +43,7 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     """Filters by free resources and scores by how full a node would be."""
 
+    looks_at_room = True
     looks_only_at_node = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
@@ -56,7 +57,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._scorer = STRATEGIES[strategy.type](strategy)
         self._requests = fwk.PodMemo[FitRequest]()
         self._scored = fwk.PodMemo[PodUse]()
-        self._hints = FitHints(lambda: (self.handle.live or self.handle.snapshot).objects.device_classes)
+        self._hints = FitHints(lambda: self.handle.objects.device_classes)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Somebody leaves room, or a node offers more."""

@@ -55,7 +55,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[Constraint, ...]:
         try:
-            return self._constraints(pod, (self.handle.live or self.handle.snapshot).objects, DO_NOT_SCHEDULE)
+            return self._constraints(pod, self.handle.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 

@@ -114,7 +114,7 @@ class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, f
         """Keep the volumes that were found for the pod on this node. Error when they have changed since."""
         known, assumed = state.read(_STATE), AssumedVolumes()
         if known.volumes is not None and not known.claims.all_bound:
-            place = self.handle.snapshot.nodes.index[node]
+            place = state.snapshot.nodes.index[node]
             bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
             try:
                 assumed = assume_pod_volumes(known.storage, bindings, provisions, node)

@@ -13,6 +13,7 @@ from extender.records.arrays import keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
 from extender.records.names import Naming
 from extender.records.reporter import Findings
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows
@@ -32,7 +33,7 @@ def attempt_with(findings: Findings) -> Attempt:
 
 def refused_by(*plugins: fwk.Plugin) -> Findings:
     with pytest.raises(FitError) as caught:
-        SchedulingAlgorithm().schedule_pod(make_framework(*plugins), SNAPSHOT, make_pod().obj())
+        SchedulingAlgorithm().schedule_pod(Cycle(make_framework(*plugins), SNAPSHOT, make_pod().obj()))
     return caught.value.findings
 
 
@@ -50,7 +51,7 @@ def test_the_waterfall_is_that_of_the_live_explanation(plugins: tuple[fwk.Plugin
     framework = make_framework(*plugins)
 
     async def live() -> tuple[WaterfallStep, ...]:
-        return waterfall(await evaluate(framework, SNAPSHOT, make_pod().obj(), NO_NOMINATIONS))
+        return waterfall(await evaluate(Cycle(framework, SNAPSHOT, make_pod().obj(), NO_NOMINATIONS)))
 
     recorded = attempt_with(refused_by(*plugins)).waterfall
 

@@ -12,7 +12,7 @@ from extender.cache.cluster import Cluster
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.records import Records
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.extender.cache.seen import seen

@@ -13,9 +13,8 @@ import pytest
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.apiserver.informers import kinds
 from extender.apiserver.informers.informers import Informers, ReflectorOptions
-from extender.apiserver.informers.kinds import Kind
+from extender.apiserver.informers.keeping import keeper_of
 from extender.apiserver.informers.reflector import Reflector
 from extender.apiserver.informers.store import Change
 from extender.cache.cluster import Cluster
@@ -25,11 +24,13 @@ from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.transport import EmbeddedTransport
+from extender.objects import kinds
 from extender.objects.decoding import convert
+from extender.objects.kinds import WatchedKind
 from extender.testing import virtual_time
 from extender.testing.faults import Call, Fault, FaultyTransport
 
-WATCHED: dict[str, tuple[Kind[Any], api_resources.Resource]] = {
+WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
     "nodes": (kinds.NODES, api_resources.NODES),
     "pods": (kinds.PODS, api_resources.PODS),
     "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, api_resources.PERSISTENT_VOLUME_CLAIMS),
@@ -172,9 +173,9 @@ class World:
             objects = {}
             for obj in self.server.registry.list(resource):
                 if obj.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-                    found = kind.keeper()(convert(kind.type, json.loads(json.dumps(obj))))
+                    found = keeper_of(kind)(convert(kind.type, json.loads(json.dumps(obj))))
                     objects[found.metadata.namespace, found.metadata.name] = found
-                    fresh.changed(table, None, found)
+                    fresh.changed(None, found)
             if self.reflector(table).objects != objects:
                 told.append(f"the reflector of {table} knows {self.known(table)}, there are {sorted(name for _, name in objects)}")
         if in_cache(self.cluster) != in_cache(fresh):
@@ -196,7 +197,7 @@ class World:
 
     def _tell(self, table: str, changes: Sequence[Change[Any]]) -> None:
         for change in changes:
-            self.cluster.changed(table, change.old, change.new)
+            self.cluster.changed(change.old, change.new)
             sign = "+" if change.old is None else "-" if change.new is None else "~"
             meta = next(obj.metadata for obj in (change.new, change.old) if obj is not None)
             self.told.append((table, f"{sign}{meta.name}", meta.resource_version))

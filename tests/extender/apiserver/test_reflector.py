@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
 from random import Random
 from typing import Any
 
@@ -11,14 +12,14 @@ import pytest
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.apiserver.informers import kinds
-from extender.apiserver.informers.kinds import KINDS, Kind
 from extender.apiserver.informers.listing import Lister
 from extender.apiserver.informers.reading import ObjectReader
 from extender.apiserver.informers.reflector import Reflector
 from extender.apiserver.informers.store import Change
 from extender.embedded.api_resources import RESOURCES
-from extender.objects.cluster_state import TABLES
+from extender.objects import kinds
+from extender.objects.cluster import ClusterObjects, ClusterState
+from extender.objects.kinds import KINDS, WatchedKind
 from extender.objects.pod import Pod
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, answers
@@ -280,10 +281,9 @@ def test_a_large_page_is_read_beside_the_loop(count: int, is_beside: bool) -> No
         return read
 
     async def story() -> int:
-        kind = Kind("", "v1", "pods", Pod, keeper=lambda: keep)
         server = Scripted(answer(200, pod_list(20_000, *(pod(f"p{number}", number + 1) for number in range(count)))))
         client = Client(Target("http://server"), transport=server)
-        listing = await Lister(client, kind, ObjectReader(kind)).list("0", page_size=500)
+        listing = await Lister(client, kinds.PODS, ObjectReader(kinds.PODS, keep)).list("0", page_size=500)
         await client.aclose()
         return len(listing.objects)
 
@@ -295,11 +295,12 @@ def test_a_large_page_is_read_beside_the_loop(count: int, is_beside: bool) -> No
 
 
 def test_the_kinds_are_those_that_a_cluster_consists_of() -> None:
-    assert {kind.type for kind in KINDS} == {table.kind for table in TABLES}
+    assert {kind.field for kind in KINDS} == {field.name for field in fields(ClusterState)}
+    assert {kind.field for kind in KINDS} - {"nodes", "pods"} == {field.name for field in fields(ClusterObjects)}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource)
-def test_the_kinds_are_found_where_the_server_serves_them(kind: Kind[Any]) -> None:
+def test_the_kinds_are_found_where_the_server_serves_them(kind: WatchedKind[Any]) -> None:
     found = next(resource for resource in RESOURCES if (resource.group, resource.plural) == (kind.group, kind.plural))
 
     assert (kind.name, kind.api_version, kind.resource) == (found.kind, found.api_version, found.qualified)

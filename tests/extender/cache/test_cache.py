@@ -330,7 +330,7 @@ def test_a_pod_nominated_between_two_snapshots_is_in_the_second() -> None:
 def test_the_slot_of_a_pod_that_is_nominated_no_more_is_used_again() -> None:
     cache = make_cache(NODE)
     first = cache.nominate(make_pod("p").obj())
-    cache.denominate(make_pod("p").obj().uid)
+    cache.unnominate(make_pod("p").obj().uid)
     cache.update_snapshot()
 
     assert cache.nominate(make_pod("q").obj()) == first
@@ -343,7 +343,7 @@ def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
     cache = make_cache(NODE)
     cache.nominate(make_pod("p").obj())
     cache.assume_pod(make_pod("p").node("n").obj())
-    cache.denominate(make_pod("p").obj().uid)
+    cache.unnominate(make_pod("p").obj().uid)
     snapshot = cache.update_snapshot()
 
     (slot,) = snapshot.pods.on_node[0]

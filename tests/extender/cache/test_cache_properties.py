@@ -206,7 +206,7 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(PODS))
     def nomination_ends(self, name: str) -> None:
         uid = make_pod(name).obj().uid
-        self.cache.denominate(uid)
+        self.cache.unnominate(uid)
         self.nominated.pop(uid, None)
 
     # Looking.

@@ -8,21 +8,22 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.objects.cluster_state import TABLES, ClusterState
+from extender.cache.feed import ClusterFeed
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
-from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.kinds import KINDS
+from extender.objects.meta import HasMetadata, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.workloads import Namespace
 from extender.snapshot.pod_attributes import HostPort, host_ports
-from extender.testing import PodBuilder, make_node, make_pod, random_cluster_with_volumes
-from extender.verbs.engine import Engine
+from extender.testing import PodBuilder, make_node, make_pod, make_verbs, random_cluster_with_volumes
+from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError
 from tests.extender.cache.seen import seen, without_image_counts
 
-FIELD_OF = {table.kind: table.field for table in TABLES}
-Objects = dict[tuple[str, str, str], ApiObject]
+FIELD_OF = {kind.type: kind.field for kind in KINDS}
+Objects = dict[tuple[str, str, str], HasMetadata]
 
 A = make_node("a").capacity(cpu=4)
 WEB = make_pod("web").uid("1").req(cpu=1)
@@ -34,7 +35,7 @@ WEB = make_pod("web").uid("1").req(cpu=1)
 def test_a_pod_moves_from_waiting_to_its_node() -> None:
     cluster = cluster_of(A.obj(), WEB.obj())
 
-    cluster.changed("pods", WEB.obj(), WEB.node("a").obj())
+    cluster.changed(WEB.obj(), WEB.node("a").obj())
 
     assert whereabouts(cluster, "1") == ["a"]
 
@@ -42,7 +43,7 @@ def test_a_pod_moves_from_waiting_to_its_node() -> None:
 def test_a_pod_that_comes_back_under_its_name_is_another_pod() -> None:
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
-    cluster.changed("pods", WEB.node("a").obj(), WEB.uid("2").obj())
+    cluster.changed(WEB.node("a").obj(), WEB.uid("2").obj())
 
     assert whereabouts(cluster, "1") == []
     assert whereabouts(cluster, "2") == ["pending"]
@@ -53,7 +54,7 @@ def test_a_pod_that_comes_back_under_its_name_is_another_pod() -> None:
 def test_a_pod_that_finishes_takes_nothing(pod: PodBuilder, phase: str) -> None:
     cluster = cluster_of(A.obj(), pod.obj())
 
-    cluster.changed("pods", pod.obj(), pod.phase(phase).obj())
+    cluster.changed(pod.obj(), pod.phase(phase).obj())
 
     assert whereabouts(cluster, "1") == []
 
@@ -64,7 +65,7 @@ def test_a_pod_on_another_node_than_it_was_on_is_where_it_was_said_to_be_last() 
     """
     cluster = cluster_of(A.obj(), make_node("b").obj(), WEB.node("a").obj())
 
-    cluster.changed("pods", WEB.node("a").obj(), WEB.node("b").obj())
+    cluster.changed(WEB.node("a").obj(), WEB.node("b").obj())
 
     assert whereabouts(cluster, "1") == ["b"]
 
@@ -72,7 +73,7 @@ def test_a_pod_on_another_node_than_it_was_on_is_where_it_was_said_to_be_last() 
 def test_a_bound_pod_that_is_said_to_wait_again_waits() -> None:
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
-    cluster.changed("pods", WEB.node("a").obj(), WEB.obj())
+    cluster.changed(WEB.node("a").obj(), WEB.obj())
 
     assert whereabouts(cluster, "1") == ["pending"]
 
@@ -81,12 +82,12 @@ def test_a_pod_that_cannot_be_read_any_more_is_reported_until_it_can() -> None:
     bad = WEB.node("a").req(cpu="much").obj()
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
-    cluster.changed("pods", WEB.node("a").obj(), bad)
+    cluster.changed(WEB.node("a").obj(), bad)
 
     assert whereabouts(cluster, "1") == ["unreadable"]
     assert cluster.unreadable["1"][0] == "default/web"
 
-    cluster.changed("pods", bad, WEB.node("a").obj())
+    cluster.changed(bad, WEB.node("a").obj())
 
     assert whereabouts(cluster, "1") == ["a"]
 
@@ -95,8 +96,8 @@ def test_what_is_gone_already_may_go_again() -> None:
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
     for _ in range(2):
-        cluster.changed("pods", WEB.node("a").obj(), None)
-        cluster.changed("nodes", A.obj(), None)
+        cluster.changed(WEB.node("a").obj(), None)
+        cluster.changed(A.obj(), None)
 
     assert cluster.cache.dump() == {}
 
@@ -105,7 +106,7 @@ def test_an_assumed_pod_is_confirmed_wherever_it_turns_out_to_be() -> None:
     cluster = cluster_of(A.obj(), make_node("b").obj(), WEB.obj())
     cluster.cache.assume_pod(WEB.node("a").obj())
 
-    cluster.changed("pods", WEB.obj(), WEB.node("b").obj())
+    cluster.changed(WEB.obj(), WEB.node("b").obj())
 
     assert whereabouts(cluster, "1") == ["b"]
     assert not cluster.cache.assumed_pods
@@ -118,11 +119,11 @@ def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
     cluster = cluster_of(A.obj(), WEB.obj())
 
     cluster.assume("1", "a")
-    cluster.changed("pods", WEB.obj(), WEB.label(late="yes").obj())
+    cluster.changed(WEB.obj(), WEB.label(late="yes").obj())
 
     assert whereabouts(cluster, "1") == ["a"]
 
-    cluster.changed("pods", WEB.obj(), None)
+    cluster.changed(WEB.obj(), None)
 
     assert whereabouts(cluster, "1") == []
 
@@ -130,7 +131,7 @@ def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
 def test_a_pod_that_is_not_bound_after_all_waits_as_it_was_seen_last() -> None:
     cluster = cluster_of(A.obj(), WEB.obj())
     cluster.assume("1", "a")
-    cluster.changed("pods", WEB.obj(), WEB.label(late="yes").obj())
+    cluster.changed(WEB.obj(), WEB.label(late="yes").obj())
 
     cluster.forget("1")
 
@@ -144,7 +145,7 @@ def test_a_nomination_holds_until_it_is_taken_back() -> None:
 
     assert [pod.name for _, pod in cluster.nominees(profiles)["a"]] == ["web"]
 
-    cluster.changed("pods", WEB.nominated_node("a").obj(), WEB.obj())
+    cluster.changed(WEB.nominated_node("a").obj(), WEB.obj())
 
     assert cluster.nominees(profiles) == {}
 
@@ -162,7 +163,9 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
     chance = random.Random(seed)
     ports: dict[tuple[str, HostPort], str] = {}
     before, after = world(chance, ports), world(chance, ports)
-    live = Engine(Configuration.default(), Cluster())
+    cluster = Cluster()
+    live = make_verbs(cluster)
+    feed = ClusterFeed(cluster.changed, live.changed)
     present: Objects = {}
     for there in (before, after):
         names = sorted({*present, *there})
@@ -171,13 +174,13 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
             old, new = present.get(name), there.get(name)
             if old == new:
                 continue
-            live.changed(name[0], old, new)
+            feed.changed(old, new)
             if new is None:
                 del present[name]
             else:
                 present[name] = new
             if number % 5 == 0 or number == len(names) - 1:
-                fresh = Engine.open(Configuration.default(), state_of(present))
+                fresh = make_verbs(state_of(present))
                 assert answers(live, present) == answers(fresh, present)
 
 
@@ -193,17 +196,18 @@ def test_a_fork_and_its_origin_hear_nothing_of_each_other(seed: int) -> None:
     origin = Cluster.of(state_of(before))
     if chance.random() < 0.5:
         origin.cache.update_snapshot()
-    engines = [Engine(Configuration.default(), cluster) for cluster in (origin, origin.fork())]
+    clusters = origin, origin.fork()
+    verbs = [make_verbs(cluster) for cluster in clusters]
 
     names = sorted({*before, *ends[0], *ends[1]})
     chance.shuffle(names)
     for name in names:
-        for engine, end in zip(engines, ends, strict=True):
+        for cluster, end in zip(clusters, ends, strict=True):
             if before.get(name) != end.get(name):
-                engine.changed(name[0], before.get(name), end.get(name))
+                cluster.changed(before.get(name), end.get(name))
 
-    for engine, end in zip(engines, ends, strict=True):
-        assert answers(engine, end) == answers(Engine.open(Configuration.default(), state_of(end)), end)
+    for each, end in zip(verbs, ends, strict=True):
+        assert answers(each, end) == answers(make_verbs(state_of(end)), end)
 
 
 def world(chance: random.Random, owners: dict[tuple[str, HostPort], str]) -> Objects:
@@ -224,7 +228,7 @@ def state_of(objects: Objects) -> ClusterState:
     return ClusterState(**{field: [item for (kind, _, _), item in objects.items() if kind == field] for field in FIELD_OF.values()})
 
 
-def answers(engine: Engine, objects: Objects) -> list[object]:
+def answers(engine: Verbs, objects: Objects) -> list[object]:
     """
     What the engine says of every pod and every node.
     """
@@ -248,7 +252,7 @@ def sets(nodes: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
     return {name: {**node, "pods": sorted(node["pods"], key=by_uid)} for name, node in sorted(nodes.items())}  # type: ignore[call-overload]
 
 
-def cluster_of(*objects: ApiObject) -> Cluster:
+def cluster_of(*objects: HasMetadata) -> Cluster:
     return Cluster.of(state_of({(FIELD_OF[type(item)], "", str(place)): item for place, item in enumerate(objects)}))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from extender.cache.cluster import Cluster
 from extender.cache.overlay import Overlay
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.node import Node
 from extender.snapshot import Snapshot

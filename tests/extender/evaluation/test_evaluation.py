@@ -3,6 +3,7 @@
 import asyncio
 
 from extender.evaluation.evaluate import evaluate
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.testing import make_framework, make_node, make_pod, make_snapshot
 
@@ -12,7 +13,7 @@ def test_an_evaluation_is_not_written_out_by_accident() -> None:
     asyncio asks a finished task for the text of its result, and that of a large cluster takes seconds.
     """
     snapshot = make_snapshot(*(make_node(f"node-{place}").capacity(cpu=4, pods=110) for place in range(50)))
-    evaluation = asyncio.run(evaluate(make_framework(), snapshot, make_pod().obj(), NO_NOMINATIONS))
+    evaluation = asyncio.run(evaluate(Cycle(make_framework(), snapshot, make_pod().obj(), NO_NOMINATIONS)))
 
     assert len(evaluation.feasible) == 50
     assert len(repr(evaluation)) < 100

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework import Code, Verdicts, unresolvable
-from extender.runtime.framework import statuses_by_node
+from extender.runtime.findings import statuses_by_node
 
 CODES = (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 

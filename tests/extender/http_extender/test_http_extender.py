@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from extender.config.configuration import Extender, ExtenderManagedResource
-from extender.framework import ExtenderError, NodeVictims
+from extender.framework import Candidate, ExtenderError
 from extender.http_extender import HTTPExtender
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
 
@@ -39,14 +39,14 @@ def test_pods_of_interest(managed: list[str], pod: PodBuilder, is_interested: bo
     assert extender.is_interested(pod.obj()) is is_interested
 
 
-def preempted(value: Any) -> list[NodeVictims]:
+def preempted(value: Any) -> list[Candidate]:
     pods = [make_pod("on-a").node("a").obj(), make_pod("on-b").node("b").obj()]
     cache = make_cache(make_node("a"), make_node("b"), pods=pods)
     promised = make_pod("promised").nominated_node("a").obj()
     cache.nominate(promised)
     answer = json.loads(json.dumps(value).replace("$promised", promised.uid).replace("$a", pods[0].uid).replace("$b", pods[1].uid))
     extender = answering({"NodeNameToMetaVictims": answer})
-    victims = [NodeVictims("a", (pods[0],), 0)]
+    victims = [Candidate("a", (pods[0],), 0)]
     return asyncio.run(extender.process_preemption(make_pod("p").obj(), victims, cache.update_snapshot()))
 
 
@@ -56,7 +56,7 @@ def test_an_extender_may_name_other_victims_on_other_nodes() -> None:
     """
     (victims,) = preempted({"b": {"Pods": [{"UID": "$b"}], "NumPDBViolations": 3}})
 
-    assert (victims.node, [pod.name for pod in victims.pods], victims.num_pdb_violations) == ("b", ["on-b"], 3)
+    assert (victims.node, [pod.name for pod in victims.victims], victims.num_pdb_violations) == ("b", ["on-b"], 3)
 
 
 @pytest.mark.parametrize(

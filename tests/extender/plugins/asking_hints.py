@@ -5,13 +5,13 @@ from typing import Any
 
 from extender.framework import ClusterEvent, Plugin, QueueingHint
 from extender.framework.events import always_queue
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
-from extender.testing import NodeBuilder, PodBuilder, make_framework, make_snapshot
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework
 
-Built = PodBuilder | NodeBuilder | ApiObject | None
+Built = PodBuilder | NodeBuilder | HasMetadata | None
 
 
 def is_worth_a_try(
@@ -21,14 +21,13 @@ def is_worth_a_try(
     old: Built,
     new: Built,
     *,
-    objects: Sequence[ApiObject] = (),
+    objects: Sequence[HasMetadata] = (),
     args: Any = None,
 ) -> bool:
     """
     Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it.
     """
-    handle = make_framework()
-    handle.begin_cycle(make_snapshot(objects=objects))
+    handle = make_framework(live=make_cache(objects=objects))
     listeners = [each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)]
     assert listeners, f"{plugin.name} does not hear of {event.label}"
     return any(hint(pod.obj(), finished(old), finished(new)) is QueueingHint.QUEUE for hint in listeners)
@@ -48,11 +47,10 @@ def is_worth_a_try_after_change(
         assert isinstance(after, Pod)
         events = pod_scheduling_properties_change(before, after)
     handle = make_framework()
-    handle.begin_cycle(make_snapshot())
     registered = plugin(args, handle).events_to_register()
     listeners = [each.hint or always_queue for each in registered if any(each.event.matches(event) for event in events)]
     return any(hint(pod.obj(), before, after) is QueueingHint.QUEUE for hint in listeners)
 
 
-def finished(built: Built) -> ApiObject | None:
+def finished(built: Built) -> HasMetadata | None:
     return built.obj() if isinstance(built, PodBuilder | NodeBuilder) else built

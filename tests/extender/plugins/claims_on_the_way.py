@@ -15,9 +15,10 @@ from extender.framework import (
 from extender.golang.durations import Duration
 from extender.objects.decoding import convert, replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimStatus
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod, PodResourceClaim
 from extender.plugins.dynamic_resources.plugin import DynamicResources
+from extender.runtime.cycle import Cycle
 from extender.snapshot import Rows
 from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
 from extender.testing.devices import (
@@ -59,21 +60,21 @@ def allocated(*pods: str, **more: Any) -> Manifest:
 class Scheduler:
     """One profile with DynamicResources and one node `n`."""
 
-    def __init__(self, *objects: ApiObject, late: bool = False, slices: ApiObject = GPU) -> None:
+    def __init__(self, *objects: HasMetadata, late: bool = False, slices: HasMetadata = GPU) -> None:
         self.cache: Cache = make_cache(make_node("n").label(zone="a"), objects=(CLASS, slices, *objects))
         self.writes = RecordedWrites(self.cache, late=late)
         self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
         (self.plugin,) = self.framework.plugins.pre_bind
 
-    def pre_filter(self, pod: Pod) -> tuple[CycleState, Status]:
-        state = self.framework.begin_cycle(self.cache.update_snapshot())
-        return state, self.framework.run_pre_filter_plugins(state, pod).status
+    def pre_filter(self, pod: Pod) -> tuple[Cycle, Status]:
+        state = Cycle(self.framework, self.cache.update_snapshot(), pod)
+        return state, state.run_pre_filter_plugins().status
 
-    def reserve(self, pod: Pod) -> tuple[CycleState, Status]:
+    def reserve(self, pod: Pod) -> tuple[Cycle, Status]:
         state, status = self.pre_filter(pod)
         if not status.is_success:
             return state, status
-        self.framework.run_filter_plugins(state, pod, Rows.of(self.framework.snapshot))
+        state.run_filter_plugins(Rows.of(state.snapshot))
         return state, self.framework.plugins.reserve[0].reserve(state, pod, "n")
 
     def unreserve(self, state: CycleState, pod: Pod) -> None:

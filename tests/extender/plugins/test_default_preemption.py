@@ -6,6 +6,7 @@ from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.framework import NodeStatuses, PostFilterResult, unschedulable
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
 
@@ -17,8 +18,8 @@ def preempt(pod: PodBuilder, *running: PodBuilder) -> PostFilterResult:
     One node, one pod that does not fit, and what DefaultPreemption makes of it.
     """
     framework: Framework = make_framework(NodeResourcesFit, DefaultPreemption)
-    state = framework.begin_cycle(make_snapshot(FULL, pods=[each.node("n") for each in running]))
-    framework.run_pre_filter_plugins(state, pod.obj())
+    state = Cycle(framework, make_snapshot(FULL, pods=[each.node("n") for each in running]), pod.obj())
+    state.run_pre_filter_plugins()
     (plugin,) = [plugin for plugin in framework.plugins.post_filter if isinstance(plugin, DefaultPreemption)]
     return asyncio.run(plugin.post_filter(state, pod.obj(), NodeStatuses({"n": unschedulable("Insufficient cpu")})))
 
@@ -31,8 +32,8 @@ def test_the_node_is_nominated_where_a_victim_makes_room() -> None:
 
     assert result.nominated_node == "n"
     assert result.status.is_success
-    assert result.victims is not None
-    assert [pod.name for pod in result.victims.pods] == ["low"]
+    assert result.candidate is not None
+    assert [pod.name for pod in result.candidate.victims] == ["low"]
 
 
 def test_without_anybody_of_lower_priority_the_nomination_is_cleared() -> None:

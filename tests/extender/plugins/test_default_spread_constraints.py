@@ -7,7 +7,7 @@ import pytest
 from extender.config.plugin_args import LIST_DEFAULTING, PodTopologySpreadArgs
 from extender.framework import CycleState, Rows, Snapshot
 from extender.objects.decoding import replaced
-from extender.objects.meta import ApiObject, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
+from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import TopologySpreadConstraint
 from extender.objects.workloads import LabelSelectorSpec, MapSelectorSpec, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -22,7 +22,7 @@ def node(name: str, zone: str = "") -> NodeBuilder:
     return node.label({ZONE_LABEL: zone}) if zone else node
 
 
-def cluster(nodes: Sequence[NodeBuilder], pods: str, objects: Sequence[ApiObject]) -> Snapshot:
+def cluster(nodes: Sequence[NodeBuilder], pods: str, objects: Sequence[HasMetadata]) -> Snapshot:
     """So many pods like FOO on each of the nodes: `4/3/2/1`."""
     counts = dict(zip((node.obj().name for node in nodes), map(int, pods.split("/")), strict=True))
     running = [FOO.name(f"{name}-{number}").node(name) for name, count in counts.items() for number in range(count)]
@@ -79,7 +79,7 @@ SKIPPED: dict[str, int] = {}
         pytest.param(owned("ReplicaSet"), [replica_set(NOBODY), service({"foo": ""})], dict.fromkeys("abxy", 100), id="service and owner"),
     ],
 )
-def test_system_defaults(pod: PodBuilder, objects: list[ApiObject], scores: dict[str, int]) -> None:
+def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: dict[str, int]) -> None:
     """
     A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot be used is left out.
     """
@@ -132,7 +132,7 @@ LISTED = PodTopologySpreadArgs(
         pytest.param(FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"), [service({"foo": ""})], set(), id="a pod with a wish of its own"),
     ],
 )
-def test_listed_defaults(pod: PodBuilder, objects: list[ApiObject], refused: set[str]) -> None:
+def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: set[str]) -> None:
     """
     The defaults of the configuration apply to pods without any constraint, those that have to be met as well.
     """
@@ -158,7 +158,7 @@ def test_services_may_come_and_go() -> None:
     """
     plugin, pod = PodTopologySpread(), FOO.obj()
 
-    def skips(*objects: ApiObject) -> bool:
+    def skips(*objects: HasMetadata) -> bool:
         return plugin.pre_score(CycleState(), pod, Rows.of(cluster([node("a")], "0", objects))).is_skip
 
     answers = [skips(), skips(service({"foo": ""})), skips(service({"foo": "other"})), skips(service({"foo": ""})), skips()]

@@ -1,10 +1,7 @@
 """DynamicResources at its extension points: which pods wait, which nodes do, and with which words."""
 
 import asyncio
-import random
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,12 +12,12 @@ from extender.framework import (
     SUCCESS,
     Code,
     CycleState,
+    LiveCluster,
     NodeStatuses,
     NotFoundError,
     PostFilterResult,
     Rows,
     Status,
-    Verdicts,
     error,
     unresolvable,
     unschedulable,
@@ -28,11 +25,12 @@ from extender.framework import (
 from extender.golang.durations import Duration
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceSlice
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 from extender.plugins.dynamic_resources.plugin import DynamicResources
+from extender.runtime.cycle import Cycle
 from extender.snapshot import Snapshot
-from extender.testing import filter_nodes, make_node, make_pod, make_snapshot, refusals, score_nodes
+from extender.testing import filter_nodes, make_framework, make_node, make_pod, make_snapshot, refusals, score_nodes
 from extender.testing.devices import (
     Manifest,
     allocation_of,
@@ -47,26 +45,6 @@ from extender.testing.devices import (
 )
 
 NODES = (make_node("n1").label(zone="a"), make_node("n2").label(zone="b"))
-
-
-class StandInHandle:
-    """What plugins may reach, as far as this one does."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.random = random.Random(1)
-        self.extenders: Sequence[Any] = ()
-        self.dispatcher = None
-        self.live = None
-
-    def shared(self, key: object, make: Callable[[], Any]) -> Any:
-        return make()
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, rows: Rows, *, again: bool = False) -> Verdicts:
-        raise AssertionError("no other filters here")
 
 
 def pod_with(*claims: str, **generated: str | None) -> Pod:
@@ -103,15 +81,16 @@ BROKEN = make_device_class("broken", "1")
 TWO_AND_ONE = (ANY, BROKEN, gpus("n1", "g0", "g1"), gpus("n2", "g0"))
 
 
-def cluster(*objects: ApiObject) -> Snapshot:
+def cluster(*objects: HasMetadata) -> Snapshot:
     return make_snapshot(*NODES, objects=objects)
 
 
 def plugin_for(snapshot: Snapshot) -> DynamicResources:
-    return DynamicResources(handle=StandInHandle(snapshot))
+    """The plugin with a handle that knows the objects of the snapshot."""
+    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot)))
 
 
-def pre_filter(pod: Pod, *objects: ApiObject) -> Status:
+def pre_filter(pod: Pod, *objects: HasMetadata) -> Status:
     return DynamicResources().pre_filter(CycleState(), pod, cluster(*objects)).status
 
 
@@ -315,10 +294,10 @@ def test_arguments_are_checked() -> None:
         DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(1)))
 
 
-def post_filter(pod: Pod, *objects: ApiObject) -> PostFilterResult:
+def post_filter(pod: Pod, *objects: HasMetadata) -> PostFilterResult:
     """What PostFilter says when every node was refused by this plugin."""
-    snapshot, state = cluster(*objects), CycleState()
-    plugin = plugin_for(snapshot)
+    snapshot = cluster(*objects)
+    plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
     if not plugin.pre_filter(state, pod, snapshot).status.is_success:
         return asyncio.run(plugin.post_filter(state, pod, NodeStatuses()))
     rows = Rows.of(snapshot)
@@ -376,8 +355,8 @@ def test_post_filter_minds_only_its_own_refusals() -> None:
     """
     A claim that is elsewhere is not given up for nodes that another plugin refused.
     """
-    snapshot, state, pod = cluster(*TWO_AND_ONE, claim("c", allocation=ELSEWHERE)), CycleState(), pod_with("c")
-    plugin = plugin_for(snapshot)
+    snapshot, pod = cluster(*TWO_AND_ONE, claim("c", allocation=ELSEWHERE)), pod_with("c")
+    plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
     plugin.pre_filter(state, pod, snapshot)
     tainted = dict.fromkeys(("n1", "n2"), unresolvable("node(s) had untolerated taint(s)").by("TaintToleration"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from extender.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, error, unresolvable, unschedulable
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.pod import AzureFile, PortworxVolume, Volume
 from extender.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
@@ -23,13 +23,13 @@ NOT_ITS_OWN = error("PVC default/r-scratch was not created for pod default/r (po
 TOO_MANY = unschedulable("node(s) exceed max volume count")
 
 
-def bound(name: str, driver: str = CSI, **more: str) -> list[ApiObject]:
+def bound(name: str, driver: str = CSI, **more: str) -> list[HasMetadata]:
     """A claim and its volume."""
     return [make_claim(name, volume=f"pv-{name}"), make_volume(f"pv-{name}", claim=name, csi=driver, **more)]
 
 
 def answer_on_n(
-    limits: dict[str, int | None], pod: PodBuilder, running: Sequence[PodBuilder], *objects: ApiObject, migrated: Sequence[str] = ()
+    limits: dict[str, int | None], pod: PodBuilder, running: Sequence[PodBuilder], *objects: HasMetadata, migrated: Sequence[str] = ()
 ) -> Status:
     """The answer for node n, on which those pods run."""
     csi_node = make_csi_node("n", limits, migrated=migrated)
@@ -80,7 +80,7 @@ def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, in
         pytest.param(make_attachment("pv-a", "n"), TOO_MANY, id="the pod's own counts twice, as upstream"),
     ],
 )
-def test_attachments(attachment: ApiObject, answer: Status) -> None:
+def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     """
     A volume is attached before its pod runs, and stays so for a while afterwards.
     """

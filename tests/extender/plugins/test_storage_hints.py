@@ -7,7 +7,7 @@ from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
 from extender.objects.csi_translation import TranslationError
 from extender.objects.decoding import replaced
 from extender.objects.devices import DeviceClass, ResourceClaim
-from extender.objects.meta import ApiObject, LabelSelector
+from extender.objects.meta import HasMetadata, LabelSelector
 from extender.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
 from extender.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
 from extender.objects.quantity import QuantityError
@@ -18,7 +18,6 @@ from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.plugins.volume_restrictions import VolumeRestrictions
 from extender.plugins.volume_zone import VolumeZone
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod
-from extender.testing.builders import add_object
 from extender.testing.devices import allocation_of, make_device_class
 from extender.testing.devices import make_claim as make_resource_claim
 from extender.testing.storage import (
@@ -60,7 +59,7 @@ def updated(resource: EventResource) -> ClusterEvent:
         pytest.param(POD.volume(ephemeral("e")), make_claim("p-e"), {NodeVolumeLimits, VolumeBinding}, id="of an ephemeral volume"),
     ],
 )
-def test_a_claim_comes(pod: PodBuilder, claim: ApiObject, who_cares: set[type[Plugin]]) -> None:
+def test_a_claim_comes(pod: PodBuilder, claim: HasMetadata, who_cares: set[type[Plugin]]) -> None:
     plugins = (VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone)
     event = added(EventResource.PERSISTENT_VOLUME_CLAIM)
 
@@ -85,7 +84,7 @@ def test_a_claim_changes(plugin: type[Plugin]) -> None:
         pytest.param(VolumeBinding, make_class(), make_class(provisioner="x"), False, id="Binding: something else changed"),
     ],
 )
-def test_a_class_comes_or_changes(plugin: type[Plugin], old: ApiObject | None, new: ApiObject, worth_it: bool) -> None:
+def test_a_class_comes_or_changes(plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool) -> None:
     event = added(EventResource.STORAGE_CLASS) if old is None else updated(EventResource.STORAGE_CLASS)
 
     assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
@@ -110,7 +109,7 @@ def test_zones_of_a_volume_change(old: dict[str, str] | None, new: dict[str, str
 
 @pytest.mark.parametrize("resource", [EventResource.PERSISTENT_VOLUME, EventResource.NODE], ids=str)
 def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource) -> None:
-    new: ApiObject | NodeBuilder = make_node() if resource is EventResource.NODE else make_volume("pv")
+    new: HasMetadata | NodeBuilder = make_node() if resource is EventResource.NODE else make_volume("pv")
 
     assert is_worth_a_try(VolumeBinding, POD.claim("data"), added(resource), None, new)
 
@@ -128,7 +127,7 @@ def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource)
         pytest.param(VolumeBinding, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), False, id="Binding: a limit"),
     ],
 )
-def test_what_a_node_attaches_changes(plugin: type[Plugin], old: ApiObject | None, new: ApiObject, worth_it: bool) -> None:
+def test_what_a_node_attaches_changes(plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool) -> None:
     event = added(EventResource.CSI_NODE) if old is None else updated(EventResource.CSI_NODE)
 
     assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
@@ -277,7 +276,7 @@ def test_while_a_claim_is_missing_no_other_helps() -> None:
         pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}).uid("another"), [GENERATED], False, id="another pod"),
     ],
 )
-def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[ApiObject], worth_it: bool) -> None:
+def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[HasMetadata], worth_it: bool) -> None:
     event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
 
     assert is_worth_a_try(DynamicResources, using(FROM_TEMPLATE), event, using(FROM_TEMPLATE), pod, objects=objects) is worth_it
@@ -310,7 +309,7 @@ def test_a_device_class_serves_an_extended_resource(asked: str, old: DeviceClass
     ("objects", "worth_it"),
     [pytest.param([serving(GPU)], True, id="a class serves it"), pytest.param([serving(None)], False, id="none does")],
 )
-def test_a_node_without_the_resource_may_have_devices(objects: list[ApiObject], worth_it: bool) -> None:
+def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata], worth_it: bool) -> None:
     node = make_node().capacity(cpu="1")
 
     assert is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects) is worth_it
@@ -327,6 +326,6 @@ def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
     claim = make_resource_claim("ours")
     assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE_SKIP
 
-    add_object(cache.objects, claim)
+    cache.objects.changed(None, claim)
 
     assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE

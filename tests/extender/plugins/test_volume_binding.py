@@ -7,7 +7,7 @@ from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, Status, error, unresolvable
 from extender.objects.claims import STORAGE_CLASS_ANNOTATION
-from extender.objects.meta import ApiObject, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.quantity import QuantityError
 from extender.plugins.volume_binding.plugin import VolumeBinding
@@ -41,12 +41,14 @@ def in_zone(zone: str) -> list[NodeSelectorTerm]:
     return [label_term(ZONE_LABEL, "In", zone)]
 
 
-def answers(pod: PodBuilder, *objects: ApiObject, nodes: Sequence[NodeBuilder] = (zoned("a", "z1"), zoned("b", "z2"))) -> dict[str, Status]:
+def answers(
+    pod: PodBuilder, *objects: HasMetadata, nodes: Sequence[NodeBuilder] = (zoned("a", "z1"), zoned("b", "z2"))
+) -> dict[str, Status]:
     """Node -> the answer, for two nodes in two zones."""
     return filter_nodes(VolumeBinding(), make_snapshot(*nodes, objects=objects), pod.obj())
 
 
-def refusals(pod: PodBuilder, *objects: ApiObject) -> dict[str, list[str]]:
+def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     """Node -> why it is refused, for good; nodes that pass are left out."""
     found = answers(pod, *objects)
     assert all(status == unresolvable(*status.reasons) for status in found.values() if not status.is_success)
@@ -108,7 +110,7 @@ def refusals(pod: PodBuilder, *objects: ApiObject) -> dict[str, list[str]]:
         ),
     ],
 )
-def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[ApiObject], answer: Status) -> None:
+def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[HasMetadata], answer: Status) -> None:
     """
     Before any node is looked at.
     """
@@ -134,7 +136,7 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
         pytest.param([], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="there is no such volume"),
     ],
 )
-def test_bound_claims(volumes: list[ApiObject], refused: dict[str, list[str]]) -> None:
+def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]]) -> None:
     """
     A bound volume must be reached from the node.
     """
@@ -254,14 +256,14 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
         ),
     ],
 )
-def test_claims_that_wait_get_volumes_that_exist(claim: ApiObject, volumes: list[ApiObject], refused: list[str]) -> None:
+def test_claims_that_wait_get_volumes_that_exist(claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]) -> None:
     """
     Of a class without a provisioner.
     """
     assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
-def changed(volume: ApiObject, **spec: object) -> ApiObject:
+def changed(volume: HasMetadata, **spec: object) -> HasMetadata:
     """The object with other fields in its spec."""
     return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))  # type: ignore[attr-defined]
 
@@ -350,7 +352,7 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
         ),
     ],
 )
-def test_sizes_that_cannot_be_read(objects: list[ApiObject], why: str) -> None:
+def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None:
     """
     The message names the object.
     """
@@ -379,7 +381,7 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
         pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
     ],
 )
-def test_claims_that_wait_get_volumes_made(storage_class: ApiObject, refused: dict[str, list[str]]) -> None:
+def test_claims_that_wait_get_volumes_made(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
     """
     Where the class allows it.
     """
@@ -406,7 +408,7 @@ def host(*names: str) -> LabelSelector:
         pytest.param([make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))], ["a", "b"], id="of a selector that is none"),
     ],
 )
-def test_room_for_volumes(capacities: list[ApiObject], refused: list[str]) -> None:
+def test_room_for_volumes(capacities: list[HasMetadata], refused: list[str]) -> None:
     """
     A driver that publishes how much room it has must have enough.
     """
@@ -423,7 +425,7 @@ def test_room_for_volumes(capacities: list[ApiObject], refused: list[str]) -> No
         pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
     ],
 )
-def test_where_room_does_not_matter(claim: ApiObject, driver: ApiObject) -> None:
+def test_where_room_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> None:
     assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
 
 

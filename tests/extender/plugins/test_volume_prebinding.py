@@ -24,10 +24,11 @@ from extender.framework import (
 )
 from extender.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.objects.decoding import replaced
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.storage import PersistentVolumeClaim, VolumeNodeAffinity
 from extender.plugins.volume_binding.plugin import VolumeBinding
+from extender.runtime.cycle import Cycle
 from extender.snapshot import Rows
 from extender.testing import label_term, make_cache, make_framework, make_node, make_pod, virtual_time
 from extender.testing.storage import make_claim, make_class, make_csi_node, make_volume
@@ -42,7 +43,7 @@ DYNAMIC = (make_class(), make_claim("c", version="5"))
 class Binding:
     """A pod on its way to node `a`: its volumes are reserved, and PreBind is next."""
 
-    def __init__(self, *objects: ApiObject, claims: tuple[str, ...] = ("c",), seconds: int = 10, late: bool = False, **more: Any) -> None:
+    def __init__(self, *objects: HasMetadata, claims: tuple[str, ...] = ("c",), seconds: int = 10, late: bool = False, **more: Any) -> None:
         labels = {HOSTNAME_LABEL: "a", **more.get("labels", {})}
         self.cache: Cache = make_cache(make_node("a").label(labels), objects=objects)
         self.writes = RecordedWrites(self.cache, late=late)
@@ -58,11 +59,11 @@ class Binding:
         (self.plugin,) = self.framework.plugins.pre_bind
         self.state = self._reserved()
 
-    def _reserved(self) -> CycleState:
+    def _reserved(self) -> Cycle:
         snapshot = self.cache.update_snapshot()
-        state = self.framework.begin_cycle(snapshot)
-        self.framework.run_pre_filter_plugins(state, self.pod)
-        self.framework.run_filter_plugins(state, self.pod, Rows.of(snapshot))
+        state = Cycle(self.framework, snapshot, self.pod)
+        state.run_pre_filter_plugins()
+        state.run_filter_plugins(Rows.of(snapshot))
         (reserving,) = self.framework.plugins.reserve
         assert reserving.reserve(state, self.pod, "a").is_success
         self.assumed = replaced(self.pod, spec=replaced(self.pod.spec, node_name="a"))
@@ -83,9 +84,9 @@ class Binding:
     def feasible(self, claim: str) -> list[str]:
         """Where another pod with this claim could go now."""
         snapshot, pod = self.cache.update_snapshot(), make_pod("other").uid("other").claim(claim).obj()
-        state, rows = self.framework.begin_cycle(snapshot), Rows.of(snapshot)
-        self.framework.run_pre_filter_plugins(state, pod)
-        return rows.take(self.framework.run_filter_plugins(state, pod, rows).ok).names
+        state, rows = Cycle(self.framework, snapshot, pod), Rows.of(snapshot)
+        state.run_pre_filter_plugins()
+        return rows.take(state.run_filter_plugins(rows).ok).names
 
     def claim(self) -> PersistentVolumeClaim:
         return self.cache.objects.pvcs[("default", "c")]
@@ -321,7 +322,7 @@ def test_an_in_tree_volume_is_looked_at_as_the_node_sees_it() -> None:
     in_tree = (LOCAL, make_claim("c", storage_class="local"), make_volume("v", storage_class="local", ebs="vol-1"))
     zonal = make_volume("w", affinity=[label_term("topology.kubernetes.io/zone", "In", "z1")]).spec.node_affinity
 
-    def pre_bind(*objects: ApiObject) -> Status:
+    def pre_bind(*objects: HasMetadata) -> Status:
         binding = Binding(*in_tree, *objects, labels={"topology.ebs.csi.aws.com/zone": "z1"})
 
         def bound_in_a_zone() -> None:

@@ -6,12 +6,13 @@ import pytest
 from extender.cache import Cache
 from extender.framework import CycleState, Status, error
 from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolume
 from extender.plugins.volume_binding.assume_cache import AssumeCache, AssumeError
 from extender.plugins.volume_binding.plugin import ASSUMED, VolumeBinding
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.snapshot import Rows
 from extender.testing import label_term, make_cache, make_framework, make_node, make_pod
@@ -23,20 +24,20 @@ LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 class Scheduler:
     """One profile with VolumeBinding, over a cluster whose objects may change."""
 
-    def __init__(self, *objects: ApiObject) -> None:
+    def __init__(self, *objects: HasMetadata) -> None:
         self.cache: Cache = make_cache(*(make_node(name).label({HOSTNAME_LABEL: name}) for name in ("a", "b")), objects=objects)
         self.framework: Framework = make_framework(VolumeBinding)
         (self.plugin,) = self.framework.plugins.reserve
 
-    def feasible(self, pod: Pod) -> tuple[CycleState, list[str]]:
+    def feasible(self, pod: Pod) -> tuple[Cycle, list[str]]:
         """A cycle begun for the pod, and the nodes that pass."""
         snapshot = self.cache.update_snapshot()
-        state, rows = self.framework.begin_cycle(snapshot), Rows.of(snapshot)
-        if not self.framework.run_pre_filter_plugins(state, pod).status.is_success:
+        state, rows = Cycle(self.framework, snapshot, pod), Rows.of(snapshot)
+        if not state.run_pre_filter_plugins().status.is_success:
             return state, []
-        return state, rows.take(self.framework.run_filter_plugins(state, pod, rows).ok).names
+        return state, rows.take(state.run_filter_plugins(rows).ok).names
 
-    def reserve(self, pod: Pod, node: str) -> tuple[CycleState, Status]:
+    def reserve(self, pod: Pod, node: str) -> tuple[Cycle, Status]:
         """A cycle that ends with the pod on this node."""
         state, _ = self.feasible(pod)
         return state, self.plugin.reserve(state, pod, node)
@@ -50,7 +51,7 @@ def pod(name: str, *claims: str) -> Pod:
     return builder.obj()
 
 
-def with_local_volumes(*nodes: str) -> list[ApiObject]:
+def with_local_volumes(*nodes: str) -> list[HasMetadata]:
     """Two claims, and a volume on each of these nodes."""
     volumes = [make_volume(f"v-{node}", storage_class="local", affinity=[label_term(HOSTNAME_LABEL, "In", node)]) for node in nodes]
     return [LOCAL, make_claim("c", storage_class="local"), make_claim("d", storage_class="local"), *volumes]
@@ -125,7 +126,7 @@ def test_unreserve_does_not_mind_that_nothing_was_reserved() -> None:
         pytest.param("", [], id="no claims"),
     ],
 )
-def test_pods_for_which_nothing_is_to_be_done(claim: str, objects: list[ApiObject]) -> None:
+def test_pods_for_which_nothing_is_to_be_done(claim: str, objects: list[HasMetadata]) -> None:
     state, status = Scheduler(*objects).reserve(pod("p", *([claim] if claim else [])), "a")
 
     assert status.is_success

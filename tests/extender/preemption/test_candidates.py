@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.framework import NodeVictims
+from extender.framework import Candidate
 from extender.objects.pod import start_time
 from extender.preemption.candidates import (
     ORDERED_SCORE_FUNCTIONS,
@@ -36,7 +36,7 @@ def candidates(victims: Mapping[str, Sequence[PodBuilder]], violations: Mapping[
         node: [victim.name(f"{node}-{place}").node(node).obj() for place, victim in enumerate(of_node)] for node, of_node in victims.items()
     }
     snapshot = make_snapshot(*map(make_node, victims), pods=[pod for pods in placed.values() for pod in pods])
-    return Candidates.of(snapshot, [NodeVictims(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()])
+    return Candidates.of(snapshot, [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()])
 
 
 def chosen(of: Candidates) -> list[str]:
@@ -106,7 +106,7 @@ def test_own_criteria_replace_all_others() -> None:
 def test_candidates_are_spelled_out_as_they_were_given() -> None:
     found = candidates({"a": [v(3), v(2)], "b": [v(1)]}, {"b": 1})
 
-    listed = [(one.node, [pod.name for pod in one.pods], one.num_pdb_violations) for one in found.listed()]
+    listed = [(one.node, [pod.name for pod in one.victims], one.num_pdb_violations) for one in found.listed()]
 
     assert listed == [("a", ["a-0", "a-1"], 0), ("b", ["b-0"], 1)]
 
@@ -118,21 +118,21 @@ def test_some_candidates_keep_their_victims(taken: list[int]) -> None:
     assert found.take(np.array(taken, np.intp)).listed() == [found.at(place) for place in taken]
 
 
-def naive_choice(listed: Sequence[NodeVictims]) -> list[str]:
+def naive_choice(listed: Sequence[Candidate]) -> list[str]:
     """
     The criteria as upstream's documentation tells them, over spelled-out candidates.
     """
 
-    def earliest(one: NodeVictims) -> int:
-        top = max(pod.priority for pod in one.pods)
-        return min(start_time(pod) for pod in one.pods if pod.priority == top)
+    def earliest(one: Candidate) -> int:
+        top = max(pod.priority for pod in one.victims)
+        return min(start_time(pod) for pod in one.victims if pod.priority == top)
 
     left = list(listed)
     for cost in (
         lambda one: one.num_pdb_violations,
-        lambda one: one.pods[0].priority,
-        lambda one: sum(pod.priority + 2**31 for pod in one.pods),
-        lambda one: len(one.pods),
+        lambda one: one.victims[0].priority,
+        lambda one: sum(pod.priority + 2**31 for pod in one.victims),
+        lambda one: len(one.victims),
         lambda one: -earliest(one),
     ):
         least = min(cost(one) for one in left)

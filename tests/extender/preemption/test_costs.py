@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from extender.preemption import Candidates
+from extender.framework import Candidates
 from extender.preemption.costs import best, costs_of, ranked
 from extender.testing import make_node, make_pod, make_snapshot
 

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
+from extender.framework import Candidates, PreemptionOutcome
 from extender.objects.disruption import PodDisruptionBudget
-from extender.objects.meta import ApiObject
+from extender.objects.meta import HasMetadata
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.preemption.candidates import Candidates
-from extender.preemption.evaluator import Evaluator, PreemptionOutcome, nodes_where_preemption_might_help
-from extender.runtime.framework import Framework, statuses_by_node
+from extender.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
+from extender.runtime.cycle import Cycle
+from extender.runtime.findings import statuses_by_node
+from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s
@@ -51,10 +53,11 @@ def preempt(
 ) -> PreemptionOutcome:
     """Filter, and where that leaves no node, preempt."""
     framework = framework or make_framework(NodeUnschedulable, NodeResourcesFit)
-    state, preempting = framework.begin_cycle(snapshot, nominations), preemptor.obj()
-    framework.run_pre_filter_plugins(state, preempting)
+    preempting = preemptor.obj()
+    state = Cycle(framework, snapshot, preempting, nominations)
+    state.run_pre_filter_plugins()
     rows = Rows.of(snapshot)
-    verdicts = framework.run_filters_with_nominated_pods(state, preempting, rows)
+    verdicts = state.run_filters_with_nominated_pods(rows)
     refused = statuses or statuses_by_node(verdicts, rows.names, fwk.unresolvable())
     return asyncio.run(evaluator(framework).preempt(state, preempting, refused))
 
@@ -62,7 +65,7 @@ def preempt(
 def victims(outcome: PreemptionOutcome) -> dict[str, list[str]]:
     """Candidate node -> its victims, in order."""
     assert outcome.candidates is not None
-    return {one.node: [pod.name for pod in one.pods] for one in outcome.candidates.listed()}
+    return {one.node: [pod.name for pod in one.victims] for one in outcome.candidates.listed()}
 
 
 # Which victims.
@@ -72,8 +75,8 @@ def test_room_is_made() -> None:
     outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n"), pod("b", "n")]))
 
     assert (outcome.status, outcome.nominated_node) == (fwk.SUCCESS, "n")
-    assert outcome.victims is not None
-    assert [pod.name for pod in outcome.victims.pods] == ["a", "b"]
+    assert outcome.chosen is not None
+    assert [pod.name for pod in outcome.chosen.victims] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +133,8 @@ def test_budgets_are_broken_only_when_there_is_no_other_way(
     outcome = preempt(make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]), make_pod("preemptor").req(cpu=asks).priority(10))
 
     assert victims(outcome) == {"n": gone}
-    assert outcome.victims is not None
-    assert outcome.victims.num_pdb_violations == violations
+    assert outcome.chosen is not None
+    assert outcome.chosen.num_pdb_violations == violations
 
 
 def test_a_reprieved_pod_has_used_up_its_budget() -> None:
@@ -143,8 +146,8 @@ def test_a_reprieved_pod_has_used_up_its_budget() -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods, objects=[budget(1)]))
 
     assert victims(outcome) == {"n": ["second", "third"]}
-    assert outcome.victims is not None
-    assert outcome.victims.num_pdb_violations == 1
+    assert outcome.chosen is not None
+    assert outcome.chosen.num_pdb_violations == 1
 
 
 def test_nominated_pods_take_room_that_is_made() -> None:
@@ -335,10 +338,10 @@ def test_but_another_node_may_do() -> None:
 def test_the_plugin_signs_what_the_evaluator_says(preemptor: PodBuilder, status: fwk.Status) -> None:
     snapshot = make_snapshot(node("n"), pods=[pod("a", "n")])
     framework = make_framework(NodeResourcesFit, DefaultPreemption)
-    state, preempting = framework.begin_cycle(snapshot), preemptor.obj()
-    framework.run_pre_filter_plugins(state, preempting)
+    state = Cycle(framework, snapshot, preemptor.obj())
+    state.run_pre_filter_plugins()
 
-    result = asyncio.run(framework.run_post_filter_plugins(state, preempting, fwk.NodeStatuses({"n": fwk.unschedulable("full")})))
+    result = asyncio.run(state.run_post_filter_plugins(fwk.NodeStatuses({"n": fwk.unschedulable("full")})))
 
     assert result.status == status
 
@@ -355,7 +358,7 @@ def test_own_criteria_choose_the_node() -> None:
     assert outcome.nominated_node == "n3"
 
 
-Answer = Callable[[Sequence[fwk.NodeVictims]], Iterable[fwk.NodeVictims]]
+Answer = Callable[[Sequence[fwk.Candidate]], Iterable[fwk.Candidate]]
 
 
 @final
@@ -372,7 +375,7 @@ class Extender:
     def is_interested(self, pod: fwk.Pod) -> bool:
         return self._is_interested
 
-    async def process_preemption(self, pod: fwk.Pod, victims: Sequence[fwk.NodeVictims], snapshot: Snapshot) -> Sequence[fwk.NodeVictims]:
+    async def process_preemption(self, pod: fwk.Pod, victims: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
         self.asked.append([one.node for one in victims])
         return list(self._answer(victims))
 
@@ -399,7 +402,7 @@ def test_an_extender_may_want_other_victims() -> None:
     """
     Its counts of violations are taken at their word: they decide before all else.
     """
-    extender = Extender("e", lambda victims: [fwk.NodeVictims(one.node, one.pods, int(one.node != "n2")) for one in victims])
+    extender = Extender("e", lambda victims: [fwk.Candidate(one.node, one.victims, int(one.node != "n2")) for one in victims])
 
     outcome = preempt(four_nodes(), framework=with_extenders(extender))
 
@@ -416,12 +419,12 @@ def test_extenders_may_object_to_all() -> None:
     assert silent.asked == []
 
 
-def failing(victims: Sequence[fwk.NodeVictims]) -> Iterable[fwk.NodeVictims]:
+def failing(victims: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
     raise fwk.ExtenderError("it is down")
 
 
-def naming_nobody_on_the_first(victims: Sequence[fwk.NodeVictims]) -> Iterable[fwk.NodeVictims]:
-    return [fwk.NodeVictims(victims[0].node, (), 0), *victims[1:]]
+def naming_nobody_on_the_first(victims: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return [fwk.Candidate(victims[0].node, (), 0), *victims[1:]]
 
 
 @pytest.mark.parametrize(
@@ -435,7 +438,7 @@ def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> N
     outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer)))
 
     assert outcome.status == fwk.error(error)
-    assert (outcome.nominated_node, outcome.victims) == (None, None)
+    assert (outcome.nominated_node, outcome.chosen) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -455,19 +458,19 @@ def test_one_that_is_ignorable_does_not(answer: Answer, left: list[str]) -> None
 
 
 def test_a_pod_named_twice_goes_once() -> None:
-    extender = Extender("e", lambda victims: [fwk.NodeVictims(one.node, one.pods * 2, 0) for one in victims[:1]])
+    extender = Extender("e", lambda victims: [fwk.Candidate(one.node, one.victims * 2, 0) for one in victims[:1]])
 
     outcome = preempt(four_nodes(), framework=with_extenders(extender))
 
-    assert outcome.victims is not None
-    assert len(outcome.victims.pods) == 1
+    assert outcome.chosen is not None
+    assert len(outcome.chosen.victims) == 1
 
 
 def test_nothing_is_evicted() -> None:
     """
     The outcome is a value: the cluster is as it was.
     """
-    objects: list[ApiObject] = [budget(0)]
+    objects: list[HasMetadata] = [budget(0)]
     cache = make_cache(node("n"), pods=[web("a"), web("b")], objects=objects)
     before = cache.dump()
 

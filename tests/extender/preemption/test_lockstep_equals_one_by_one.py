@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cache import Cache
-from extender.framework import CycleState, Status, unresolvable
+from extender.framework import Status, unresolvable
 from extender.objects.decoding import replaced
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.label_selectors import selector_of
@@ -19,7 +19,8 @@ from extender.objects.pod import Pod, start_time
 from extender.objects.preemption_messages import NO_VICTIMS
 from extender.plugins import IN_TREE
 from extender.preemption.dry_run import dry_run
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Rows
@@ -94,22 +95,22 @@ def in_lockstep(case: Case) -> dict[str, Outcome]:
     for node, pod in case.nominated:
         by_node.setdefault(node, []).append((cache.nominate(pod), pod))
     snapshot = cache.update_snapshot()
-    state = framework.begin_cycle(snapshot, Nominations({node: tuple(pods) for node, pods in by_node.items()}))
-    if not framework.run_pre_filter_plugins(state, case.pod).status.is_success:
+    state = Cycle(framework, snapshot, case.pod, Nominations({node: tuple(pods) for node, pods in by_node.items()}))
+    if not state.run_pre_filter_plugins().status.is_success:
         return {}
-    run = dry_run(framework, state, case.pod, np.arange(len(snapshot.nodes)), may_go)
+    run = dry_run(state, case.pod, np.arange(len(snapshot.nodes)), may_go)
     outcomes: dict[str, Outcome] = {node: _plain(status) for node, status in run.statuses.items()}
     outcomes |= dict.fromkeys(run.fits_as_is, ("fits", (), 0))
     for found in run.candidates.listed():
-        outcomes[found.node] = ("candidate", tuple(pod.key for pod in found.pods), found.num_pdb_violations)
+        outcomes[found.node] = ("candidate", tuple(pod.key for pod in found.victims), found.num_pdb_violations)
     return outcomes
 
 
 def one_by_one(case: Case) -> dict[str, Outcome]:
     """Node -> outcome, each node by itself in a cluster of its own, pods removed and added for real."""
     framework = make_framework(*IN_TREE.values())
-    state = framework.begin_cycle(case.cache().update_snapshot())
-    if not framework.run_pre_filter_plugins(state, case.pod).status.is_success:
+    state = Cycle(framework, case.cache().update_snapshot(), case.pod)
+    if not state.run_pre_filter_plugins().status.is_success:
         return {}
     return {node.name: _on_one_node(case, node.name, framework, state.skip_filter_plugins) for node in case.cluster.nodes}
 
@@ -170,13 +171,13 @@ def _filtered(case: Case, cache: Cache, node: str, framework: Framework, skipped
 
 def _asked(pod: Pod, cache: Cache, node: str, framework: Framework, skipped: frozenset[str]) -> Status:
     snapshot = cache.update_snapshot()
-    state: CycleState = framework.begin_cycle(snapshot)
-    outcome = framework.run_pre_filter_plugins(state, pod)
+    state = Cycle(framework, snapshot, pod)
+    outcome = state.run_pre_filter_plugins()
     if not outcome.status.is_success:
         return outcome.status
     # A plugin that had nothing to say about the cluster as it is has nothing to say about a hypothesis.
     state.skip_filter_plugins |= skipped
-    return framework.run_filter_plugins(state, pod, Rows.of(snapshot, np.array([snapshot.nodes.index[node]]))).status_of(0)
+    return state.run_filter_plugins(Rows.of(snapshot, np.array([snapshot.nodes.index[node]]))).status_of(0)
 
 
 def _plain(status: Status) -> Status:

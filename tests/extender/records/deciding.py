@@ -4,9 +4,9 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, final
+from typing import final
 
-from extender.assembly.standalone import standalone
+from extender.assembly.scheduling import assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.objects.disruption import PodDisruptionBudget
@@ -17,7 +17,6 @@ from extender.testing import NodeBuilder, PodBuilder, virtual_time
 from extender.testing.writes import RecordedWrites
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-TABLES: dict[type[Any], str] = {Node: "nodes", Pod: "pods", PodDisruptionBudget: "pdbs"}
 
 
 @final
@@ -27,15 +26,17 @@ class Scheduling:
     def __init__(self, reporter: Reporter = NO_REPORTER, configuration: Configuration | None = None) -> None:
         self.cluster = Cluster()
         self.writes = RecordedWrites(self.cluster.cache)
-        self.alone = standalone(configuration or Configuration.default(), self.cluster, self.writes, random.Random(1), reporter=reporter)
+        self.alone = assemble_scheduler(
+            configuration or Configuration.default(), self.cluster, self.writes, random.Random(1), reporter=reporter
+        )
 
     def comes(self, *objects: Node | Pod | PodDisruptionBudget | NodeBuilder | PodBuilder) -> None:
         for each in objects:
             obj = each.obj() if isinstance(each, NodeBuilder | PodBuilder) else each
-            self.alone.handlers.changed(TABLES[type(obj)], None, obj)
+            self.alone.handlers.changed(None, obj)
 
     def goes(self, obj: Pod | PodBuilder) -> None:
-        self.alone.handlers.changed("pods", obj.obj() if isinstance(obj, PodBuilder) else obj, None)
+        self.alone.handlers.changed(obj.obj() if isinstance(obj, PodBuilder) else obj, None)
 
     async def decides(self, most: int = 1000) -> None:
         """

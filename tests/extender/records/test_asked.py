@@ -4,25 +4,23 @@ import pytest
 
 from extender.answers.history import attempt_answer
 from extender.answers.types import NodeScore
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.records import Records
 from extender.records.records import BEST_OF_ASKED
-from extender.testing import PodBuilder, make_node, make_pod
-from extender.verbs.engine import Engine
+from extender.testing import PodBuilder, make_node, make_pod, make_verbs
+from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError, Victims
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
 
 
-def engine(records: Records, *pods: PodBuilder) -> Engine:
+def engine(records: Records, *pods: PodBuilder) -> Verbs:
     """
     Nodes a and b, each with room for one pod.
     """
     nodes = [make_node(name).capacity(cpu=1, pods=10).obj() for name in "ab"]
-    return Engine(Configuration.default(), Cluster.of(ClusterState(nodes=nodes, pods=[pod.obj() for pod in pods])), reporter=records)
+    return make_verbs(ClusterState(nodes=nodes, pods=[pod.obj() for pod in pods]), reporter=records)
 
 
 def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
@@ -82,7 +80,7 @@ def test_a_question_without_an_answer_is_an_error() -> None:
     assert (answer.outcome, answer.message) == ("Error", "neither nodes nor nodeNames given")
 
 
-def asked_to_preempt(records: Records) -> Engine:
+def asked_to_preempt(records: Records) -> Verbs:
     asked = engine(records, LOW.node("a"), LOWER.node("b"))
     asked.preempt(ASKED.obj(), {"a": Victims(("low",), 0), "b": Victims(("lower",), 0)})
     return asked
@@ -104,7 +102,7 @@ def test_the_promise_says_which_victims_it_were() -> None:
     """
     records = Records()
     asked = asked_to_preempt(records)
-    asked.changed("pods", ASKED.obj(), ASKED.nominated_node("a").obj())
+    asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
 
     (made,) = records.preemptions()
     assert (made.node, made.outcome, [victim.pod.name for victim in made.victims]) == ("a", "told", ["low"])
@@ -117,10 +115,10 @@ def test_a_promise_is_told_once() -> None:
     records = Records()
     asked = asked_to_preempt(records)
     promised = ASKED.nominated_node("a")
-    asked.changed("pods", ASKED.obj(), promised.obj())
+    asked.changed(ASKED.obj(), promised.obj())
     version = records.version
-    asked.changed("pods", promised.obj(), promised.label(touched="yes").obj())
-    asked.changed("pods", promised.obj(), promised.node("a").obj())
+    asked.changed(promised.obj(), promised.label(touched="yes").obj())
+    asked.changed(promised.obj(), promised.node("a").obj())
 
     assert records.version == version
 
@@ -128,7 +126,7 @@ def test_a_promise_is_told_once() -> None:
 def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
     records = Records()
     asked = asked_to_preempt(records)
-    asked.changed("pods", ASKED.obj(), ASKED.nominated_node("c").obj())
+    asked.changed(ASKED.obj(), ASKED.nominated_node("c").obj())
 
     (made,) = records.preemptions()
     assert (made.node, made.outcome, made.victims) == ("c", "told", ())

@@ -10,7 +10,7 @@ from extender.answers.types import ReasonCount
 from extender.records.arrays import keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
 from extender.records.names import Naming
-from extender.runtime.nominations import NO_NOMINATIONS
+from extender.runtime.cycle import Cycle
 from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import make_framework
@@ -21,11 +21,10 @@ from tests.extender.scheduler.test_asking_extenders import POD, an_extender, say
 def test_the_filters_come_first_and_the_extenders_last() -> None:
     framework, snapshot = make_framework(Refuses("Filter", {"a": fwk.unschedulable("no")})), three_nodes()
     extender = an_extender(says({"NodeNames": [], "FailedNodes": {"b": "licence"}, "FailedAndUnresolvableNodes": {"c": "licence"}}))
-    algorithm = SchedulingAlgorithm()
-    search = algorithm.begin(framework, snapshot, POD.obj(), NO_NOMINATIONS)
+    cycle = Cycle(framework, snapshot, POD.obj())
 
     with pytest.raises(FitError) as caught:
-        asyncio.run(schedule_pod_with_extenders(algorithm, (extender,), search, 0))
+        asyncio.run(schedule_pod_with_extenders(SchedulingAlgorithm(), (extender,), cycle, 0))
 
     verdicts = keep_verdicts(caught.value.findings, Naming().of(snapshot.nodes.index))
     made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")

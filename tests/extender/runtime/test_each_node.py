@@ -5,8 +5,9 @@ import random
 import pytest
 
 from extender import framework as fwk
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.each_node import EachNodeFilter
-from extender.runtime.errors import PluginError
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 from extender.testing import check_filter, make_framework, make_node, make_pod, make_snapshot, random_cluster
@@ -47,7 +48,7 @@ BLUE = make_pod("b").label(team="blue").obj()
 def test_every_node_is_asked_by_itself() -> None:
     framework = make_framework(OneTeam)
 
-    verdicts = framework.run_filter_plugins(framework.begin_cycle(SNAPSHOT), BLUE, Rows.of(SNAPSHOT))
+    verdicts = Cycle(framework, SNAPSHOT, BLUE).run_filter_plugins(Rows.of(SNAPSHOT))
 
     assert [verdicts.status_of(row) for row in range(4)] == [
         fwk.SUCCESS,
@@ -64,10 +65,10 @@ def test_a_node_is_shown_with_the_pods_of_the_hypothesis() -> None:
     framework, rows, red = make_framework(OneTeam), Rows.of(SNAPSHOT), SNAPSHOT.nodes.index["red"]
     without = rows.changed(moves((red, slot_of(SNAPSHOT, "r1"), -1), (red, slot_of(SNAPSHOT, "r2"), -1)))
 
-    state = framework.begin_cycle(SNAPSHOT)
+    state = Cycle(framework, SNAPSHOT, BLUE)
 
-    assert not framework.run_filter_plugins(state, BLUE, rows).ok[red]
-    assert framework.run_filter_plugins(state, BLUE, without).ok[red]
+    assert not state.run_filter_plugins(rows).ok[red]
+    assert state.run_filter_plugins(without).ok[red]
 
 
 def test_such_a_filter_keeps_the_laws() -> None:
@@ -82,7 +83,7 @@ def test_such_a_filter_keeps_the_laws() -> None:
 def test_every_node_is_scored_by_itself() -> None:
     framework = make_framework(OneTeam)
 
-    scores = framework.run_score_plugins(framework.begin_cycle(SNAPSHOT), BLUE, Rows.of(SNAPSHOT))
+    scores = Cycle(framework, SNAPSHOT, BLUE).run_score_plugins(Rows.of(SNAPSHOT))
 
     assert scores.raw["OneTeam"].tolist() == [0, 2, 2, 0]
     assert scores.total.tolist() == [0, 100, 100, 0]
@@ -115,7 +116,7 @@ def test_what_is_no_verdict_fails_the_cycle_in_the_plugins_name(answer: object, 
     framework = make_framework(Says(answer))
 
     with pytest.raises(PluginError) as caught:
-        framework.run_filter_plugins(framework.begin_cycle(SNAPSHOT), BLUE, Rows.of(SNAPSHOT))
+        Cycle(framework, SNAPSHOT, BLUE).run_filter_plugins(Rows.of(SNAPSHOT))
 
     assert (caught.value.plugin, str(caught.value)) == ("Says", f'running "Says" filter plugin: {message}')
 
@@ -133,6 +134,6 @@ def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, me
     framework = make_framework(Says(answer))
 
     with pytest.raises(PluginError) as caught:
-        framework.run_score_plugins(framework.begin_cycle(SNAPSHOT), BLUE, Rows.of(SNAPSHOT))
+        Cycle(framework, SNAPSHOT, BLUE).run_score_plugins(Rows.of(SNAPSHOT))
 
     assert str(caught.value) == f'running Score plugins: plugin "Says" failed with: {message}'

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
@@ -40,7 +41,7 @@ def statuses(verdicts: fwk.Verdicts, rows: Rows) -> dict[str, fwk.Status]:
 def test_pre_filters_narrow_the_search_together(plugins: list[Looks], names: set[str] | None, narrowed_by: tuple[str, ...]) -> None:
     framework = make_framework(*plugins)
 
-    outcome = framework.run_pre_filter_plugins(framework.begin_cycle(nodes("a", "b", "c")), POD)
+    outcome = Cycle(framework, nodes("a", "b", "c"), POD).run_pre_filter_plugins()
 
     assert outcome.status == fwk.SUCCESS
     assert outcome.node_names == names
@@ -65,7 +66,7 @@ def test_a_search_that_is_narrowed_to_nothing_is_over(plugins: list[Looks], mess
     after = Looks("C")
     framework = make_framework(*plugins, after)
 
-    outcome = framework.run_pre_filter_plugins(framework.begin_cycle(nodes("a", "b")), POD)
+    outcome = Cycle(framework, nodes("a", "b"), POD).run_pre_filter_plugins()
 
     assert outcome.status == fwk.unresolvable(message)
     assert after.looked == 0
@@ -88,7 +89,7 @@ def test_a_pre_filter_that_refuses_is_named(says: list[fwk.Status], status: fwk.
     plugins = [Looks(f"P{place}", said) for place, said in enumerate(says)]
     framework = make_framework(*plugins)
 
-    outcome = framework.run_pre_filter_plugins(framework.begin_cycle(nodes("a")), POD)
+    outcome = Cycle(framework, nodes("a"), POD).run_pre_filter_plugins()
 
     assert outcome.status == status
     assert sum(plugin.looked for plugin in plugins) == looked
@@ -97,7 +98,7 @@ def test_a_pre_filter_that_refuses_is_named(says: list[fwk.Status], status: fwk.
 def test_a_pre_filter_that_refuses_does_not_narrow() -> None:
     framework = make_framework(Looks("A", NO, "a"), Looks("B", fwk.SUCCESS, "a", "b"))
 
-    outcome = framework.run_pre_filter_plugins(framework.begin_cycle(nodes("a", "b")), POD)
+    outcome = Cycle(framework, nodes("a", "b"), POD).run_pre_filter_plugins()
 
     assert outcome.status == NO.by("A")
     assert (outcome.node_names, outcome.narrowed_by) == (frozenset("ab"), ("B",))
@@ -110,10 +111,10 @@ def test_the_filter_of_a_plugin_that_skipped_does_not_run(last: fwk.Status) -> N
     """
     skips, stays = Looks("A", fwk.SKIP), Looks("B")
     framework = make_framework(skips, stays, Looks("C", last))
-    state = framework.begin_cycle(nodes("a"))
+    state = Cycle(framework, nodes("a"), POD)
 
-    framework.run_pre_filter_plugins(state, POD)
-    framework.run_filter_plugins(state, POD, Rows.of(framework.snapshot))
+    state.run_pre_filter_plugins()
+    state.run_filter_plugins(Rows.of(state.snapshot))
 
     assert state.skip_filter_plugins == {"A"}
     assert (skips.filtered, stays.filtered) == (0, 1)
@@ -130,7 +131,7 @@ def test_rows_are_narrowed_plugin_by_plugin() -> None:
     framework = make_framework(first, second, third)
     rows = Rows.of(nodes("a", "b", "c", "d"))
 
-    verdicts = framework.run_filter_plugins(framework.begin_cycle(rows.snapshot), POD, rows)
+    verdicts = Cycle(framework, rows.snapshot, POD).run_filter_plugins(rows)
 
     assert statuses(verdicts, rows) == {"a": NO.by("A"), "b": NEVER.by("A"), "c": LATER.by("B")}
     assert (first.asked, second.asked, third.asked) == ([["a", "b", "c", "d"]], [["c", "d"]], [["d"]])
@@ -141,7 +142,7 @@ def test_when_no_row_is_left_nobody_is_asked() -> None:
     framework = make_framework(Refuses("A", {"a": NO}), after)
     snapshot = nodes("a")
 
-    framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot))
+    Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
     assert after.asked == []
 
@@ -150,7 +151,7 @@ def test_without_filters_every_row_passes() -> None:
     framework = make_framework()
     snapshot = nodes("a", "b")
 
-    assert framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot)).all_ok
+    assert Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot)).all_ok
 
 
 def test_a_row_keeps_all_reasons_of_the_plugin_that_refused_it() -> None:
@@ -158,7 +159,7 @@ def test_a_row_keeps_all_reasons_of_the_plugin_that_refused_it() -> None:
     framework = make_framework(Refuses("A", {"a": both, "b": fwk.unschedulable("Insufficient memory")}), Refuses("B", {"c": NO}))
     rows = Rows.of(nodes("a", "b", "c"))
 
-    verdicts = framework.run_filter_plugins(framework.begin_cycle(rows.snapshot), POD, rows)
+    verdicts = Cycle(framework, rows.snapshot, POD).run_filter_plugins(rows)
 
     assert [verdicts.reasons_of(row) for row in range(3)] == [["Insufficient cpu", "Insufficient memory"], ["Insufficient memory"], ["no"]]
 
@@ -177,10 +178,10 @@ def test_rows_that_differ_only_in_their_pods_need_not_be_asked_everything_again(
     Preemption asks about the same nodes with other pods, often.
     """
     framework, snapshot = make_framework(Cordons, Holds(0)), nodes("a")
-    state, rows = framework.begin_cycle(snapshot), Rows.of(snapshot)
+    state, rows = Cycle(framework, snapshot, POD), Rows.of(snapshot)
 
-    assert framework.run_filter_plugins(state, POD, rows).reasons_of(0) == ["cordoned"]
-    assert framework.run_filter_plugins(state, POD, rows, again=True).reasons_of(0) == ["full"]
+    assert state.run_filter_plugins(rows).reasons_of(0) == ["cordoned"]
+    assert state.run_filter_plugins(rows, again=True).reasons_of(0) == ["full"]
 
 
 # Filter with nominated pods.
@@ -203,9 +204,9 @@ def test_a_nominated_pod_counts_for_pods_that_are_not_more_important(nominated: 
     nominations = Nominations({"a": ((cache.nominate(nominated.obj()), nominated.obj()),)})
     snapshot = cache.update_snapshot()
     framework = make_framework(Holds(ONE_PLACE))
-    state = framework.begin_cycle(snapshot, nominations)
+    state = Cycle(framework, snapshot, make_pod("p").priority(5).obj(), nominations)
 
-    verdicts = framework.run_filters_with_nominated_pods(state, make_pod("p").priority(5).obj(), Rows.of(snapshot))
+    verdicts = state.run_filters_with_nominated_pods(Rows.of(snapshot))
 
     assert verdicts.all_ok == fits
 
@@ -225,7 +226,7 @@ def test_rows_with_nominated_pods_must_pass_without_them_too() -> None:
     framework = make_framework(NeedsCompany)
     rows = Rows.of(snapshot)
 
-    verdicts = framework.run_filters_with_nominated_pods(framework.begin_cycle(snapshot, nominations), POD, rows)
+    verdicts = Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(rows)
 
     assert statuses(verdicts, rows) == dict.fromkeys("ab", fwk.unschedulable("lonely").by("NeedsCompany"))
 
@@ -234,9 +235,9 @@ def test_only_rows_that_passed_with_nominated_pods_are_asked_without_them() -> N
     snapshot, nominations = nominated_to_a()
     roomy, tight = Holds(2), Holds(1)
     framework = make_framework(roomy)
-    framework.run_filters_with_nominated_pods(framework.begin_cycle(snapshot, nominations), POD, Rows.of(snapshot))
+    Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(Rows.of(snapshot))
     framework = make_framework(tight)
-    framework.run_filters_with_nominated_pods(framework.begin_cycle(snapshot, nominations), POD, Rows.of(snapshot))
+    Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(Rows.of(snapshot))
 
     assert roomy.seen == [[1, 0], [0]]
     assert tight.seen == [[1, 0]]
@@ -245,7 +246,7 @@ def test_only_rows_that_passed_with_nominated_pods_are_asked_without_them() -> N
 def test_without_nominated_pods_rows_are_asked_once() -> None:
     once = Holds(1)
     framework, snapshot = make_framework(once), nodes("a", "b")
-    framework.run_filters_with_nominated_pods(framework.begin_cycle(snapshot, NO_NOMINATIONS), POD, Rows.of(snapshot))
+    Cycle(framework, snapshot, POD, NO_NOMINATIONS).run_filters_with_nominated_pods(Rows.of(snapshot))
 
     assert once.seen == [[0, 0]]
 
@@ -258,7 +259,7 @@ def test_a_nominated_pod_is_on_every_row_of_its_node() -> None:
     framework = make_framework(Holds(1))
     rows = Rows.of(snapshot, np.array([0, 1, 0]))
 
-    verdicts = framework.run_filters_with_nominated_pods(framework.begin_cycle(snapshot, nominations), POD, rows)
+    verdicts = Cycle(framework, snapshot, POD, nominations).run_filters_with_nominated_pods(rows)
 
     assert verdicts.ok.tolist() == [False, True, False]
 
@@ -286,7 +287,7 @@ def test_a_pre_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: ob
     framework = make_framework(Answers("pre_filter", answer))  # type: ignore[arg-type]
 
     with pytest.raises(PluginError) as caught:
-        framework.run_pre_filter_plugins(framework.begin_cycle(nodes("a")), POD)
+        Cycle(framework, nodes("a"), POD).run_pre_filter_plugins()
 
     assert (caught.value.plugin, str(caught.value)) == ("Answers", f'running PreFilter plugin "Answers": {message}')
 
@@ -332,7 +333,7 @@ def test_a_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object
     framework = make_framework(Answers("filter", answer))  # type: ignore[arg-type]
 
     with pytest.raises(PluginError) as caught:
-        framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot))
+        Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
     assert (caught.value.plugin, str(caught.value)) == ("Answers", f'running "Answers" filter plugin: {message}')
 
@@ -341,7 +342,7 @@ def test_the_cause_is_kept() -> None:
     framework, snapshot = make_framework(Answers("filter", raising(KeyError("x")))), nodes("a")
 
     with pytest.raises(PluginError) as caught:
-        framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot))
+        Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
     assert isinstance(caught.value.__cause__, KeyError)
 
@@ -353,11 +354,12 @@ def test_the_next_pod_does_not_notice() -> None:
     answers = iter((None, fwk.accept(1)))
     framework, snapshot = make_framework(Answers("filter", lambda: next(answers))), nodes("a")
     with pytest.raises(PluginError):
-        framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot))
+        Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))
 
-    assert framework.run_filter_plugins(framework.begin_cycle(snapshot), POD, Rows.of(snapshot)).all_ok
+    assert Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot)).all_ok
 
 
-def test_a_cycle_must_have_begun() -> None:
-    with pytest.raises(RuntimeError, match="no cycle has begun"):
-        make_framework().snapshot  # noqa: B018
+def test_a_state_without_a_framework_has_no_snapshot_and_no_filters() -> None:
+    for ask in (lambda: fwk.CycleState().snapshot, lambda: fwk.CycleState().run_filters_with_nominated_pods(Rows.of(nodes("a")))):
+        with pytest.raises(RuntimeError, match="belongs to no cycle"):
+            ask()

@@ -15,13 +15,14 @@ from extender.config.configuration import Configuration
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
-from extender.runtime.errors import PluginError
-from extender.runtime.framework import Framework, PreFilterOutcome
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
+from extender.runtime.framework import Framework
 from extender.runtime.memory import KEPT_SIGNATURES
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.registry import Registry
-from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Index, Int64s
+from extender.snapshot import Rows
+from extender.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, random_cluster
 
 DEFAULT = Configuration.default()
@@ -30,13 +31,6 @@ DEFAULT = Configuration.default()
 def default_framework() -> Framework:
     (framework,) = Registry(IN_TREE, ()).make_frameworks(DEFAULT, random.Random(0)).values()
     return framework
-
-
-def places_left(snapshot: Snapshot, outcome: PreFilterOutcome) -> Index | None:
-    """The places that PreFilter left in play."""
-    if outcome.node_names is None:
-        return None
-    return np.array(sorted(snapshot.nodes.index[name] for name in outcome.node_names if name in snapshot.nodes.index), np.intp)
 
 
 # Any sequence of pods and changes.
@@ -110,24 +104,24 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         pod, nominations = world.pod(), world.nominations()
         snapshot = world.cache.update_snapshot()
 
-        state = remembering.begin_cycle(snapshot, nominations)
-        outcome = remembering.run_pre_filter_plugins(state, pod)
+        state = Cycle(remembering, snapshot, pod, nominations)
+        outcome = state.run_pre_filter_plugins()
         if not outcome.status.is_success:
             continue
-        rows = remembering.feasible_rows(state, pod, places_left(snapshot, outcome))
+        rows = state.feasible_rows()
         totals = None
         if len(rows) > 1:
-            remembering.run_pre_score_plugins(state, pod, rows)
-            totals = remembering.total_scores(state, pod, rows)
+            state.run_pre_score_plugins(rows)
+            totals = state.total_scores(rows)
 
-        state = plain.begin_cycle(snapshot, nominations)
-        plain.run_pre_filter_plugins(state, pod)
-        every = Rows.of(snapshot, places_left(snapshot, outcome))
-        feasible = every.take(plain.run_filters_with_nominated_pods(state, pod, every).ok)
+        state = Cycle(plain, snapshot, pod, nominations)
+        state.run_pre_filter_plugins()
+        every = Rows.of(snapshot, state.within)
+        feasible = every.take(state.run_filters_with_nominated_pods(every).ok)
         assert rows.names == feasible.names
         if totals is not None:
-            plain.run_pre_score_plugins(state, pod, feasible)
-            assert totals.tolist() == plain.run_score_plugins(state, pod, feasible).total.tolist()
+            state.run_pre_score_plugins(feasible)
+            assert totals.tolist() == state.run_score_plugins(feasible).total.tolist()
 
 
 # What is not asked again.
@@ -168,11 +162,11 @@ def three_nodes() -> Cache:
 
 def cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[list[str], list[int]]:
     """Feasible nodes and their totals."""
-    state = framework.begin_cycle(cache.update_snapshot(), NO_NOMINATIONS)
-    framework.run_pre_filter_plugins(state, pod)
-    rows = framework.feasible_rows(state, pod, None)
-    framework.run_pre_score_plugins(state, pod, rows)
-    return rows.names, framework.total_scores(state, pod, rows).tolist()
+    state = Cycle(framework, cache.update_snapshot(), pod, NO_NOMINATIONS)
+    state.run_pre_filter_plugins()
+    rows = state.feasible_rows()
+    state.run_pre_score_plugins(rows)
+    return rows.names, state.total_scores(rows).tolist()
 
 
 def test_an_equal_pod_asks_about_nothing() -> None:

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.errors import PluginError
-from extender.testing import make_framework, make_pod
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
+from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
 
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
@@ -15,7 +16,7 @@ BROKEN = fwk.error("broken")
 
 def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
     framework = make_framework(*plugins)
-    return asyncio.run(framework.run_post_filter_plugins(fwk.CycleState(), make_pod().obj(), fwk.NodeStatuses()))
+    return asyncio.run(Cycle(framework, make_snapshot(), make_pod().obj()).run_post_filter_plugins(fwk.NodeStatuses()))
 
 
 @pytest.mark.parametrize(

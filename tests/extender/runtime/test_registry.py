@@ -10,6 +10,7 @@ import pytest
 from extender.config import ConfigErrors
 from extender.config.loading import load
 from extender.plugins import IN_TREE
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.registry import ENTRY_POINTS, Registry
 from extender.snapshot import Rows
@@ -59,13 +60,13 @@ def test_a_stranger_runs_where_its_bases_say(name: str) -> None:
         *(make_node(f"n{spare}").capacity(cpu=1).label(spare=str(spare)) for spare in range(3)), make_node("n").capacity(cpu=1)
     )
     made = framework(registry(entry(name)), f"{{plugins: {{multiPoint: {{enabled: [{{name: {name}, weight: 7}}]}}}}}}")
-    state, pod = made.begin_cycle(snapshot), make_pod().obj()
+    state = Cycle(made, snapshot, make_pod().obj())
 
-    made.run_pre_filter_plugins(state, pod)
-    verdicts = made.run_filter_plugins(state, pod, Rows.of(snapshot))
+    state.run_pre_filter_plugins()
+    verdicts = state.run_filter_plugins(Rows.of(snapshot))
     feasible = Rows.of(snapshot).take(verdicts.ok)
-    made.run_pre_score_plugins(state, pod, feasible)
-    scores = made.run_score_plugins(state, pod, feasible)
+    state.run_pre_score_plugins(feasible)
+    scores = state.run_score_plugins(feasible)
 
     assert [name for name, _ in made.plugins.filter][-1] == name
     assert verdicts.status_of(2).plugin == name

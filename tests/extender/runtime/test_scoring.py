@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.scoring import Scores as Scored
 from extender.snapshot import Rows
@@ -18,9 +19,9 @@ POD = make_pod().obj()
 def score(framework: Framework) -> Scored:
     """What the plugins say of nodes a and b, after PreScore."""
     snapshot = make_snapshot(make_node("a"), make_node("b"))
-    state, rows = framework.begin_cycle(snapshot), Rows.of(snapshot)
-    framework.run_pre_score_plugins(state, POD, rows)
-    return framework.run_score_plugins(state, POD, rows)
+    state, rows = Cycle(framework, snapshot, POD), Rows.of(snapshot)
+    state.run_pre_score_plugins(rows)
+    return state.run_score_plugins(rows)
 
 
 class Halves(fwk.ScorePlugin):

@@ -38,10 +38,10 @@ class Stage:
         """
         A pod came, changed or went.
         """
-        self.handlers.changed("pods", _pod(old), _pod(new))
+        self.handlers.changed(_pod(old), _pod(new))
 
     def node(self, node: NodeBuilder) -> None:
-        self.handlers.changed("nodes", None, node.obj())
+        self.handlers.changed(None, node.obj())
 
     def popped(self) -> QueuedPodInfo:
         info = self.world.queue.pop_nowait()

@@ -12,7 +12,7 @@ import pytest
 from extender import framework as fwk
 from extender.config.configuration import Extender
 from extender.http_extender import HTTPExtender
-from extender.runtime.nominations import NO_NOMINATIONS
+from extender.runtime.cycle import Cycle
 from extender.scheduler.extenders import (
     bound_by_extender,
     find_nodes_that_pass_extenders,
@@ -147,9 +147,8 @@ def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pyte
 
 def scheduled(pod: PodBuilder, *extenders: HTTPExtender, plugins: tuple[fwk.Plugin, ...] = ()) -> ScheduleResult:
     async def schedule() -> ScheduleResult:
-        algorithm = SchedulingAlgorithm()
-        search = algorithm.begin(make_framework(*plugins), three_nodes(), pod.obj(), NO_NOMINATIONS)
-        return await schedule_pod_with_extenders(algorithm, extenders, search, 0)
+        cycle = Cycle(make_framework(*plugins), three_nodes(), pod.obj())
+        return await schedule_pod_with_extenders(SchedulingAlgorithm(), extenders, cycle, 0)
 
     return asyncio.run(schedule())
 

@@ -11,9 +11,10 @@ import pytest
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.scheduler.binding_cycle import binding_cycle, others_may_have_its_room
+from extender.runtime.cycle import Cycle
+from extender.scheduler.binding_cycle import binding_cycle, free_its_room_for_others
 from extender.scheduler.world import Decided, Failure
-from extender.testing import make_node, make_pod
+from extender.testing import make_node, make_pod, make_snapshot
 from extender.testing.virtual_time import run
 from tests.extender.scheduler.stage import Stage, a_stage
 
@@ -74,7 +75,7 @@ def told(plugin: Noting, tell: Callable[[Stage, Decided], Coroutine[Any, Any, No
         assumed = stage.world.cluster.assume(P.obj().uid, "n")
         assert assumed is not None
         waiting = stage.world.waiting_pods.add(assumed, timeouts) if timeouts else None
-        await tell(stage, Decided(assumed, fwk.CycleState(), waiting))
+        await tell(stage, Decided(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting))
 
     run(main())
 
@@ -153,7 +154,7 @@ def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, a
         assert stage.world.cluster.cache.pod(P.obj().uid) is None
         assert stage.is_tried(BIG) is not is_rejected
         if is_rejected:
-            others_may_have_its_room(stage.world, decided.pod)
+            free_its_room_for_others(stage.world, decided.pod)
             assert stage.is_tried(BIG)
 
     told(plugin, tell)
@@ -223,7 +224,7 @@ def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> No
         stage.world.cluster.forget(decided.pod.uid)
         stage.refused(P, FIT)
 
-        others_may_have_its_room(stage.world, decided.pod)
+        free_its_room_for_others(stage.world, decided.pod)
 
         assert (stage.waits(P), stage.is_tried(P)) == (True, False)
         assert stage.is_tried(BIG)
@@ -252,10 +253,10 @@ def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
 
 def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
     async def tell(stage: Stage, decided: Decided) -> None:
-        decided.state.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
+        decided.cycle.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
         await binding_cycle(stage.world, stage.framework, decided)
 
         assert stage.is_tried(BIG)
-        assert decided.state.read(fwk.PODS_TO_ACTIVATE) == {}
+        assert decided.cycle.read(fwk.PODS_TO_ACTIVATE) == {}
 
     told(Noting(), tell)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find, select_host
@@ -29,7 +30,7 @@ def numbered(count: int) -> Snapshot:
 
 
 def schedule(framework: Framework, snapshot: Snapshot, pod: PodBuilder = POD) -> ScheduleResult:
-    return SchedulingAlgorithm().schedule_pod(framework, snapshot, pod.obj())
+    return SchedulingAlgorithm().schedule_pod(Cycle(framework, snapshot, pod.obj()))
 
 
 def why_not(framework: Framework, snapshot: Snapshot) -> FitError:
@@ -113,7 +114,7 @@ def test_the_host_is_one_of_the_highest(totals: list[int], best: set[int]) -> No
     """
     framework = make_framework()
 
-    assert {select_host(np.array(totals, np.int64), framework) for _ in range(40)} == best
+    assert {select_host(np.array(totals, np.int64), framework.random) for _ in range(40)} == best
 
 
 # The nominated node.
@@ -165,7 +166,7 @@ def test_room_that_was_promised_to_others_is_taken() -> None:
     others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
     nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})
 
-    result = SchedulingAlgorithm().schedule_pod(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
+    result = SchedulingAlgorithm().schedule_pod(Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations))
 
     assert result == ScheduleResult("b", 1, 2)
 
@@ -193,7 +194,7 @@ def sampled(algorithm: SchedulingAlgorithm, snapshot: Snapshot, *, refused: rang
     """The numbers of the nodes that are scored, where a hundred are enough; the `refused` ones do not fit."""
     score = Scores("Score")
     filter_ = Refuses("Filter", {f"n{number}": NO for number in refused})
-    algorithm.schedule_pod(make_framework(filter_, score), snapshot, POD.obj(), percentage_of_nodes_to_score=1)
+    algorithm.schedule_pod(Cycle(make_framework(filter_, score), snapshot, POD.obj()), percentage_of_nodes_to_score=1)
     (names,) = score.asked
     return [int(name[1:]) for name in names]
 
@@ -231,7 +232,7 @@ def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) 
 
 def test_the_nominated_node_does_not_turn_the_wheel() -> None:
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
-    algorithm.schedule_pod(make_framework(), snapshot, POD.nominated_node("n7").obj(), percentage_of_nodes_to_score=1)
+    algorithm.schedule_pod(Cycle(make_framework(), snapshot, POD.nominated_node("n7").obj()), percentage_of_nodes_to_score=1)
 
     assert sampled(algorithm, snapshot)[0] == 0
 
@@ -245,7 +246,7 @@ def test_a_profile_has_its_own_share() -> None:
     def scored(of_profile: int | None, of_all: int) -> int:
         score = Scores("Score")
         framework = make_framework(score, percentage_of_nodes_to_score=of_profile)
-        SchedulingAlgorithm().schedule_pod(framework, snapshot, POD.obj(), percentage_of_nodes_to_score=of_all)
+        SchedulingAlgorithm().schedule_pod(Cycle(framework, snapshot, POD.obj()), percentage_of_nodes_to_score=of_all)
         return len(score.asked[0])
 
     assert [scored(None, 0), scored(None, 60), scored(60, 0), scored(80, 60), scored(0, 60)] == [250, 150, 150, 200, 250]

@@ -9,36 +9,36 @@ import pytest
 from extender.cache.cluster import Cluster
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
+from extender.evaluation.scenario import evaluate_scenario
 from extender.framework import BindPod, CallConflict, RecordEvent
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
-from extender.verbs.engine import Engine
-from extender.verbs.verbs import VerbError, Victims
+from extender.verbs import VerbError, Verbs, Victims
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
 A, B = (make_node(name).capacity(cpu=1) for name in "ab")
 
 
-def engine(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "", configuration: Configuration | None = None) -> Engine:
+def engine(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "", configuration: Configuration | None = None) -> Verbs:
     """An engine for these nodes and pods; profiles in YAML, the default one without."""
     if profiles:
         header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
         configuration = load(header + profiles)
     # As written: pods of a dump made by hand have no UIDs.
     state = ClusterState(nodes=[node.obj() for node in nodes], pods=[pod._pod for pod in pods])
-    return Engine.open(configuration or Configuration.default(), state)
+    return make_verbs(state, configuration)
 
 
-def kept(of: Engine, *names: str, pod: PodBuilder = ASKED) -> list[str]:
+def kept(of: Verbs, *names: str, pod: PodBuilder = ASKED) -> list[str]:
     return [names[place] for place in of.filter(pod.obj(), node_names=names).kept]
 
 
-def refusal(of: Engine, pod: PodBuilder = ASKED, **asked: Any) -> str:
+def refusal(of: Verbs, pod: PodBuilder = ASKED, **asked: Any) -> str:
     with pytest.raises(VerbError) as caught:
         of.filter(pod.obj(), **({"node_names": ["a"]} | asked))
     return str(caught.value)
@@ -79,15 +79,17 @@ def test_binding_is_not_ours() -> None:
 # Writing.
 
 
-def live_engine(*pods: PodBuilder) -> tuple[Engine, RecordedWrites]:
-    """An engine for node a and these pods that can write."""
-    cluster = Cluster.of(ClusterState(nodes=[A.obj()], pods=[pod.obj() for pod in pods]))
+def live_verbs(*pods: PodBuilder, cluster: Cluster | None = None) -> tuple[Verbs, RecordedWrites]:
+    """Verbs for node a and these pods that can write."""
+    cluster = cluster or Cluster()
+    for item in (A.obj(), *(pod.obj() for pod in pods)):
+        cluster.changed(None, item)
     writes = RecordedWrites(cluster.cache)
-    return Engine(Configuration.default(), cluster, dispatcher=writes), writes
+    return make_verbs(cluster, dispatcher=writes), writes
 
 
 def test_a_pod_is_bound_by_name_and_uid() -> None:
-    ready, writes = live_engine(ASKED)
+    ready, writes = live_verbs(ASKED)
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
@@ -95,7 +97,7 @@ def test_a_pod_is_bound_by_name_and_uid() -> None:
 
 
 def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
-    ready, _ = live_engine(ASKED)
+    ready, _ = live_verbs(ASKED)
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
@@ -113,9 +115,10 @@ def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder,
     """
     F66, V2: kube-scheduler hears that it was not bound, and tries it again.
     """
-    ready, writes = live_engine(asked)
+    cluster = Cluster()
+    ready, writes = live_verbs(asked, cluster=cluster)
     assert kept(ready, "a", pod=asked) == ["a"]
-    ready.changed("pods", None, came.node("a").obj())
+    cluster.changed(None, came.node("a").obj())
 
     with pytest.raises(VerbError) as refused:
         asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
@@ -125,7 +128,7 @@ def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder,
 
 
 def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
-    ready, writes = live_engine(ASKED, make_pod("second").req(cpu=1))
+    ready, writes = live_verbs(ASKED, make_pod("second").req(cpu=1))
 
     asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
     with pytest.raises(VerbError, match="Insufficient cpu"):
@@ -136,7 +139,7 @@ def test_of_two_pods_for_the_last_room_the_first_one_gets_it() -> None:
 
 
 def test_who_asks_for_the_last_room_while_another_is_being_bound_does_not_get_it() -> None:
-    ready, _ = live_engine(ASKED, make_pod("second").req(cpu=1))
+    ready, _ = live_verbs(ASKED, make_pod("second").req(cpu=1))
 
     async def both() -> list[BaseException | None]:
         asked = (ready.bind(name, "default", f"default/{name}", "a") for name in ("asked", "second"))
@@ -149,7 +152,7 @@ def test_who_asks_for_the_last_room_while_another_is_being_bound_does_not_get_it
 
 
 def test_without_a_uid_nothing_is_bound() -> None:
-    ready, writes = live_engine(ASKED)
+    ready, writes = live_verbs(ASKED)
 
     with pytest.raises(VerbError, match="without its UID it may be another pod by now"):
         asyncio.run(ready.bind("asked", "default", "", "a"))
@@ -158,7 +161,7 @@ def test_without_a_uid_nothing_is_bound() -> None:
 
 
 def test_what_the_api_server_refuses_is_told() -> None:
-    ready, writes = live_engine(ASKED)
+    ready, writes = live_verbs(ASKED)
     writes.fail(BindPod, CallConflict('pod asked is already assigned to node "b"'))
 
     with pytest.raises(VerbError, match='pod default/asked was not bound to a: pod asked is already assigned to node "b"'):
@@ -171,7 +174,7 @@ def test_people_are_told_when_victims_are_spared() -> None:
     """
     The caller tells only of the victims that remain.
     """
-    ready, writes = live_engine(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
+    ready, writes = live_verbs(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
 
     async def preempt() -> None:
         ready.preempt(make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": Victims(("x", "y"), 0), "gone": Victims(("z",), 0)})
@@ -351,7 +354,7 @@ def test_a_resource_that_only_the_callers_node_has() -> None:
 
 
 def evaluated(scenario: dict[str, Any]) -> dict[str, Any]:
-    return asyncio.run(engine(A).evaluate(scenario))
+    return asyncio.run(evaluate_scenario(scenario, Configuration.default()))
 
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
@@ -403,7 +406,9 @@ def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], er
 
 def test_asking_what_if_changes_nothing() -> None:
     ready = engine(A)
-    asyncio.run(ready.evaluate({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}))
+    asyncio.run(
+        evaluate_scenario({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}, Configuration.default())
+    )
 
     assert kept(ready, "a", "n") == ["a"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from extender import framework as fwk
 from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.runtime.errors import PluginError
+from extender.runtime.asking import PluginError
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Snapshot
@@ -28,7 +29,7 @@ def nodes(*names: str) -> Snapshot:
 
 
 def filtered(framework: Framework, snapshot: Snapshot, *asked: str, nominations: Nominations = NO_NOMINATIONS) -> FilterResult:
-    return filter_nodes(framework, snapshot, nominations, POD, asked)
+    return filter_nodes(Cycle(framework, snapshot, POD, nominations), asked)
 
 
 def kept(result: FilterResult, asked: Sequence[str]) -> list[str]:
@@ -122,7 +123,7 @@ def test_a_plugin_that_fails_is_named() -> None:
 
 
 def prioritized(framework: Framework, snapshot: Snapshot, *asked: str) -> list[int]:
-    return prioritize_nodes(framework, snapshot, NO_NOMINATIONS, POD, asked)
+    return prioritize_nodes(Cycle(framework, snapshot, POD, NO_NOMINATIONS), asked)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def chosen(
 ) -> dict[str, Victims]:
     """The victims that have to go of those that the caller named, by UID."""
     asked = {node: Victims(tuple(uids), 7) for node, uids in candidates.items()}
-    return choose_victims(framework or make_framework(NodeResourcesFit), snapshot, nominations, preemptor.obj(), asked)
+    return choose_victims(Cycle(framework or make_framework(NodeResourcesFit), snapshot, preemptor.obj(), nominations), asked)
 
 
 def uids(result: Mapping[str, Victims]) -> dict[str, list[str]]:

@@ -24,6 +24,7 @@ from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.registry import Registry
@@ -46,7 +47,7 @@ PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.
 
 
 def found(snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS) -> tuple[Fix, ...]:
-    evaluation = asyncio.run(evaluate(framework, snapshot, pod, nominations))
+    evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, pod, nominations)))
     return fixes(evaluation, Refusals.of(evaluation), framework, pod, nominations)
 
 
@@ -408,7 +409,7 @@ def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
     service = Service(metadata=ObjectMeta(name="web", namespace="default"), spec=MapSelectorSpec(selector={"app": "web"}))
     snapshot = make_snapshot(*nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service])
 
-    evaluation = asyncio.run(evaluate(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS))
+    evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS)))
 
     assert "didn't match pod topology spread constraints" in evaluation.message
     assert found(snapshot, WEB.req(cpu=1).obj(), framework=framework) == ()
@@ -468,7 +469,7 @@ def test_what_is_told_is_what_the_scheduler_would_find(seed: int) -> None:
     """
     cluster = random_cluster(random.Random(seed))
     snapshot, pod = cluster.snapshot(), cluster.pod
-    evaluation = asyncio.run(evaluate(PROFILE, snapshot, pod, NO_NOMINATIONS))
+    evaluation = asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))
     refusals = Refusals.of(evaluation)
     fixed = {fix.text: fix for fix in fixes(evaluation, refusals, PROFILE, pod, NO_NOMINATIONS)}
     situation = Situation(pod, snapshot, Headroom(snapshot, pod, NO_NOMINATIONS), refusals)
@@ -478,6 +479,6 @@ def test_what_is_told_is_what_the_scheduler_would_find(seed: int) -> None:
 
     assert not (evaluation.feasible and fixed)
     for suggestion in tried:
-        feasible = asyncio.run(evaluate(PROFILE, snapshot, suggestion.pod, NO_NOMINATIONS)).feasible
+        feasible = asyncio.run(evaluate(Cycle(PROFILE, snapshot, suggestion.pod, NO_NOMINATIONS))).feasible
         fix = fixed[suggestion.text]
         assert (fix.opens, fix.nodes) == (len(feasible), feasible[:5])

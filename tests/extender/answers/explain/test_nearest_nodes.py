@@ -15,6 +15,7 @@ from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Snapshot
@@ -29,7 +30,7 @@ def near(
     framework: Framework, cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS
 ) -> tuple[NearNode, ...]:
     snapshot = cache.update_snapshot()
-    refusals = Refusals.of(asyncio.run(evaluate(framework, snapshot, pod.obj(), nominations)))
+    refusals = Refusals.of(asyncio.run(evaluate(Cycle(framework, snapshot, pod.obj(), nominations))))
     assert refusals is not None
     return nearest(refusals, Headroom(snapshot, pod.obj(), nominations), limit)
 
@@ -171,6 +172,6 @@ def test_resources_that_the_profile_ignores_are_no_lack() -> None:
 def test_no_node_is_nearer_than_others_when_prefilter_refuses_the_pod() -> None:
     snapshot = make_cache(make_node("a").capacity(cpu=1)).update_snapshot()
 
-    evaluation = asyncio.run(evaluate(FITTING, snapshot, make_pod().node_affinity(name_term("In")).obj(), NO_NOMINATIONS))
+    evaluation = asyncio.run(evaluate(Cycle(FITTING, snapshot, make_pod().node_affinity(name_term("In")).obj(), NO_NOMINATIONS)))
 
     assert Refusals.of(evaluation) is None

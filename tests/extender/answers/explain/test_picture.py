@@ -8,11 +8,12 @@ import pytest
 from extender.answers.explain.verdict_tables import picture
 from extender.answers.types import NodePicture, PluginVerdict
 from extender.config.loading import default_configuration
-from extender.evaluation.answer import answer
+from extender.evaluation.as_json import answer
 from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.runtime.registry import Registry
 from extender.snapshot import Snapshot
@@ -34,7 +35,7 @@ def test_each_distinct_answer_is_written_once() -> None:
     )
     framework = make_framework(NodeUnschedulable, NodeResourcesFit)
 
-    drawn = picture(asyncio.run(evaluate(framework, snapshot, make_pod().req(cpu=2).obj(), NO_NOMINATIONS)))
+    drawn = picture(asyncio.run(evaluate(Cycle(framework, snapshot, make_pod().req(cpu=2).obj(), NO_NOMINATIONS))))
 
     for_good = "UnschedulableAndUnresolvable"
     assert drawn.plugins == ("NodeUnschedulable", "NodeResourcesFit")
@@ -59,13 +60,13 @@ def test_there_are_no_columns_when_prefilter_has_refused_the_pod() -> None:
     snapshot = make_snapshot(make_node("a"), make_node("b"))
     pod = make_pod().node_affinity(name_term("In")).obj()
 
-    assert picture(asyncio.run(evaluate(PROFILE, snapshot, pod, NO_NOMINATIONS))) == NodePicture(
+    assert picture(asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))) == NodePicture(
         plugins=(), nodes=("a", "b"), verdicts=(), cells=((), ())
     )
 
 
 def evaluated(snapshot: Snapshot, seed: int) -> Evaluation:
-    return asyncio.run(evaluate(PROFILE, snapshot, random_cluster(random.Random(seed)).pod, NO_NOMINATIONS))
+    return asyncio.run(evaluate(Cycle(PROFILE, snapshot, random_cluster(random.Random(seed)).pod, NO_NOMINATIONS)))
 
 
 @pytest.mark.parametrize("seed", range(20))

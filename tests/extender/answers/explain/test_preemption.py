@@ -10,6 +10,7 @@ from extender.answers.explain.preemption import preemption_answer
 from extender.answers.types import PodName, PreemptionAnswer, ReasonCount, Victim
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.evaluation.evaluate import evaluate
+from extender.framework import PreemptionOutcome
 from extender.objects.decoding import replaced
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
@@ -17,7 +18,7 @@ from extender.objects.pod import Pod
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.preemption import PreemptionOutcome
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot
@@ -45,7 +46,7 @@ def outcome_of(snapshot: Snapshot, pod: Pod) -> PreemptionOutcome:
     """What DefaultPreemption finds out when it may look at every node."""
     every_node = DefaultPreemptionArgs(min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=0)
     framework = make_framework(NodeAffinity, NodeResourcesFit, lambda _, handle: DefaultPreemption(every_node, handle))
-    outcome = asyncio.run(evaluate(framework, snapshot, pod, NO_NOMINATIONS)).preemption
+    outcome = asyncio.run(evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS))).preemption
     assert outcome is not None
     return outcome
 
@@ -183,7 +184,7 @@ def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
 def test_an_extender_that_failed_is_why_no_candidate_was_chosen() -> None:
     snapshot = make_snapshot(node("a"), pods=[running("a1", "a")])
     found = outcome_of(snapshot, PENDING.obj())
-    failed = dataclasses.replace(found, status=fwk.error("the extender is down"), victims=None, best=None, nominated_node=None)
+    failed = dataclasses.replace(found, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None)
 
     answer = preemption_answer(failed, snapshot, PENDING.obj())
 

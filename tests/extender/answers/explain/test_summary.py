@@ -17,6 +17,7 @@ from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term
@@ -26,7 +27,7 @@ NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit
 
 
 def sentence(snapshot: Snapshot, pod: PodBuilder, *, preempts: bool = True) -> str:
-    evaluation = asyncio.run(evaluate(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS))
+    evaluation = asyncio.run(evaluate(Cycle(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS)))
     preemption = None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj())
     return summary(pod.obj(), evaluation, waterfall(evaluation), preemption)
 

@@ -16,6 +16,7 @@ from extender.plugins.node_ports import NodePorts
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
 from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Snapshot
@@ -35,7 +36,7 @@ class Sees(fwk.PreFilterPlugin):
 
 
 def evaluated(framework: Framework, snapshot: Snapshot, pod: Pod) -> Evaluation:
-    return asyncio.run(evaluate(framework, snapshot, pod, NO_NOMINATIONS))
+    return asyncio.run(evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS)))
 
 
 def steps(snapshot: Snapshot, pod: PodBuilder, *further: type[fwk.Plugin]) -> list[tuple[str, dict[str, int], int, int]]:

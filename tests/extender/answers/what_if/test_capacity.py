@@ -14,7 +14,7 @@ from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
 from extender.config.loading import default_configuration
 from extender.evaluation.evaluate import evaluate
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -25,6 +25,7 @@ from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.taint_toleration import TaintToleration
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
@@ -180,7 +181,7 @@ def test_the_count_is_exact(seed: int) -> None:
 
     placed = capacity(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}, pod, 60)
     counted = capacity(in_step, {"default-scheduler": make_framework(*PLUGINS)}, pod, 60)
-    after = asyncio.run(evaluate(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS))
+    after = asyncio.run(evaluate(Cycle(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS)))
 
     assert placed.fits == sum(room.pods for room in placed.by_node)
     assert placed.is_limit or (after.feasible == () and after.fit_error == placed.stopped_by)

@@ -7,7 +7,7 @@ from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod

@@ -8,7 +8,7 @@ from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.cache.cluster import Cluster
 from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.claims import is_fully_bound
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import convert, replaced
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
@@ -289,10 +289,10 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     """
     tainted = make_node("tainted").label({"kubernetes.io/hostname": "tainted"}).taint("dedicated", "db").obj()
     about = cluster("a", "b", "has")
-    about.changed("nodes", None, tainted)
-    about.changed("nodes", None, make_node("cordoned").label({"kubernetes.io/hostname": "cordoned"}).unschedulable().obj())
-    about.changed("nodes", None, make_node("other").label({"kubernetes.io/hostname": "other"}).obj())
-    about.changed("pods", None, owned(make_pod("agent-has").node("has"), "DaemonSet", "agent"))
+    about.changed(None, tainted)
+    about.changed(None, make_node("cordoned").label({"kubernetes.io/hostname": "cordoned"}).unschedulable().obj())
+    about.changed(None, make_node("other").label({"kubernetes.io/hostname": "other"}).obj())
+    about.changed(None, owned(make_pod("agent-has").node("has"), "DaemonSet", "agent"))
     values = ["a", "b", "has", "tainted", "cordoned"]
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}

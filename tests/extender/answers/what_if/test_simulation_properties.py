@@ -11,10 +11,11 @@ from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.evaluation.evaluate import evaluate
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.meta import OwnerReference
 from extender.objects.pod import Pod
+from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import Nominations
 from extender.testing import random_cluster
 
@@ -57,7 +58,7 @@ def test_in_the_end_nobody_could_do_better(seed: int) -> None:
             continue
         snapshot = cluster.cache.update_snapshot()
         nominated = Nominations(cluster.nominees(frameworks))
-        end = asyncio.run(evaluate(frameworks[pod.scheduler_name], snapshot, pod, nominated))
+        end = asyncio.run(evaluate(Cycle(frameworks[pod.scheduler_name], snapshot, pod, nominated)))
         assert (end.feasible, end.error or end.message) == ((), each.message)
     gone = {each.victim.pod.uid for each in simulation.evictions if not each.returns}
     everybody = {pod.uid for pod in (*running, *arriving)}

@@ -9,7 +9,7 @@ from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.testing import make_node
 
 SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}]}

@@ -15,7 +15,7 @@ from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster_state import ClusterState
+from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
 from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
@@ -390,10 +390,10 @@ class EvictsAnybody(fwk.PostFilterPlugin):
     """Pushes out whoever is on the first node, important or not; as two schedulers do that do not know of each other."""
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        snapshot = self.handle.snapshot
+        snapshot = state.snapshot
         there = tuple(snapshot.pod_at(slot) for slot in snapshot.pods.on_node[0])
-        victims = fwk.NodeVictims(node=snapshot.nodes.objects[0].name, pods=there, num_pdb_violations=0)
-        return fwk.PostFilterResult(fwk.SUCCESS, victims.node, victims)
+        candidate = fwk.Candidate(node=snapshot.nodes.objects[0].name, victims=there, num_pdb_violations=0)
+        return fwk.PostFilterResult(fwk.SUCCESS, candidate.node, candidate)
 
 
 class NeverReserves(fwk.ReservePlugin):
@@ -409,7 +409,7 @@ class NeverReserves(fwk.ReservePlugin):
 def played(about: Cluster, *plugins: Any, pods: tuple[Pod, ...]) -> Simulation:
     simulation = Simulation(about, {"default-scheduler": make_framework(*plugins, live=about.cache)})
     for pod in pods:
-        about.changed("pods", None, pod)
+        about.changed(None, pod)
         simulation.submit(pod, "created")
     asyncio.run(simulation.run())
     return simulation
@@ -479,7 +479,7 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
         thread.start()
         assert everything(about) == before
         changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)
-        about.changed("pods", pods[round_ % 8], changed)
+        about.changed(pods[round_ % 8], changed)
         pods[round_ % 8] = changed
         after = everything(about)
         thread.join()

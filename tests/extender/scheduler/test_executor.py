@@ -1,15 +1,20 @@
 """Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate, TestAsyncPreemptionFailure (v1.36.2)."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from extender import framework as fwk
 from extender.cache import Cache
+from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
-from extender.preemption.executor import Executor, Preemptions
-from extender.testing import make_cache, make_node, make_pod
+from extender.preemption.preemptions import Preemptions
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.runtime.waiting_pods import WaitingPods
+from extender.scheduler.executor import Executor, PreparedCandidate
+from extender.scheduler.world import PodsInPreBind, World
+from extender.testing import make_cache, make_framework, make_node, make_pod
 from extender.testing.virtual_time import run
 from extender.testing.writes import RecordedWrites
 
@@ -17,25 +22,49 @@ PREEMPTOR = make_pod("preemptor").priority(100).obj()
 FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "second", "third"))
 
 
+class Events:
+    """
+    Takes what is recorded about pods.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, str]] = []
+
+    def submit(self, call: Any) -> None:
+        assert isinstance(call, fwk.RecordEvent)
+        self.notes.append((call.regarding.name, call.note))
+
+
 class Told:
     """
     What the executor did, and what it said.
     """
 
-    def __init__(self, *, in_memory: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
         self.writes = RecordedWrites(make_cache(make_node("n")))
         self.preemptions = Preemptions()
-        self.notes: list[tuple[str, str]] = []
-        self.executor = Executor(
-            self.writes, lambda uid: uid in in_memory, lambda pod, note: self.notes.append((pod.name, note)), self.preemptions
-        )
+        self.events = Events()
+        self._in_memory = in_memory
+        self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
+        self.world = World(Cluster(), cast("SchedulingQueue", None), WaitingPods(), PodsInPreBind(), self.writes, lambda key: None)
 
-    def prepare(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        return self.events.notes
+
+    def evict(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
         async def main() -> bool:
+            for pod in self._in_memory:
+                self.world.waiting_pods.add(pod, {})
             self.preemptions.begin(PREEMPTOR.uid)
-            done = await self.executor.prepare(PREEMPTOR, fwk.NodeVictims("n", victims, 0), lower)
-            await asyncio.sleep(0)
-            return done
+            prepared = PreparedCandidate(self._framework, PREEMPTOR, fwk.Candidate("n", victims, 0), "DefaultPreemption", lower)
+            try:
+                await Executor(self.world, self.preemptions).evict_victims(prepared)
+            except fwk.CallError:
+                return False
+            finally:
+                await asyncio.sleep(0)
+            return True
 
         return run(main())
 
@@ -46,7 +75,7 @@ class Told:
 def test_a_victim_is_told_why_before_it_is_told_to_go() -> None:
     told = Told()
 
-    assert told.prepare(FIRST)
+    assert told.evict(FIRST)
 
     patch, delete = told.writes.calls
     assert isinstance(patch, fwk.PatchPodStatus)
@@ -65,7 +94,7 @@ def test_a_victim_is_told_why_before_it_is_told_to_go() -> None:
 def test_the_last_victim_goes_last() -> None:
     told = Told()
 
-    assert told.prepare(FIRST, SECOND, THIRD)
+    assert told.evict(FIRST, SECOND, THIRD)
 
     assert told.told_to_go()[-1] == "third"
     assert sorted(told.told_to_go()) == ["first", "second", "third"]
@@ -74,7 +103,7 @@ def test_the_last_victim_goes_last() -> None:
 def test_who_is_on_its_way_out_is_not_told_again() -> None:
     told = Told()
 
-    assert told.prepare(make_pod("leaving").node("n").terminating().obj(), FIRST)
+    assert told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
 
     assert told.told_to_go() == ["first"]
 
@@ -82,15 +111,15 @@ def test_who_is_on_its_way_out_is_not_told_again() -> None:
 def test_where_all_are_on_their_way_out_nothing_is_done() -> None:
     told = Told()
 
-    assert told.prepare(make_pod("leaving").node("n").terminating().obj())
+    assert told.evict(make_pod("leaving").node("n").terminating().obj())
 
     assert told.writes.calls == []
 
 
 def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
-    told = Told(in_memory=frozenset({FIRST.uid}))
+    told = Told(in_memory=(FIRST,))
 
-    assert told.prepare(FIRST, SECOND)
+    assert told.evict(FIRST, SECOND)
 
     assert told.told_to_go() == ["second"]
     assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
@@ -100,7 +129,7 @@ def test_lower_promises_are_taken_back() -> None:
     told = Told()
     lower = make_pod("lower").nominated_node("n").obj()
 
-    assert told.prepare(FIRST, lower=(lower,))
+    assert told.evict(FIRST, lower=(lower,))
 
     (patch,) = [call for call in told.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
     assert patch.nominated_node_name == ""
@@ -110,12 +139,7 @@ def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
     told = Told()
     told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
 
-    async def main() -> bool:
-        lower = make_pod("lower").nominated_node("n").obj()
-        await told.writes.submit(fwk.PatchPodStatus.of(lower, nominated_node_name=""))
-        return await told.executor.prepare(PREEMPTOR, fwk.NodeVictims("n", (FIRST,), 0), ())
-
-    assert run(main())
+    assert told.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
 
 
 @pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
@@ -124,7 +148,7 @@ def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(call: ty
     told = Told()
     told.writes.fail(call, refusal)
 
-    assert told.prepare(FIRST)
+    assert told.evict(FIRST)
 
     assert told.notes == []
 
@@ -137,7 +161,7 @@ def test_when_one_cannot_be_told_the_last_one_stays(call: type[Any]) -> None:
     told = Told()
     told.writes.fail(call, fwk.CallError("refused"))
 
-    assert not told.prepare(FIRST, SECOND, THIRD)
+    assert not told.evict(FIRST, SECOND, THIRD)
 
     assert "third" not in told.told_to_go()
     assert not told.preemptions.is_running(PREEMPTOR.uid, None)
@@ -147,7 +171,7 @@ def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None
     told = Told()
     told.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
 
-    assert not told.prepare(FIRST, SECOND)
+    assert not told.evict(FIRST, SECOND)
 
 
 # How long the preemptor is held back.
@@ -164,7 +188,7 @@ def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> N
     preemptions.begin("p")
     assert preemptions.is_running("p", cache_with(FIRST))
 
-    preemptions.tell_last("p", FIRST)
+    preemptions.evict_last("p", FIRST)
     assert preemptions.is_running("p", cache_with(FIRST))
     assert not preemptions.is_running("p", cache_with(make_pod("first").node("n").terminating().obj()))
     assert not preemptions.is_running("p", cache_with())
@@ -178,15 +202,16 @@ def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
     """
     The watch may show it on its way out before the API server's answer arrives; of the others that is not enough.
     """
-    preemptions, held_back = Preemptions(), dict[str, bool]()
+    told, held_back = Told(), dict[str, bool]()
+    perform = told.writes.perform
 
-    def preempt(uid: str) -> bool:
-        held_back[uid] = preemptions.is_running(PREEMPTOR.uid, cache_with())
-        return True
+    async def noting(call: Any) -> Any:
+        if isinstance(call, fwk.DeletePod):
+            held_back[call.uid] = told.preemptions.is_running(PREEMPTOR.uid, cache_with())
+        return await perform(call)
 
-    executor = Executor(RecordedWrites(cache_with()), preempt, lambda pod, note: None, preemptions)
-    preemptions.begin(PREEMPTOR.uid)
-    run(executor.prepare(PREEMPTOR, fwk.NodeVictims("n", (FIRST, SECOND), 0), ()))
+    told.writes.perform = noting  # type: ignore[method-assign]
+    told.evict(FIRST, SECOND)
 
     assert held_back == {FIRST.uid: True, SECOND.uid: False}
 
@@ -194,6 +219,6 @@ def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
 def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
     preemptions = Preemptions()
     preemptions.begin("p")
-    preemptions.tell_last("p", FIRST)
+    preemptions.evict_last("p", FIRST)
 
     assert preemptions.is_running("p", None)

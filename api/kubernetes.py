@@ -1,16 +1,18 @@
-"""The HTTP face of an embedded Kubernetes API: /api, /apis, /version, /openapi and its health."""
+"""Our own cluster's Kubernetes API over HTTP: /api, /apis, /version, /openapi and its health."""
 
 import asyncio
 from contextlib import aclosing
 from typing import Final, final
 from urllib.parse import parse_qs
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
 from extender.embedded.requests.request_info import Request
 from extender.embedded.responses.response import Response, StreamResponse
+
+_ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
 
 
 class _GoneError(Exception):
@@ -118,3 +120,21 @@ async def _until_gone(receive: Receive) -> None:
 async def _until_closing(closing: asyncio.Event) -> None:
     await closing.wait()
     raise _ClosingError
+
+
+@final
+class KubernetesFace:
+    """Sends requests for the paths of the Kubernetes API to our own cluster, if there is one; all others go on.
+
+    It stands before the limits of the extender's routes: a watch is a request that never ends, and patches have content types of their own.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        chosen = self._app
+        if scope["type"] == "http" and scope["path"].lstrip("/").partition("/")[0] in _ROOTS:
+            face = getattr(scope["app"].state, "face", None)
+            chosen = self._app if face is None or face.kubernetes is None else face.kubernetes
+        await chosen(scope, receive, send)

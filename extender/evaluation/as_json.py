@@ -6,8 +6,8 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.evaluation.evaluate import Evaluation
-from extender.preemption import PreemptionOutcome
-from extender.runtime.framework import PreFilterOutcome
+from extender.framework import PreemptionOutcome
+from extender.runtime.cycle import PreFilterOutcome
 from extender.snapshot.axes import Int64s
 
 Answer = dict[str, Any]
@@ -104,7 +104,7 @@ def _candidates(outcome: PreemptionOutcome | None) -> Answer:
     return {
         "potentialNodes": sorted(outcome.potential_nodes),
         "candidates": {
-            candidate.node: {"victims": [pod.key for pod in candidate.pods], "numPDBViolations": candidate.num_pdb_violations}
+            candidate.node: {"victims": [pod.key for pod in candidate.victims], "numPDBViolations": candidate.num_pdb_violations}
             for candidate in listed
         },
         "nodeStatuses": {name: _status(status) for name, status in (outcome.statuses or {}).items()},

@@ -7,7 +7,8 @@ import pytest
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.runtime.from_reserve_to_bind import (
+from extender.runtime.cycle import Cycle
+from extender.runtime.reserve_to_bind import (
     run_bind_plugins,
     run_permit_plugins,
     run_post_bind_plugins,
@@ -16,11 +17,10 @@ from extender.runtime.from_reserve_to_bind import (
     run_reserve_plugins,
     run_unreserve_plugins,
 )
-from extender.testing import make_framework, make_pod
+from extender.testing import make_framework, make_pod, make_snapshot
 from extender.testing.virtual_time import run
 
 POD = make_pod().node("n").obj()
-STATE = fwk.CycleState()
 U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
 ERROR, WAIT, SKIP, OK = fwk.error("broken"), fwk.Status(fwk.Code.WAIT), fwk.SKIP, fwk.SUCCESS
 
@@ -71,6 +71,10 @@ class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugi
         self._said()
 
 
+def cycle(*plugins: fwk.Plugin) -> Cycle:
+    return Cycle(make_framework(*plugins), make_snapshot(), POD)
+
+
 class X(Says):
     pass
 
@@ -106,7 +110,7 @@ def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
     """
     asked: list[str] = []
 
-    status = run_reserve_plugins(make_framework(X(says, asked), Y(OK, asked)).plugins, STATE, POD, "n")
+    status = run_reserve_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n")
 
     assert status == comes_of_it
     assert asked == (["X", "Y"] if says is OK else ["X"])
@@ -115,7 +119,7 @@ def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
 def test_unreserve_is_for_all_the_last_first_and_one_that_raises_stops_nobody() -> None:
     asked: list[str] = []
 
-    run_unreserve_plugins(make_framework(X(OK, asked), Y(BROKEN, asked), Z(OK, asked)).plugins, STATE, POD, "n")
+    run_unreserve_plugins(cycle(X(OK, asked), Y(BROKEN, asked), Z(OK, asked)), POD, "n")
 
     assert asked == ["Z", "Y", "X"]
 
@@ -136,14 +140,14 @@ def test_unreserve_is_for_all_the_last_first_and_one_that_raises_stops_nobody() 
 def test_permit(says: Any, comes_of_it: fwk.Status) -> None:
     asked: list[str] = []
 
-    assert run_permit_plugins(make_framework(X(says, asked), Y(OK, asked)).plugins, STATE, POD, "n") == (comes_of_it, {})
+    assert run_permit_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n") == (comes_of_it, {})
     assert asked == (["X", "Y"] if says is OK else ["X"])
 
 
 def test_all_who_want_the_pod_to_wait_hold_it_fifteen_minutes_at_most() -> None:
-    plugins = make_framework(X(WAIT, seconds=10), Y(OK), Z(WAIT, seconds=10_000)).plugins
+    holding = cycle(X(WAIT, seconds=10), Y(OK), Z(WAIT, seconds=10_000))
 
-    status, timeouts = run_permit_plugins(plugins, STATE, POD, "n")
+    status, timeouts = run_permit_plugins(holding, POD, "n")
 
     assert status == fwk.Status(fwk.Code.WAIT, ("one or more plugins asked to wait and no plugin rejected pod",))
     assert timeouts == {"X": 10.0, "Z": 900.0}
@@ -151,7 +155,7 @@ def test_all_who_want_the_pod_to_wait_hold_it_fifteen_minutes_at_most() -> None:
 
 @pytest.mark.parametrize("says", [U, ERROR], ids=str)
 def test_a_refusal_ends_all_waiting(says: fwk.Status) -> None:
-    status, timeouts = run_permit_plugins(make_framework(X(WAIT, seconds=10), Y(says)).plugins, STATE, POD, "n")
+    status, timeouts = run_permit_plugins(cycle(X(WAIT, seconds=10), Y(says)), POD, "n")
 
     assert status.code is says.code
     assert timeouts == {}
@@ -174,7 +178,7 @@ UNSUPPORTED = "which is unsupported. It is supposed to return Success, Skip, or 
     ids=str,
 )
 def test_pre_flight(flight: Any, comes_of_it: fwk.Status) -> None:
-    plan = run_pre_bind_pre_flights(make_framework(X(OK, flight=flight)).plugins, STATE, POD, "n")
+    plan = run_pre_bind_pre_flights(cycle(X(OK, flight=flight)), POD, "n")
 
     assert plan.status == comes_of_it
 
@@ -187,7 +191,7 @@ def test_neighbours_that_may_run_beside_each_other_do() -> None:
 
     def groups(*flights: fwk.PreFlight) -> list[list[str]]:
         plugins = [kind(OK, flight=flight) for kind, flight in zip((X, Y, Z), flights, strict=True)]
-        plan = run_pre_bind_pre_flights(make_framework(*plugins).plugins, STATE, POD, "n")
+        plan = run_pre_bind_pre_flights(cycle(*plugins), POD, "n")
         return [[plugin.name for plugin in group] for group in plan.groups]
 
     assert groups(beside, beside, beside) == [["X", "Y", "Z"]]
@@ -214,9 +218,9 @@ def test_neighbours_that_may_run_beside_each_other_do() -> None:
 def test_pre_bind(says: Any, comes_of_it: fwk.Status) -> None:
     asked: list[str] = []
     framework = make_framework(X(says, asked), Y(OK, asked))
-    plan = run_pre_bind_pre_flights(framework.plugins, STATE, POD, "n")
+    plan = run_pre_bind_pre_flights(Cycle(framework, make_snapshot(), POD), POD, "n")
 
-    assert run(run_pre_bind_plugins(plan, STATE, POD, "n")) == comes_of_it
+    assert run(run_pre_bind_plugins(plan, cycle(), POD, "n")) == comes_of_it
     assert ("Y" in asked) is (says is OK)
 
 
@@ -225,9 +229,9 @@ def test_a_group_runs_at_the_same_time_and_the_first_in_order_that_fails_is_told
     beside = fwk.PreFlight(OK, allow_parallel=True)
     slow, quick = X(ERROR, asked, flight=beside), Y(U, asked, flight=beside)
     slow.takes = 5.0
-    plan = run_pre_bind_pre_flights(make_framework(slow, quick).plugins, STATE, POD, "n")
+    plan = run_pre_bind_pre_flights(cycle(slow, quick), POD, "n")
 
-    status = run(run_pre_bind_plugins(plan, STATE, POD, "n"))
+    status = run(run_pre_bind_plugins(plan, cycle(), POD, "n"))
 
     assert asked == ["X begins", "Y begins", "Y", "X"]
     assert status == fwk.error('running PreBind plugin "X": broken').by("X")
@@ -248,20 +252,20 @@ def test_a_group_runs_at_the_same_time_and_the_first_in_order_that_fails_is_told
     ids=str,
 )
 def test_bind(says: Any, comes_of_it: fwk.Status) -> None:
-    assert run(run_bind_plugins(make_framework(X(says)).plugins, STATE, POD, "n")) == comes_of_it
+    assert run(run_bind_plugins(cycle(X(says)), POD, "n")) == comes_of_it
 
 
 def test_only_who_skips_a_pod_leaves_it_to_the_next() -> None:
     asked: list[str] = []
 
-    assert run(run_bind_plugins(make_framework(X(SKIP, asked), Y(OK, asked), Z(OK, asked)).plugins, STATE, POD, "n")) == OK
+    assert run(run_bind_plugins(cycle(X(SKIP, asked), Y(OK, asked), Z(OK, asked)), POD, "n")) == OK
     assert asked == ["X", "Y"]
 
 
 def test_all_are_told_of_a_binding_whatever_the_others_make_of_it() -> None:
     asked: list[str] = []
 
-    run(run_post_bind_plugins(make_framework(X(BROKEN, asked), Y(OK, asked)).plugins, STATE, POD, "n"))
+    run(run_post_bind_plugins(cycle(X(BROKEN, asked), Y(OK, asked)), POD, "n"))
 
     assert asked == ["X", "Y"]
 
@@ -275,6 +279,6 @@ def test_a_plugin_that_something_else_cancels_has_failed() -> None:
         async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
             raise asyncio.CancelledError
 
-    status = run(run_bind_plugins(make_framework(Cancelled()).plugins, STATE, POD, "n"))
+    status = run(run_bind_plugins(cycle(Cancelled()), POD, "n"))
 
     assert status == fwk.error('running Bind plugin "Cancelled": context canceled').by("Cancelled")

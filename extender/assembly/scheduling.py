@@ -1,11 +1,10 @@
-"""Standalone: the parts of a scheduler that decides for a cluster by itself, put together."""
+"""Puts together a scheduler that decides for a cluster: profiles, queue, cycles and event handlers."""
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import final
 
 from extender import framework as fwk
@@ -17,6 +16,7 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
 from extender.records import NO_REPORTER, Guarded, Reporter
+from extender.runtime.framework import Framework
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.runtime.registry import Registry
 from extender.scheduler.event_handlers import EventHandlers
@@ -26,17 +26,27 @@ from extender.scheduler.world import PodsInPreBind, World
 
 @final
 @dataclass(frozen=True, slots=True)
-class Standalone:
+class Scheduling:
     """A scheduler and what keeps it informed."""
 
     scheduler: Scheduler
     handlers: EventHandlers
+    """They must hear of every change of the cluster."""
     world: World
-    evaluations: Callable[[], Counter[tuple[str, str, str]]]
-    """(plugin, extension point, profile) -> in how many attempts the plugin had a say."""
+    frameworks: Mapping[str, Framework]
+
+    def evaluations(self) -> Counter[tuple[str, str, str]]:
+        """Returns (plugin, extension point, profile) -> in how many attempts the plugin took part."""
+        return Counter(
+            {
+                (*labels, profile): times
+                for profile, framework in self.frameworks.items()
+                for labels, times in framework.evaluation_counts().items()
+            }
+        )
 
 
-def standalone(
+def assemble_scheduler(
     configuration: Configuration,
     cluster: Cluster,
     dispatcher: fwk.Dispatcher,
@@ -47,23 +57,24 @@ def standalone(
     fence: Callable[[], str | None] = lambda: None,
     reporter: Reporter = NO_REPORTER,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
-) -> Standalone:
-    """A scheduler for the profiles of the configuration, which asks the extenders of the configuration. Call it where its loop runs.
+) -> Scheduling:
+    """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it.
+
+    With extenders in the configuration, the scheduler decides over a cluster of its own (`world.cluster`): a cycle waits for them, and its
+    snapshot must not be replaced by others meanwhile.
 
     Arguments:
-        cluster: changed by the handlers alone from now on. With extenders, the scheduler decides over a cluster of its own: a cycle waits
-            for them, and a snapshot does not survive that somebody else takes the next one of the same cache meanwhile.
-        transports: what carries the calls to an extender; None for sockets.
-        fence: why nothing may be written at the moment; None if it may. The dispatcher has to know by itself.
+        cluster: changed by the handlers alone from now on, unless there are extenders.
+        transports: returns what carries the calls to an extender; None for sockets.
+        plugins: the plugins that profiles may name; None for ours and those of the installed distributions.
+        fence: returns why nothing may be written at the moment; None if it may. The dispatcher has to know by itself.
+        reporter: is told what is decided.
         max_in_unschedulable_pods: seconds after which a pod is tried again although nothing has changed that should help.
-        plugins: those that profiles may name; None for ours and those of the installed distributions.
-        reporter: who is told what is decided.
 
     Raises:
         ConfigErrors: what is wrong with the configuration, with its extenders or with a plugin, all at once.
     """
     extenders = make_extenders(configuration, transports)
-    others = [cluster] if extenders else []
     if extenders:
         cluster = Cluster()
     frameworks = (plugins or Registry(IN_TREE)).make_frameworks(
@@ -74,17 +85,15 @@ def standalone(
         live=cluster.cache,
     )
     pods: dict[str, Pod] = {}
-    first = next(iter(frameworks.values()))
-
     metrics = Metrics()
+    first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
 
-    def gated_by(pod: Pod, last: str) -> str:
-        began = perf_counter()
-        gated = gating_plugin(frameworks[pod.scheduler_name].plugins.pre_enqueue, pod, last, metrics.plugins.sampled("PreEnqueue"))
-        # Always Success, as upstream.
-        metrics.points.observe(perf_counter() - began, "PreEnqueue", "Success", pod.scheduler_name)
-        return gated
+    def gated_by(pod: Pod, last_gated_by: str) -> str:
+        # The point is always observed as a Success, as upstream.
+        with metrics.timed("PreEnqueue", pod.scheduler_name):
+            plugins = frameworks[pod.scheduler_name].plugins.pre_enqueue
+            return gating_plugin(plugins, pod, last_gated_by, metrics.plugins.sampled("PreEnqueue"))
 
     queue = SchedulingQueue(
         first.plugins.queue_sort.sort_key,
@@ -102,10 +111,4 @@ def standalone(
     )
     world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
-
-    def evaluations() -> Counter[tuple[str, str, str]]:
-        return Counter(
-            {(*labels, profile): times for profile, framework in frameworks.items() for labels, times in framework.evaluations().items()}
-        )
-
-    return Standalone(scheduler, EventHandlers(world, frameworks, pods, others=others), world, evaluations)
+    return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)

@@ -1,0 +1,174 @@
+"""A service for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, final
+
+from extender.answers.questions import Questions
+from extender.answers.what_if.admission import Admits
+from extender.apiserver.client import Client
+from extender.apiserver.informers.informers import Informers
+from extender.apiserver.informers.store import Change
+from extender.apiserver.lease.leader_election import LeaderElector
+from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.assembly.debugger import CacheDebugger
+from extender.assembly.exposition import Exposition, ResourceExposition
+from extender.assembly.lifecycle import Lifecycle
+from extender.assembly.scheduling import Scheduling, assemble_scheduler
+from extender.assembly.service import Service
+from extender.cache.cluster import Cluster
+from extender.cache.feed import ClusterFeed
+from extender.config import Configuration
+from extender.embedded.trial_registry import TrialRegistry
+from extender.evaluation.scenario import evaluate_scenario
+from extender.http_extender import Transports, no_transport
+from extender.objects.kinds import KINDS
+from extender.plugins import IN_TREE
+from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+from extender.records import Records
+from extender.runtime.registry import Registry
+from extender.verbs import Verbs
+
+SECONDS_TO_FINISH: Final = 5.0
+"""For writes that are under way at the end."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """What a live service may be told besides its configuration."""
+
+    decides: bool = False
+    """True to schedule the pods of the configuration's profiles, too."""
+    transports: Transports = no_transport
+    """Returns what carries the calls to an extender of the configuration; None for sockets."""
+    max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+    """Seconds after which a pod is tried again although nothing has changed that should help."""
+    disabled_metrics: Collection[str] = ()
+    """Names of metrics that are not exposed."""
+    dropped_log_lines: Callable[[], int] = int
+    """Returns how many lines of the log could not be written."""
+    admits: Admits = TrialRegistry
+    """Makes the registry on which the objects of what-ifs are tried."""
+
+
+@asynccontextmanager
+async def live_service(
+    configuration: Configuration,
+    client: Client,
+    options: LiveOptions = LiveOptions(),
+    *,
+    elector: LeaderElector | None = None,
+    rng: random.Random | None = None,
+    records: Records | None = None,
+) -> AsyncIterator[Service]:
+    """Opens a service that follows the client's cluster until the end of the block. It is ready once everything was listed.
+
+    Arguments:
+        elector: says when this replica may decide and write; None without other replicas. The client must keep to its fence, too.
+        rng: breaks ties between nodes, and spreads retries.
+        records: keeps what is decided; None to begin with empty ones.
+
+    Raises:
+        ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+    """
+    # 1 the parts
+    rng, records = rng or random.Random(), records or Records()
+    loop, fence = asyncio.get_running_loop(), _open if elector is None else elector.fence
+    dispatcher = Dispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
+    informers, cluster = Informers(client, rng=rng), Cluster()
+    scheduling: Scheduling | None = None
+    if options.decides:
+        scheduling = assemble_scheduler(
+            configuration,
+            cluster,
+            dispatcher,
+            rng,
+            transports=options.transports,
+            fence=fence,
+            reporter=records,
+            max_in_unschedulable_pods=options.max_in_unschedulable_pods,
+        )
+    if scheduling is not None and scheduling.world.cluster is cluster:
+        feed, frameworks = ClusterFeed(scheduling.handlers.changed), scheduling.frameworks
+    else:
+        feed = ClusterFeed(cluster.changed)
+        frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache)
+        if scheduling is not None:
+            feed.subscribe(scheduling.handlers.changed)
+    verbs = Verbs(
+        frameworks,
+        cluster,
+        is_ready=lambda: informers.has_synced and not informers.is_stale(loop.time()),
+        dispatcher=dispatcher,
+        reporter=records,
+    )
+    feed.subscribe(verbs.changed)
+    for kind in KINDS:
+        informers.add(kind, partial(_feed, feed))
+
+    # 2 what is shown of them
+    world = None if scheduling is None else scheduling.world
+    queue = None if world is None else world.queue
+    debugger = CacheDebugger(
+        informers, cluster if world is None else world.cluster, queue, [profile.scheduler_name for profile in configuration.profiles]
+    )
+    exposition = Exposition(informers, dispatcher, scheduling, elector, loop.time, options.disabled_metrics, options.dropped_log_lines)
+    # A replica that only begins to follow once it leads needs no memory before.
+    may_follow = asyncio.Event()
+    lifecycle = None if scheduling is None else Lifecycle(informers, scheduling, dispatcher, elector, may_follow)
+    if elector is None or lifecycle is None or not configuration.delay_cache_until_active:
+        may_follow.set()
+    service = Service(
+        verbs=verbs,
+        evaluate=partial(evaluate_scenario, configuration=configuration),
+        questions=Questions(configuration, cluster, options.admits, queue=queue, records=records),
+        configuration=configuration,
+        informers=informers,
+        leadership=None if elector is None else elector.check,
+        metrics=exposition.text,
+        resource_metrics=ResourceExposition(informers.pods, lambda: fence() is None).text,
+        finish=_nothing_to_finish if lifecycle is None else lifecycle.finish,
+        why_over=str if lifecycle is None else lambda: lifecycle.why_over,
+        debug=debugger.debug,
+    )
+
+    # 3 they run
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(_run_once_told(may_follow, informers), name="informers"),
+            group.create_task(dispatcher.run(), name="dispatcher"),
+        ]
+        if lifecycle is not None:
+            lifecycle.start(group)
+        try:
+            yield service
+        finally:
+            await service.finish()
+            if lifecycle is None:
+                await dispatcher.drain(SECONDS_TO_FINISH)
+            for task in tasks:
+                task.cancel()
+
+
+def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:
+    for change in changes:
+        feed.changed(change.old, change.new)
+
+
+async def _run_once_told(may_follow: asyncio.Event, informers: Informers) -> None:
+    await may_follow.wait()
+    await informers.run()
+
+
+async def _nothing_to_finish() -> None:
+    """Nothing is decided."""
+
+
+def _open() -> None:
+    """Returns None: a single replica may always write."""

@@ -1,0 +1,56 @@
+"""Service: everything that the HTTP routes, pages and commands answer with."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from extender.answers.questions import Questions
+from extender.apiserver.informers.health import Health
+from extender.apiserver.informers.informers import Informers
+from extender.config import Configuration
+from extender.embedded.kube_api import KubeApi
+from extender.verbs import AnswersVerbs
+
+
+async def _nothing() -> None:
+    """Does nothing, for services without a scheduler or informers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One cluster, and what is known, answered and decided about it. The defaults are those of a service that only answers."""
+
+    verbs: AnswersVerbs
+    evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+    """Evaluates a scenario in a cluster of its own; see `extender.evaluation.scenario`."""
+    questions: Questions | None = None
+    """Answers people; None in tests that serve only the verbs."""
+    configuration: Configuration | None = None
+    """The configuration in force; None if it is not known."""
+    kubernetes: KubeApi | None = None
+    """The Kubernetes API of our own cluster; None if another cluster is followed."""
+    informers: Informers | None = None
+    """What the API server has, kept up to date; None if no cluster is followed."""
+    leadership: Callable[[], str] | None = None
+    """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
+    metrics: Callable[[], bytes] = bytes
+    """Returns all metrics in Prometheus' text format."""
+    resource_metrics: Callable[[], bytes] = bytes
+    """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
+    finish: Callable[[], Awaitable[None]] = _nothing
+    """Stops deciding, and returns once everything that was decided is done. The cluster is still followed."""
+    why_over: Callable[[], str] = str
+    """Returns why nothing more is decided although nobody asked to stop; empty while all is well."""
+    debug: Callable[[], None] = lambda: None
+    """Writes into the log what is known of the cluster, and where that differs from what the API server has."""
+
+    def health(self) -> Sequence[Health]:
+        """Returns the health of each resource that is followed."""
+        return () if self.informers is None else self.informers.health(asyncio.get_running_loop().time())
+
+    async def wait_for_sync(self) -> None:
+        """Returns once every object of the cluster is known."""
+        if self.informers is not None:
+            await self.informers.wait_for_sync()

@@ -1,0 +1,102 @@
+"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole search.
+
+Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; extenderv1.Victims (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.framework.status import Status
+from extender.objects.pod import Pod
+from extender.snapshot import Snapshot
+from extender.snapshot.axes import Index, Int64s
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which the preemptor would fit once the victims have gone. Upstream: preemption.Candidate."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    """The most important one comes first."""
+    num_pdb_violations: int
+    """The number of victims whose eviction violates a PodDisruptionBudget."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """M candidates as arrays: the victims of candidate m are `slots[first[m]:first[m + 1]]`."""
+
+    snapshot: Snapshot
+    node: Index
+    """(M,) place on axis N."""
+    slots: Index
+    """(V,) pod slots of the victims, candidate by candidate, most important first."""
+    first: Index
+    """(M + 1,) where each candidate's victims begin; every candidate has at least one."""
+    num_pdb_violations: Int64s
+    """(M,)"""
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def at(self, candidate: int) -> Candidate:
+        """Returns one candidate as a value."""
+        slots = self.slots[self.first[candidate] : self.first[candidate + 1]].tolist()
+        return Candidate(
+            node=self.snapshot.nodes.objects[int(self.node[candidate])].name,
+            victims=tuple(self.snapshot.pod_at(slot) for slot in slots),
+            num_pdb_violations=int(self.num_pdb_violations[candidate]),
+        )
+
+    def listed(self) -> list[Candidate]:
+        """Returns all candidates as values."""
+        return [self.at(candidate) for candidate in range(len(self))]
+
+    def take(self, chosen: Index) -> "Candidates":
+        """Returns only these candidates, in this order."""
+        counts = self.first[chosen + 1] - self.first[chosen]
+        first = np.zeros(len(counts) + 1, np.intp)
+        np.cumsum(counts, out=first[1:])
+        places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
+        return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen])
+
+    @staticmethod
+    def of(snapshot: Snapshot, listed: Sequence[Candidate]) -> "Candidates":
+        """Returns candidates as arrays.
+
+        Raises:
+            KeyError: the snapshot does not have one of the nodes or victims.
+        """
+        counts = [len(candidate.victims) for candidate in listed]
+        return Candidates(
+            snapshot,
+            np.array([snapshot.nodes.index[candidate.node] for candidate in listed], np.intp),
+            np.array([snapshot.pods.slots[pod.uid] for candidate in listed for pod in candidate.victims], np.intp),
+            np.r_[0, np.cumsum(counts)].astype(np.intp),
+            np.array([candidate.num_pdb_violations for candidate in listed], np.int64),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreemptionOutcome:
+    """Everything that a search for room found out on the way to a status."""
+
+    status: Status
+    nominated_node: str | None
+    """The node to nominate, "" to clear a nomination, None to leave it alone."""
+    why_not_eligible: str | None = None
+    potential_nodes: tuple[str, ...] = ()
+    """The nodes where evicting pods might help."""
+    candidates: Candidates | None = None
+    statuses: dict[str, Status] | None = None
+    """Node name -> why the dry run failed there."""
+    best: Index | None = None
+    """(B,) places in `candidates` that no criterion tells apart."""
+    chosen: Candidate | None = None

@@ -1,0 +1,113 @@
+"""The one place where plugins are called: it times a call, and turns an exception into an error in the plugin's name.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its siblings (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Final, ParamSpec, TypeVar, final
+
+from extender import framework as fwk
+from extender.metrics import ObservePlugin
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_FAILED: Final = {
+    "Filter": 'running "{plugin}" filter plugin: {why}',
+    "Score": 'running Score plugins: plugin "{plugin}" failed with: {why}',
+    "ScoreExtensionNormalize": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {why}',
+    "ScoreWeights": 'applying score defaultWeights on Score plugins: plugin "{plugin}" {why}',
+    "PreBindPreFlight": 'running PreBindPreFlight "{plugin}": {why}',
+}
+"""Extension point, as metrics name it -> upstream's words for a failure there, where they differ from the usual ones."""
+_FAILED_ELSEWHERE: Final = 'running {point} plugin "{plugin}": {why}'
+
+
+@final
+class PluginError(Exception):
+    """A plugin raised, or answered something that its extension point does not allow. It fails the pod's cycle and nothing else.
+
+    The message is upstream's (`running "Name" filter plugin: ...`); what the plugin raised is chained.
+
+    Attributes:
+        plugin: the plugin's name.
+        why: the message without upstream's words around it.
+    """
+
+    def __init__(self, plugin: str, point: str, why: str) -> None:
+        super().__init__(_FAILED.get(point, _FAILED_ELSEWHERE).format(point=point, plugin=plugin, why=why))
+        self.plugin = plugin
+        self.why = why
+
+
+def ask(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Returns what the plugin answers.
+
+    Arguments:
+        observe: takes the seconds that the call took; None in a cycle that is not sampled.
+        point: the extension point as metrics name it.
+
+    Raises:
+        PluginError: the plugin raised.
+    """
+    try:
+        return call(*args, **kwargs) if observe is None else _timed(observe, plugin, point, call, *args, **kwargs)
+    except PluginError:
+        raise  # of another plugin that this one has asked
+    except Exception as exc:
+        raise PluginError(plugin, point, str(exc)) from exc
+
+
+async def ask_and_wait(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[], Awaitable[T]]) -> T:
+    """Returns what the plugin answers once it has finished waiting.
+
+    Raises:
+        PluginError: the plugin raised, or something that it waited for was cancelled.
+        CancelledError: the current task is being cancelled.
+    """
+    status, began = str(fwk.Code.ERROR), perf_counter()
+    try:
+        answer = await call()
+        status = _status_of(answer)
+        return answer
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # It is not this task that was cancelled, but something that the plugin waits for: an error like any other.
+        raise PluginError(plugin, point, "context canceled") from exc
+    except PluginError:
+        raise  # of another plugin that this one has asked
+    except Exception as exc:
+        raise PluginError(plugin, point, str(exc)) from exc
+    finally:
+        if observe is not None:
+            observe(perf_counter() - began, plugin, point, status)
+
+
+def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    status, began = str(fwk.Code.ERROR), perf_counter()
+    try:
+        answer = call(*args, **kwargs)
+        status = _status_of(answer)
+        return answer
+    finally:
+        observe(perf_counter() - began, plugin, point, status)
+
+
+def _status_of(answer: object) -> str:
+    """Returns the code of an answer; for one about many rows, Success if any row passes."""
+    match answer:
+        case fwk.Status():
+            return str(answer.code)
+        case fwk.PreFilterResult() | fwk.PostFilterResult() | fwk.PreFlight():
+            return str(answer.status.code)
+        case fwk.Verdicts():
+            refused = len(answer) and not answer.ok.any()
+            return str(fwk.Code(int(answer.codes[0])) if refused else fwk.Code.SUCCESS)
+        case (fwk.Status() as status, _):
+            return str(status.code)
+        case _:
+            return str(fwk.Code.SUCCESS)

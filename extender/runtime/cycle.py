@@ -1,0 +1,440 @@
+"""Cycle: one pod meets the plugins of its profile over one snapshot, and what each answer means for it.
+
+A cycle is made for one decision or question, used and dropped. Nothing of it stays in the framework, so that cycles of different pods
+cannot disturb each other. The points after a node was chosen are in `extender.runtime.reserve_to_bind`.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.metrics import ObservePlugin
+from extender.objects.pod import Pod
+from extender.runtime.asking import PluginError, ask, ask_and_wait
+from extender.runtime.framework import Framework
+from extender.runtime.memory import Filters, Remembered, remembered_fits, remembered_raw_scores, remembered_sum, signature_of
+from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
+from extender.runtime.scoring import Scores, WeightedScorer, checked_scores, in_range
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Int64s, Mask
+
+_EVERYTHING_IN_PLAY: Final = fwk.SUCCESS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """What the PreFilter plugins answered together."""
+
+    status: fwk.Status
+    node_names: frozenset[str] | None = None
+    """The nodes still in play, None for all of them."""
+    narrowed_by: tuple[str, ...] = ()
+    """Sorted names of the plugins that narrowed the search."""
+
+
+@final
+class Cycle(fwk.CycleState):
+    """The state that the plugins of one cycle are given, and the methods that run them."""
+
+    __slots__ = (
+        "_remembered",
+        "_snapshot",
+        "framework",
+        "nominations",
+        "observe",
+        "pod",
+        "pre_filter",
+        "skip_filter_plugins",
+        "skip_score_plugins",
+        "within",
+    )
+
+    def __init__(
+        self,
+        framework: Framework,
+        snapshot: Snapshot,
+        pod: Pod,
+        nominations: Nominations = NO_NOMINATIONS,
+        *,
+        observe: ObservePlugin | None = None,
+    ) -> None:
+        """Begin a cycle for the pod.
+
+        Arguments:
+            nominations: pods that are nominated to nodes of the snapshot.
+            observe: takes how long each plugin took; None in a cycle that is not sampled.
+        """
+        super().__init__()
+        self.framework: Final = framework
+        self.pod: Final = pod
+        self.nominations: Final = nominations
+        self.observe: Final = observe
+        self.pre_filter = PreFilterOutcome(_EVERYTHING_IN_PLAY)
+        """The outcome of PreFilter; Success before it has run."""
+        self.within: Index | None = None
+        """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreFilter answered Skip: their Filter does not run."""
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreScore answered Skip: their Score does not run."""
+        self._snapshot = snapshot
+        self._remembered: Remembered | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    @property
+    def num_in_play(self) -> int:
+        """The number of nodes that PreFilter left in play."""
+        return len(self._snapshot.nodes) if self.within is None else len(self.within)
+
+    # PreFilter.
+
+    def run_pre_filter_plugins(self) -> PreFilterOutcome:
+        """Lets every PreFilter look at the pod, and keeps and returns what they answer together.
+
+        A plugin that answers Unschedulable does not stop the others, because preemption needs their state; UnschedulableAndUnresolvable
+        does.
+
+        Raises:
+            PluginError: a plugin raised or answered with a code that PreFilter does not have.
+        """
+        skipped: set[str] = set()
+        try:
+            outcome = self._pre_filtered(skipped)
+        finally:
+            evaluations = self.framework.evaluations
+            self.skip_filter_plugins = evaluations.known(skipped)
+            evaluations.pre_filtered[self.skip_filter_plugins] += 1
+        self.pre_filter = outcome
+        if outcome.node_names is not None:
+            index = self._snapshot.nodes.index
+            self.within = np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp)
+        return outcome
+
+    def _pre_filtered(self, skipped: set[str]) -> PreFilterOutcome:
+        names: frozenset[str] | None = None
+        narrowed_by: set[str] = set()
+        refused: fwk.Status | None = None
+        for plugin in self.framework.plugins.pre_filter:
+            result = ask(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
+            status = result.status
+            if status.is_skip:
+                skipped.add(plugin.name)
+                continue
+            if not status.is_success:
+                if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return PreFilterOutcome(status.by(plugin.name))
+                if status.code is not fwk.Code.UNSCHEDULABLE:
+                    raise PluginError(plugin.name, "PreFilter", status.message)
+                refused = status.by(plugin.name)
+                continue
+            if result.node_names is not None:
+                names = result.node_names if names is None else names & result.node_names
+                narrowed_by.add(plugin.name)
+                if not names:
+                    return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+        return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
+
+    # Filter.
+
+    def run_filter_plugins(self, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
+        """Returns the verdicts of all Filters; each Filter is asked only about the rows that have passed those before it.
+
+        Arguments:
+            again: see `run_filters_with_nominated_pods`.
+
+        Raises:
+            PluginError: a plugin raised, or answered something that is no verdict on these rows.
+        """
+        num_rows = len(rows)
+        codes = np.zeros(num_rows, np.int8)
+        reasons: list[tuple[str, Mask]] = []
+        refused_by: list[tuple[str, Mask]] = []
+        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
+        for name, plugin in self.framework.plugins.filter:
+            if name in self.skip_filter_plugins or (again and not plugin.looks_at_pods):
+                continue
+            verdicts = self.run_filter_plugin(name, plugin, rows)
+            if verdicts.all_ok:
+                continue
+            refused = verdicts.codes != fwk.Code.SUCCESS
+            codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
+            reasons += [(reason, _scattered(mask, standing, num_rows)) for reason, mask in verdicts.reasons]
+            refused_by.append((name, _scattered(refused, standing, num_rows)))
+            kept = np.flatnonzero(~refused)
+            standing = kept if standing is None else standing[kept]
+            if not len(kept):
+                break
+            rows = rows.take(kept)
+        return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
+
+    def run_filters_with_nominated_pods(self, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
+        # Nothing says that the nominated pods will really come, and the pod may need them (affinity) as well as mind them. So a row on
+        # which there are any must pass with them and without them.
+        nominated = self.nominations.changes_for(self.pod, rows)
+        if nominated is None:
+            return self.run_filter_plugins(rows, again=again)
+        first = self.run_filter_plugins(rows.changed(nominated), again=again)
+        ask_again = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
+        if not len(ask_again):
+            return first
+        second = self.run_filter_plugins(rows.take(ask_again), again=again)
+        codes = first.codes.copy()
+        codes[ask_again] = second.codes
+        reasons = first.reasons + tuple((reason, _scattered(mask, ask_again, len(rows))) for reason, mask in second.reasons)
+        refused_by = first.refused_by + tuple((name, _scattered(mask, ask_again, len(rows))) for name, mask in second.refused_by)
+        return fwk.Verdicts(codes, reasons, refused_by)
+
+    def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
+        """Returns one Filter's verdicts on these rows.
+
+        Raises:
+            PluginError: it raised, or answered something that is no verdict on these rows.
+        """
+        verdicts = ask(self.observe, name, "Filter", _verdicts, plugin, self, self.pod, rows)
+        if not verdicts.all_ok:
+            _refuse_unknown_codes(name, verdicts)
+        return verdicts
+
+    def feasible_rows(self) -> Rows:
+        """Returns the nodes in play that all Filters let pass, nominated pods counted. What is remembered of equal pods is used.
+
+        It does not tell why the others do not pass: `run_filters_with_nominated_pods` does.
+
+        Raises:
+            PluginError: a plugin failed.
+        """
+        framework, snapshot, within = self.framework, self._snapshot, self.within
+        known = self._remembered = framework.memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
+        framework.evaluations.filtered[self.skip_filter_plugins] += 1
+        plan = framework.filter_plan(self.skip_filter_plugins)
+        fits = remembered_fits(known, plan, self._passing, snapshot)
+        rows = Rows.of(snapshot, within)
+        if within is not None:
+            fits = fits[within]
+        if not fits.all():
+            rows = rows.take(fits)
+        if plan.others and len(rows):
+            passed = self._passing(plan.others, rows)
+            if not passed.all():
+                rows = rows.take(passed)
+        nominated = self.nominations.changes_for(self.pod, rows)
+        if nominated is not None:
+            # The rows have passed without the nominated pods above, so that only the other question is left.
+            rows = rows.take(self.run_filter_plugins(rows.changed(nominated)).ok)
+        return rows
+
+    def _passing(self, filters: Filters, rows: Rows) -> Mask:
+        """Returns (R,) the rows that these Filters let pass, without their reasons."""
+        passing = np.ones(len(rows), np.bool_)
+        standing: Index | None = None
+        for name, plugin in filters:
+            verdicts = self.run_filter_plugin(name, plugin, rows)
+            if verdicts.all_ok:
+                continue
+            ok = verdicts.ok
+            passing[~ok if standing is None else standing[~ok]] = False
+            kept = np.flatnonzero(ok)
+            standing = kept if standing is None else standing[kept]
+            if not len(kept):
+                break
+            rows = rows.take(kept)
+        return passing
+
+    # PostFilter.
+
+    async def run_post_filter_plugins(self, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        """Asks the PostFilter plugins to make room, until one succeeds or answers that it cannot be done.
+
+        Arguments:
+            statuses: why each node refused the pod.
+
+        Returns:
+            The result of the plugin that succeeded; else the refusals together, or an Error status.
+
+        Raises:
+            PluginError: a plugin raised.
+        """
+        reasons: list[str] = []
+        refuser = ""
+        nominated_node: str | None = None
+        preemption: fwk.PreemptionOutcome | None = None
+        for plugin in self.framework.plugins.post_filter:
+            try:
+                call = partial(_post_filter_result, plugin, self, self.pod, statuses)
+                answer = await ask_and_wait(self.observe, plugin.name, "PostFilter", call)
+            except PluginError as exc:
+                if isinstance(exc.__cause__, fwk.NotFoundError):
+                    return fwk.PostFilterResult(fwk.error(exc.why).by(plugin.name), preemption=preemption)
+                raise
+            status, preemption = answer.status, answer.preemption or preemption
+            if status.is_success:
+                return replace(answer, preemption=preemption, plugin=plugin.name)
+            if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return fwk.PostFilterResult(status.by(plugin.name), answer.nominated_node, preemption=preemption)
+            if not status.is_rejected:
+                failed = fwk.Status(fwk.Code.ERROR, status.reasons, plugin.name)
+                return fwk.PostFilterResult(failed, preemption=preemption)
+            if answer.nominated_node is not None:
+                nominated_node = answer.nominated_node
+            reasons += status.reasons
+            refuser = refuser or plugin.name
+        refused = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
+        return fwk.PostFilterResult(refused, nominated_node, preemption=preemption)
+
+    # PreScore and Score.
+
+    def run_pre_score_plugins(self, rows: Rows) -> None:
+        """Lets every PreScore look at the pod and the feasible rows.
+
+        Raises:
+            PluginError: a plugin raised or answered anything but Success and Skip.
+        """
+        skipped: set[str] = set()
+        for plugin in self.framework.plugins.pre_score:
+            status = ask(self.observe, plugin.name, "PreScore", _pre_score_status, plugin, self, self.pod, rows)
+            if status.is_skip:
+                skipped.add(plugin.name)
+            elif not status.is_success:
+                raise PluginError(plugin.name, "PreScore", status.message)
+        evaluations = self.framework.evaluations
+        self.skip_score_plugins = evaluations.known(skipped)
+        evaluations.scored[self.skip_score_plugins] += 1
+
+    def run_score_plugins(self, rows: Rows) -> Scores:
+        """Returns the scores of every Score plugin that PreScore did not skip.
+
+        Raises:
+            PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
+        """
+        raw: dict[str, Int64s] = {}
+        weighted: dict[str, Int64s] = {}
+        total = np.zeros(len(rows), np.int64)
+        for scorer in self.framework.plugins.score:
+            if scorer.name in self.skip_score_plugins:
+                continue
+            raw[scorer.name] = scores = self._raw_scores(scorer, rows)
+            weighted[scorer.name] = self._normalized_scores(scorer, scores) * scorer.weight
+            total += weighted[scorer.name]
+        return Scores(raw, weighted, total)
+
+    def total_scores(self, rows: Rows) -> Int64s:
+        """Returns (R,) the weighted sum for rows that `feasible_rows` gave; `run_pre_score_plugins` comes before.
+
+        Raises:
+            PluginError: a plugin failed.
+            RuntimeError: `feasible_rows` was not called in this cycle.
+        """
+        known, snapshot = self._remembered, self._snapshot
+        if known is None:
+            raise RuntimeError("feasible_rows comes before total_scores")
+        plan = self.framework.score_plan(self.skip_score_plugins)
+        total = rows.of_nodes(remembered_sum(known, plan.summed, self._scores_in_range, snapshot)).copy()
+        for scorer in plan.normalized:
+            raw = rows.of_nodes(remembered_raw_scores(known, scorer, partial(self._raw_scores, scorer), snapshot))
+            total += self._normalized_scores(scorer, raw) * scorer.weight
+        for scorer in plan.others:
+            total += self._normalized_scores(scorer, self._raw_scores(scorer, rows)) * scorer.weight
+        return total
+
+    def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
+        """Returns (R,) one plugin's scores before normalising."""
+        return ask(self.observe, scorer.name, "Score", _scores, scorer.plugin, self, self.pod, rows)
+
+    def _scores_in_range(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
+        return in_range(scorer, self._raw_scores(scorer, rows))
+
+    def _normalized_scores(self, scorer: WeightedScorer, scores: Int64s) -> Int64s:
+        """Returns (R,) one plugin's scores on the scale 0..100."""
+        if not scorer.normalizes:
+            return in_range(scorer, scores)
+        # Raw scores are shown as they were given, and remembered, so that normalising must make new ones.
+        given = scores.view()
+        given.flags.writeable = False
+        normalized = ask(self.observe, scorer.name, "ScoreExtensionNormalize", _normalized, scorer.plugin, self, self.pod, given)
+        return in_range(scorer, normalized)
+
+
+# What plugins answer is checked before it is used, because the plugins of others were not checked by mypy.
+
+
+def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
+    result = plugin.pre_filter(cycle, pod, snapshot)
+    _check_kind(result, fwk.PreFilterResult)
+    _check_kind(result.status, fwk.Status)
+    if result.node_names is not None:
+        _check_kind(result.node_names, frozenset)
+    return result
+
+
+def _verdicts(plugin: fwk.FilterPlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Verdicts:
+    verdicts = plugin.filter(cycle, pod, rows)
+    _check_kind(verdicts, fwk.Verdicts)
+    _check_array(verdicts.codes, len(rows), "integers")
+    for _, mask in verdicts.reasons:
+        _check_array(mask, len(rows), "booleans")
+    return verdicts
+
+
+async def _post_filter_result(plugin: fwk.PostFilterPlugin, cycle: Cycle, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+    result = await plugin.post_filter(cycle, pod, statuses)
+    _check_kind(result, fwk.PostFilterResult)
+    return result
+
+
+def _pre_score_status(plugin: fwk.PreScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Status:
+    status = plugin.pre_score(cycle, pod, rows)
+    _check_kind(status, fwk.Status)
+    return status
+
+
+def _scores(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> Int64s:
+    return checked_scores(plugin.score(cycle, pod, rows), len(rows))
+
+
+def _normalized(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, scores: Int64s) -> Int64s:
+    return checked_scores(plugin.normalize_score(cycle, pod, scores), len(scores))
+
+
+def _check_kind(answer: object, kind: type) -> None:
+    if not isinstance(answer, kind):
+        raise TypeError(f"it returned {type(answer).__name__}, not {kind.__name__}")
+
+
+def _check_array(answer: object, num_rows: int, of: str) -> None:
+    wanted = {"integers": "iu", "booleans": "b"}[of]
+    if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in wanted:
+        raise TypeError(f"it returned no array of {num_rows} {of}, one a row")
+
+
+def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
+    """Returns (num_rows,) a mask over the rows `at` as a mask over all rows; `at` is None for all of them."""
+    if at is None:
+        return mask
+    scattered = np.zeros(num_rows, np.bool_)
+    scattered[at[mask]] = True
+    return scattered
+
+
+def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
+    """Raises PluginError if a row's code is none that a Filter may answer with."""
+    codes = verdicts.codes
+    rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
+    wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
+    if len(wrong):
+        why = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
+        raise PluginError(name, "Filter", why)
+
+
+def _nothing_left(plugins: list[str]) -> fwk.Status:
+    if len(plugins) == 1:
+        return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
+    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")

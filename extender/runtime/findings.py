@@ -1,0 +1,78 @@
+"""Findings: what PreFilter and the Filters answered for a pod, and the diagnosis that follows when no node is feasible.
+
+Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.runtime.cycle import Cycle
+from extender.snapshot import Rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What PreFilter and the Filters answered, as arrays that hold until the next snapshot."""
+
+    rows: Rows
+    """The nodes that the Filters were asked about; none if PreFilter refused the pod."""
+    verdicts: fwk.Verdicts
+    """(R,) their verdicts."""
+    pre_filter: fwk.Status = fwk.SUCCESS
+    narrowed_by: tuple[str, ...] = ()
+    """PreFilter plugins that left only some nodes in play."""
+    by_extenders: Mapping[str, fwk.Status] = field(default_factory=dict)
+    """Node name -> why an extender refused a node that the Filters let pass."""
+
+
+def refused_by_pre_filter(cycle: Cycle) -> Findings:
+    """Returns the findings for a pod that PreFilter refused: no Filter was asked."""
+    no_node = Rows.of(cycle.snapshot, np.zeros(0, np.intp))
+    return Findings(no_node, fwk.accept(0), cycle.pre_filter.status, cycle.pre_filter.narrowed_by)
+
+
+def find(cycle: Cycle) -> Findings:
+    """Asks all Filters about all nodes that PreFilter left in play.
+
+    Raises:
+        PluginError: a plugin failed.
+    """
+    rows = Rows.of(cycle.snapshot, cycle.within)
+    return Findings(rows, cycle.run_filters_with_nominated_pods(rows), cycle.pre_filter.status, cycle.pre_filter.narrowed_by)
+
+
+def diagnosis_of(cycle: Cycle, findings: Findings) -> fwk.Diagnosis:
+    """Returns why no node is feasible."""
+    outcome = cycle.pre_filter
+    if not outcome.status.is_success:
+        plugins = frozenset(outcome.narrowed_by) | ({outcome.status.plugin} if outcome.status.plugin else frozenset())
+        return fwk.Diagnosis(fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message)
+    rows, verdicts = findings.rows, findings.verdicts
+    plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
+    waits = verdicts.codes == fwk.Code.PENDING
+    pending = frozenset(name for name, mask in verdicts.refused_by if (mask & waits).any())
+    return fwk.Diagnosis(statuses_by_node(verdicts, rows.names, status_out_of_play(cycle)), plugins, pending)
+
+
+def status_out_of_play(cycle: Cycle) -> fwk.Status:
+    """Returns the status of nodes that PreFilter did not leave in play."""
+    if cycle.pre_filter.node_names is None:
+        return fwk.unresolvable()
+    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(cycle.pre_filter.narrowed_by)}]")
+
+
+def statuses_by_node(verdicts: fwk.Verdicts, names: Sequence[str], absent: fwk.Status) -> fwk.NodeStatuses:
+    """Returns the statuses of the refused rows by node name.
+
+    Arguments:
+        names: R node names.
+        absent: the status of all nodes that are not among the rows.
+    """
+    refused = np.flatnonzero(verdicts.codes != fwk.Code.SUCCESS)
+    statuses = zip(refused.tolist(), verdicts.statuses_of(refused), strict=True)
+    return fwk.NodeStatuses({names[row]: status for row, status in statuses}, absent)

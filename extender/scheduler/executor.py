@@ -1,0 +1,184 @@
+"""Executor: evicts the victims of the candidate that PostFilter chose, the last one last.
+
+Unlike upstream, the nomination is written before the first victim is evicted, and a victim is deleted by its UID: a crash in between loses
+neither the nomination nor another pod that only has a victim's name.
+
+Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
+"""
+
+import asyncio
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final, final
+
+from extender import framework as fwk
+from extender.framework.pod_calls import PodCondition
+from extender.klog.logger import Logger
+from extender.objects.pod import Pod
+from extender.preemption.preemptions import Preemptions
+from extender.runtime.framework import Framework
+from extender.scheduler.world import World
+
+MESSAGE: Final = "preempting to accommodate a higher priority pod"
+IN_MEMORY: Final = " (in kube-scheduler memory)."
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreparedCandidate:
+    """A candidate whose victims are to be evicted for a preemptor."""
+
+    framework: Framework
+    preemptor: Pod
+    candidate: fwk.Candidate
+    plugin: str
+    """The PostFilter plugin that chose the candidate."""
+    lower_nominees: tuple[Pod, ...]
+    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another."""
+
+
+@final
+class Executor:
+    """Acts on what PostFilter chose. The preemptor waits in the queue meanwhile."""
+
+    def __init__(self, world: World, preemptions: Preemptions) -> None:
+        self._world = world
+        self._preemptions = preemptions
+
+    def prepare(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> PreparedCandidate:
+        """Holds the preemptor back. Call it before the preemptor returns to the queue, and `execute` afterwards."""
+        if any(not victim.is_terminating for victim in candidate.victims):
+            self._preemptions.begin(preemptor.uid)
+        self._world.metrics.victims.observe(len(candidate.victims))
+        return PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
+
+    def _lower_nominees(self, preemptor: Pod, node: str) -> tuple[Pod, ...]:
+        nominees = self._world.queue.nominated_pods().get(node, [])
+        # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API server has.
+        known = [(nominee, self._world.pod_by_key(nominee.key)) for nominee in nominees if nominee.priority < preemptor.priority]
+        return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
+
+    async def execute(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> None:
+        """Writes the nomination, evicts the victims, and lets the preemptor be tried again. What goes wrong is logged.
+
+        Arguments:
+            nomination: the preemptor's new status; None if it is gone or needs none, and nobody is evicted then.
+        """
+        try:
+            is_done = await self._evict_for(prepared, nomination)
+            if is_done is not None:
+                self._requeue(prepared, is_done=is_done)
+        except Exception as exc:
+            _log_failure(exc, prepared)
+
+    async def _evict_for(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> bool | None:
+        """Returns whether all victims were evicted; None if the preemptor needs no room any more."""
+        world, preemptor = self._world, prepared.preemptor
+        is_done, began = False, perf_counter()
+        try:
+            known = world.pod_by_key(preemptor.key)
+            if nomination is None or known is None or known.spec.node_name:
+                return None
+            await world.dispatcher.perform(nomination)
+            with world.metrics.doing(prepared.plugin):
+                await self.evict_victims(prepared)
+            is_done = True
+        except Exception as exc:
+            _log_failure(exc, prepared)
+        finally:
+            self._preemptions.end(preemptor.uid)
+            world.reporter.victims_told(preemptor, done=is_done)
+        world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
+        return is_done
+
+    async def evict_victims(self, prepared: PreparedCandidate) -> None:
+        """Clears lower nominations and evicts the victims: all but the last together, and then the last.
+
+        The preemptor may be tried again as soon as the last victim is seen terminating, so that must not happen before the others are.
+
+        Raises:
+            CallError: a victim could not be evicted; the last one was left alone then, unless it is the one.
+
+        Upstream: executor.go, prepareCandidate, prepareCandidateAsync.
+        """
+        preemptor, node, victims = prepared.preemptor, prepared.candidate.node, prepared.candidate.victims
+        to_evict = [victim for victim in victims if not victim.is_terminating]
+        for victim in victims:
+            if victim.is_terminating:
+                about = {"preemptor": preemptor, "node": node, "victim": victim}
+                _LOG.info(2, "Victim Pod is already being deleted, skipping the API call for it", **about)
+        numbers = {"numVictims": len(victims), "numVictimsToDelete": len(to_evict)}
+        _LOG.info(2, "Start the preemption asynchronously", preemptor=preemptor, node=node, **numbers)
+        for nominee in prepared.lower_nominees:
+            self._world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
+        if not to_evict:
+            return
+        result = "error"
+        *others, last = to_evict
+        try:
+            # Each of them gets its chance, even if another could not be evicted.
+            for failure in await asyncio.gather(*(self._evict(prepared, victim) for victim in others), return_exceptions=True):
+                if failure is not None:
+                    raise failure
+            self._preemptions.evict_last(preemptor.uid, last)
+            await self._evict(prepared, last)
+            result = "success"
+        finally:
+            self._preemptions.end(preemptor.uid)
+            _LOG.info(2, "Async Preemption finished completely", preemptor=preemptor, node=node, result=result)
+
+    async def _evict(self, prepared: PreparedCandidate, victim: Pod) -> None:
+        """Takes the victim's place back if it is not bound yet, else deletes it. Upstream: executor.go, PreemptPod."""
+        preemptor, node = prepared.preemptor, prepared.candidate.node
+        note = f"Preempted by pod {preemptor.uid} on node {node}"
+        if self._is_preempted_in_memory(prepared, victim):
+            _LOG.info(2, "Preemptor pod preempted a waiting pod", preemptor=preemptor, waitingPod=victim, node=node)
+            _record_event(prepared, victim, note + IN_MEMORY)
+            return
+        message = f"{preemptor.scheduler_name}: {MESSAGE}"
+        condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, victim.metadata.generation)
+        try:
+            await self._world.dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
+            await self._world.dispatcher.perform(fwk.DeletePod.of(victim))
+        except (fwk.CallNotFound, fwk.CallConflict):
+            # Another pod that has its name by now is not meant.
+            _LOG.info(2, "Victim Pod is already deleted", preemptor=preemptor, victim=victim, node=node)
+            return
+        except fwk.CallError as exc:
+            _LOG.error(exc, "Tried to preempted pod", pod=victim, preemptor=preemptor)
+            raise
+        _LOG.info(2, "Preemptor Pod preempted victim Pod", preemptor=preemptor, victim=victim, node=node)
+        _record_event(prepared, victim, note)
+
+    def _is_preempted_in_memory(self, prepared: PreparedCandidate, victim: Pod) -> bool:
+        waiting = self._world.waiting_pods.get(victim.uid)
+        if waiting is not None and waiting.preempt(prepared.plugin, "preempted"):
+            return True
+        return self._world.pods_in_pre_bind.cancel(victim.uid, f"preempted by {prepared.plugin}")
+
+    def _requeue(self, prepared: PreparedCandidate, *, is_done: bool) -> None:
+        """Lets the preemptor be tried again, unless an event will bring it back."""
+        world, preemptor = self._world, prepared.preemptor
+        known = world.pod_by_key(preemptor.key)
+        if known is None or known.uid != preemptor.uid:
+            return
+        if not is_done:
+            # Upstream activates it at once; what the API server refuses now it may refuse the next time, too.
+            world.queue.retry_after_failure(known)
+        elif any(world.cluster.cache.pod(victim.uid) is None for victim in prepared.candidate.victims):
+            # The event of its deletion may have come while the preemptor was held back. Upstream waits for that event.
+            world.queue.activate([known])
+
+
+def _record_event(prepared: PreparedCandidate, victim: Pod, note: str) -> None:
+    prepared.framework.record_event(victim, "Normal", "Preempted", "Preempting", note)
+
+
+def _log_failure(exc: Exception, prepared: PreparedCandidate) -> None:
+    about = {"preemptor": prepared.preemptor, "node": prepared.candidate.node}
+    if isinstance(exc, fwk.CallError):
+        _LOG.error(exc, "Error occurred during async preemption", **about)
+    else:
+        _LOG.exception(exc, "Error occurred during async preemption", **about)

@@ -1,0 +1,121 @@
+"""The filter verb: which of the asked nodes a pod can run on; and what a node lacks for a pod that is about to be bound."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.runtime.cycle import Cycle
+from extender.runtime.findings import Findings, refused_by_pre_filter, status_out_of_play
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Mask
+
+UNKNOWN_NODE: Final = "node not known to the extender yet"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilterResult:
+    """Every asked node is in exactly one of the three."""
+
+    kept: list[int]
+    """Places in what was asked, in the order asked."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Node -> reason; preemption might help."""
+    failed_and_unresolvable: dict[str, str] = field(default_factory=dict)
+    """Node -> reason; preemption cannot help."""
+    findings: Findings | None = field(default=None, compare=False, repr=False)
+    """The same as arrays, until the next snapshot."""
+
+
+def filter_nodes(cycle: Cycle, asked: Sequence[str]) -> FilterResult:
+    """Returns which of the asked nodes the cycle's pod can run on, and why not on the others.
+
+    Raises:
+        PluginError: a plugin failed; the message names it.
+    """
+    snapshot = cycle.snapshot
+    places, known = places_of(snapshot, asked)
+    result = FilterResult([], {asked[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
+    outcome = cycle.run_pre_filter_plugins()
+    if not outcome.status.is_success:
+        into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
+        into.update({name: outcome.status.message for name, is_known in zip(asked, known, strict=True) if is_known})
+        return replace(result, findings=refused_by_pre_filter(cycle))
+    # `positions` leads from a row back to its place among the asked nodes: unknown ones have no row.
+    positions = np.flatnonzero(known)
+    rows = rows_at(snapshot, places[known])
+    verdicts = cycle.run_filters_with_nominated_pods(rows)
+    readable = _not_in(snapshot.nodes.invalid, rows.node)
+    inside = (
+        readable
+        if outcome.node_names is None
+        else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
+    )
+    kept = verdicts.ok & inside
+    out_of_play = status_out_of_play(cycle).message
+    for row in np.flatnonzero(~kept).tolist():
+        name = asked[int(positions[row])]
+        if not readable[row]:
+            result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
+        elif not inside[row]:
+            result.failed_and_unresolvable[name] = out_of_play
+        else:
+            status = verdicts.status_of(row)
+            resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+            (result.failed if resolvable else result.failed_and_unresolvable)[name] = status.message
+    result.kept.extend(positions[kept].tolist())
+    in_play = inside & readable
+    if not in_play.all():
+        rows, verdicts = rows.take(in_play), _only(verdicts, in_play)
+    return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
+
+
+def why_full(cycle: Cycle, node: str) -> str:
+    """Returns what the node lacks for the cycle's pod by now; empty if there is room, or if that is not known.
+
+    Only the Filters that look at what pods take from each other run (`looks_at_room`). The caller has filtered already, and may know of
+    volumes and claims what is heard of later here.
+
+    Raises:
+        PluginError: a plugin failed.
+    """
+    place = cycle.snapshot.nodes.index.get(node)
+    if place is None or place in cycle.snapshot.nodes.invalid:
+        return ""
+    cycle.run_pre_filter_plugins()
+    row = Rows.of(cycle.snapshot, np.array([place], np.intp))
+    for name, plugin in cycle.framework.plugins.filter:
+        if plugin.looks_at_room and name not in cycle.skip_filter_plugins:
+            verdicts = cycle.run_filter_plugin(name, plugin, row)
+            if not verdicts.all_ok:
+                return verdicts.status_of(0).message
+    return ""
+
+
+def places_of(snapshot: Snapshot, asked: Sequence[str]) -> tuple[Index, Mask]:
+    """Returns (A,) the places of the asked nodes on axis N, and (A,) which of them are known; the place of an unknown one means nothing."""
+    index = snapshot.nodes.index
+    places = np.array([index.get(name, -1) for name in asked], np.intp)
+    return places, places >= 0
+
+
+def rows_at(snapshot: Snapshot, places: Index) -> Rows:
+    """Returns the nodes at these places as rows. All of them in visiting order are the columns themselves, which need not be copied."""
+    return Rows.of(snapshot, None if np.array_equal(places, snapshot.all_nodes) else places)
+
+
+def _only(verdicts: fwk.Verdicts, rows: Mask) -> fwk.Verdicts:
+    return fwk.Verdicts(
+        verdicts.codes[rows],
+        tuple((reason, mask[rows]) for reason, mask in verdicts.reasons),
+        tuple((plugin, mask[rows]) for plugin, mask in verdicts.refused_by),
+    )
+
+
+def _not_in(invalid: Mapping[int, str], node: Index) -> Mask:
+    if not invalid:
+        return np.ones(len(node), np.bool_)
+    return ~np.isin(node, list(invalid))

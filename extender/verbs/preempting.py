@@ -1,0 +1,128 @@
+"""The preempt verb: which of the caller's victims really have to go, for each candidate node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.preemption.budgets import violating
+from extender.preemption.dry_run import lower_priority_pods, reprieve
+from extender.preemption.importance import by_importance
+from extender.runtime.cycle import Cycle
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index, Mask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Pods that would have to leave a node, by UID, most important first. Upstream: extenderv1.MetaVictims."""
+
+    uids: tuple[str, ...]
+    num_pdb_violations: int
+
+
+def choose_victims(cycle: Cycle, asked: Mapping[str, Victims]) -> dict[str, Victims]:
+    """Returns for each candidate node the pods that really have to go; there is no entry where that does not help.
+
+    The whole framework is asked. The caller's victims are taken as they are when they suffice, less those that need not go. When they do
+    not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), pods of lower priority are
+    added, as few as will do.
+
+    Arguments:
+        asked: node name -> the caller's victims there.
+
+    Raises:
+        PluginError: a plugin failed; the message names it.
+    """
+    snapshot, pod = cycle.snapshot, cycle.pod
+    if pod.spec.preemption_policy == "Never":
+        return {}
+    outcome = cycle.run_pre_filter_plugins()
+    if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return {}
+    usable = [
+        (place, slots)
+        for name, victims in asked.items()
+        if (outcome.node_names is None or name in outcome.node_names) and (found := _usable(snapshot, pod, name, victims)) is not None
+        for place, slots in (found,)
+    ]
+    if not usable:
+        return {}
+    nodes = np.array([place for place, _ in usable], np.intp)
+    named = np.concatenate([slots for _, slots in usable])
+    named_row = np.repeat(np.arange(len(usable)), [len(slots) for _, slots in usable])
+
+    # 1 whose victims suffice as named? On the other nodes every pod of lower priority may have to go.
+    suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
+    lower, lower_row = lower_priority_pods(snapshot, pod, nodes)
+    chosen_here = ~suffices[lower_row]
+    slots = np.r_[named[suffices[named_row]], lower[chosen_here]]
+    row = np.r_[named_row[suffices[named_row]], lower_row[chosen_here]]
+
+    # 2 where the pod fits without them, those that need not go are reprieved: our own choice before the caller's
+    fits = _fits_without(cycle, nodes, slots, row)
+    slots, row = slots[fits[row]], row[fits[row]]
+    slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named))
+    without = Rows.of(snapshot, nodes).changed(_gone(slots, row))
+    victims_left = ~reprieve(cycle, without, slots, row)
+
+    # 3 the others have to go, most important first
+    slots, row = slots[victims_left], row[victims_left]
+    order = by_importance(snapshot, slots, row)
+    slots, row = slots[order], row[order]
+    violates = violating(snapshot, slots, row)
+    chosen: dict[str, Victims] = {}
+    for at in np.unique(row).tolist():
+        on_node = row == at
+        uids = tuple(snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
+        chosen[snapshot.nodes.objects[int(nodes[at])].name] = Victims(uids, int(violates[on_node].sum()))
+    return chosen
+
+
+def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> fwk.Candidates:
+    """Returns what `choose_victims` answered, as arrays over the same snapshot."""
+    pods = snapshot.pods.slots
+    return fwk.Candidates.of(
+        snapshot,
+        [
+            fwk.Candidate(name, tuple(snapshot.pod_at(pods[uid]) for uid in victims.uids), victims.num_pdb_violations)
+            for name, victims in chosen.items()
+        ],
+    )
+
+
+def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: Victims) -> tuple[int, Index] | None:
+    """Returns the place and victim slots of a candidate; None unless the node and its victims are known and all of lower priority."""
+    place = snapshot.nodes.index.get(name)
+    slots = [snapshot.pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]
+    if place is None or -1 in slots:
+        return None
+    named = np.array(slots, np.intp)
+    if (snapshot.pods.node[named] != place).any() or (snapshot.pods.priority[named] >= pod.priority).any():
+        return None
+    return place, named
+
+
+def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
+    """Returns (B,) whether the pod fits each node once these pods are gone."""
+    rows = Rows.of(cycle.snapshot, nodes).changed(_gone(slots, row))
+    return cycle.run_filters_with_nominated_pods(rows).ok
+
+
+def _gone(slots: Index, row: Index) -> PodChanges:
+    return PodChanges(row, slots, np.full(len(slots), -1))
+
+
+def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask) -> tuple[Index, Index]:
+    """Returns slots and rows in the order of reprieve, row by row.
+
+    Pods that the caller did not name come before its choice, those with a budget before others, then by importance.
+    """
+    order = by_importance(snapshot, slots, row)
+    slots, row, is_named = slots[order], row[order], is_named[order]
+    order = np.lexsort((~violating(snapshot, slots, row), is_named, row))
+    return slots[order], row[order]

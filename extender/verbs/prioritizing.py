@@ -1,0 +1,41 @@
+"""The prioritize verb: how good each asked node is for a pod."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.runtime.cycle import Cycle
+from extender.snapshot.axes import Int64s
+from extender.verbs.filtering import places_of, rows_at
+
+MAX_EXTENDER_PRIORITY: Final = 10
+"""Upstream: extenderv1.MaxExtenderPriority."""
+
+
+def prioritize_nodes(cycle: Cycle, asked: Sequence[str]) -> list[int]:
+    """Returns a score from 0 to 10 for each asked node: the profile's weighted total, as a share of the best node's.
+
+    Nodes that are not known get 0.
+
+    Raises:
+        PluginError: a plugin failed; the message names it.
+    """
+    places, known = places_of(cycle.snapshot, asked)
+    scores = np.zeros(len(asked), np.int64)
+    if known.any() and cycle.framework.plugins.score:
+        # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has filtered.
+        cycle.run_pre_filter_plugins()
+        rows = rows_at(cycle.snapshot, places[known])
+        cycle.run_pre_score_plugins(rows)
+        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)
+    return [int(score) for score in scores]
+
+
+def _on_extender_scale(total: Int64s) -> Int64s:
+    """Returns (R,) 10 for the best, the others by their share of it, rounded: what kube-scheduler's own normalising does with 100.
+
+    Totals below 0, which a negative weight can make, are no share. Weights are int32, so that 20 times a total fits an int64.
+    """
+    best = int(total.max(initial=0))
+    return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)
