@@ -3,7 +3,7 @@
 from extender.answers.types import PodName, Victim
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import assigned_requests, pod_requests
+from extender.objects.resource_amounts import assigned_requests, pod_requests
 
 
 def pod_name(pod: Pod) -> PodName:

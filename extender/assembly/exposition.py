@@ -22,7 +22,7 @@ from extender.framework.events import ClusterEvent
 from extender.objects.decoding import DecodeError
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import pod_limits, pod_requests
+from extender.objects.resource_amounts import pod_limits, pod_requests
 from extender.scheduler.world import World
 
 POD_POPPED: Final = "PodPopped"

@@ -18,7 +18,7 @@ from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import allocatable
+from extender.objects.resource_amounts import allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.columns import ImagesOnNode, image_names
 from extender.snapshot.pod_attributes import HostPort

@@ -16,7 +16,7 @@ from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import allocatable
+from extender.objects.resource_amounts import allocatable
 from extender.snapshot.axes import Int64s
 from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns, scalar_amounts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.objects.pod import Pod
-from extender.objects.resources import Resources, allocatable
+from extender.objects.resource_amounts import Resources, allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.columns import ImagesOnNode

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.objects.pod import Pod, start_time
-from extender.objects.resources import assigned_requests
+from extender.objects.resource_amounts import assigned_requests
 from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable

@@ -31,9 +31,9 @@ from extender.config.plugin_args import (
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, child, duplicate, forbidden, invalid, marshalled, not_supported, required
 from extender.objects.meta import NodeSelectorTerm
+from extender.objects.name_syntax import label_key_errors
 from extender.objects.node_selectors import term_errors
 from extender.objects.pod import NodeAffinity, TopologySpreadConstraint
-from extender.objects.validation import label_key_errors
 
 MAX_CUSTOM_PRIORITY_SCORE: Final = 10
 """The highest score a shape may give. Upstream: config.MaxCustomPriorityScore."""

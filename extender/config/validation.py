@@ -11,8 +11,8 @@ from extender.config.configuration import API_VERSION, ClientConnection, Configu
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EXTENSION_POINTS, PluginSet
 from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
+from extender.objects.name_syntax import label_key_errors
 from extender.objects.resource_names import is_extended_resource_name
-from extender.objects.validation import label_key_errors
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""

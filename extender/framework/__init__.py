@@ -89,7 +89,7 @@ from extender.framework.waiting import PODS_TO_ACTIVATE, WaitingPod, WaitingPods
 from extender.metrics import PluginMetrics
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.protocol.results import ExtenderError
+from extender.protocol.verb_results import ExtenderError
 from extender.snapshot import Attribute, NodeInfo, PodChanges, Rows, Snapshot
 
 __all__ = [

@@ -19,9 +19,9 @@ from extender.http_extender.calling import Caller, trust_of
 from extender.http_extender.checks import check_extenders
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
-from extender.protocol.arguments import binding_args, extender_args, preemption_args
 from extender.protocol.node_lists import EncodedNodes
-from extender.protocol.results import read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
+from extender.protocol.verb_arguments import binding_args, extender_args, preemption_args
+from extender.protocol.verb_results import read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
 from extender.protocol.wire_types import HostPriority, MetaVictims, Victims
 from extender.snapshot import Snapshot
 

@@ -14,7 +14,7 @@ from extender.golang.int64 import parse_int64
 from extender.golang.quoting import quoted
 from extender.golang.schema import written_or_null
 from extender.objects.meta import LabelSelector
-from extender.objects.validation import label_key_errors, label_value_errors
+from extender.objects.name_syntax import label_key_errors, label_value_errors
 
 
 class SelectorError(ValueError):

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 
 from extender.golang.field_errors import invalid
 from extender.objects.label_selectors import BINARY_OPERATORS, Operator, Requirement, Selector, SelectorError, requirement_of, selector_with
-from extender.objects.validation import label_key_errors
+from extender.objects.name_syntax import label_key_errors
 
 
 class _Kind(Enum):

@@ -6,7 +6,7 @@ Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/util
 from functools import lru_cache
 from typing import Final
 
-from extender.objects.validation import label_key_errors
+from extender.objects.name_syntax import label_key_errors
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -16,8 +16,8 @@ from msgspec import Raw
 from extender.golang.json import JsonError, TooLargeError
 from extender.golang.json_limits import check_json
 from extender.objects import decoding
+from extender.objects.name_syntax import subdomain_errors
 from extender.objects.node import Node
-from extender.objects.validation import subdomain_errors
 
 MAX_NODES: Final = 20_000
 MAX_BYTES: Final = 256 * 2**20

@@ -11,8 +11,8 @@ from typing import Annotated, Final, Generic, TypeVar
 
 from msgspec import Meta, Struct, field
 
+from extender.objects.name_syntax import DNS_LABEL, LABEL_MAX_LENGTH, SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 from extender.objects.pod import Pod
-from extender.objects.validation import DNS_LABEL, LABEL_MAX_LENGTH, SUBDOMAIN, SUBDOMAIN_MAX_LENGTH
 
 MAX_EXTENDER_PRIORITY: Final = 10
 """The highest score that an extender may give."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from extender.framework import Candidate, Candidates
 from extender.objects.pod import Pod
-from extender.objects.resources import assigned_requests
+from extender.objects.resource_amounts import assigned_requests
 from extender.preemption.costs import best, broken_budgets
 from extender.records.kept import Leaving, PodId, Room
 from extender.snapshot.axes import CPU, MEMORY

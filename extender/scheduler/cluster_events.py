@@ -11,7 +11,7 @@ from extender.objects.meta import Condition
 from extender.objects.node import Node, ResourceList
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError, quantity_of
-from extender.objects.resources import pod_requests
+from extender.objects.resource_amounts import pod_requests
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:

@@ -13,7 +13,7 @@ from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import validate_requests
+from extender.objects.resource_amounts import validate_requests
 from extender.records import NO_REPORTER, Guarded, Reporter
 from extender.records.reporter import Asked
 from extender.runtime.asking import PluginError

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 
 from api.openapi_examples import POD
-from extender.protocol.arguments import read_extender_args
 from extender.protocol.node_lists import DecodedNodes
-from extender.protocol.results import filter_result
+from extender.protocol.verb_arguments import read_extender_args
+from extender.protocol.verb_results import filter_result
 
 
 def node(number: int, size: int, version: int = 0) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from extender.objects.quantity import Quantity
-from extender.objects.resources import (
+from extender.objects.resource_amounts import (
     Resources,
     assigned_requests,
     balanced_scorer_request,

@@ -10,7 +10,7 @@ from api.doctor.checks.every_verb import reached
 from api.doctor.findings import Finding, bad, ok
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
-from extender.protocol.results import read_binding_result
+from extender.protocol.verb_results import read_binding_result
 
 CHECK: Final = "says in Error that there is no such pod"
 

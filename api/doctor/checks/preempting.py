@@ -11,7 +11,7 @@ from api.doctor.checks.filtering import NAMES
 from api.doctor.findings import Finding, bad, ok
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
-from extender.protocol.results import read_preemption_result
+from extender.protocol.verb_results import read_preemption_result
 from extender.protocol.wire_types import MetaVictims
 
 READABLE: Final = "can be read by kube-scheduler"

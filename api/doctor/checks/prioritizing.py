@@ -9,7 +9,7 @@ from api.doctor.checks.filtering import NAMES
 from api.doctor.findings import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
-from extender.protocol.results import read_prioritize_result
+from extender.protocol.verb_results import read_prioritize_result
 from extender.protocol.wire_types import HostPriority
 
 SCORES: Final = "gives whole scores from 0 to 10"

@@ -7,8 +7,8 @@ import numpy as np
 from extender.answers.types import Lack
 from extender.objects.pod import Pod
 from extender.objects.quantity import BINARY_SI, DECIMAL_SI, MILLI, Quantity
+from extender.objects.resource_amounts import filter_requests
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFIX, MEMORY, PODS
-from extender.objects.resources import filter_requests
 from extender.plugins.node_resources.fit import TOO_MANY_PODS
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Rows, Snapshot

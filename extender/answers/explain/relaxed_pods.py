@@ -9,8 +9,8 @@ from extender.objects.meta import NodeSelector, NodeSelectorRequirement
 from extender.objects.node import ResourceList, Taint
 from extender.objects.pod import Affinity, Container, Pod, PodAffinity, ResourceRequirements, Toleration, Volume
 from extender.objects.quantity import nanos_of
+from extender.objects.resource_amounts import pod_requests
 from extender.objects.resource_names import CPU
-from extender.objects.resources import pod_requests
 from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort
 
 _NANOS: Final = 10**9

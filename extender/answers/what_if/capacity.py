@@ -18,7 +18,7 @@ from extender.objects.devices import ResourceClaimStatus
 from extender.objects.meta import Object, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
 from extender.objects.quantity import QuantityError
-from extender.objects.resources import validate_requests
+from extender.objects.resource_amounts import validate_requests
 from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework

@@ -20,9 +20,9 @@ from extender.golang.field_errors import (
     not_supported,
     required,
 )
+from extender.objects.name_syntax import label_key_errors
 from extender.objects.quantity import quantity_of
 from extender.objects.resource_names import HUGEPAGES_PREFIX, is_extended_resource_name, is_native_resource, is_pod_level_resource
-from extender.objects.validation import label_key_errors
 
 NOT_INTEGER: Final = "must be an integer"
 _COMPUTE: Final = frozenset({"cpu", "memory"})

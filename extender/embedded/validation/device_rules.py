@@ -29,7 +29,7 @@ from extender.golang.field_errors import (
     too_long,
     too_many,
 )
-from extender.objects.validation import LABEL_MAX_LENGTH, label_value_errors, subdomain_errors
+from extender.objects.name_syntax import LABEL_MAX_LENGTH, label_value_errors, subdomain_errors
 
 _MAX_LIST: Final = 32
 _MAX_DEVICES: Final = 128

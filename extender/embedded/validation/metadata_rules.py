@@ -10,7 +10,7 @@ from typing import Any, Final
 from extender.embedded.api_resources import Object
 from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
 from extender.golang.quoting import quoted
-from extender.objects.validation import (
+from extender.objects.name_syntax import (
     LABEL_MAX_LENGTH,
     dns_label_errors,
     label_key_errors,

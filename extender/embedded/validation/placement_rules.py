@@ -19,7 +19,7 @@ from extender.golang.field_errors import (
     not_supported,
     required,
 )
-from extender.objects.validation import dns_label_errors, label_value_errors, subdomain_errors
+from extender.objects.name_syntax import dns_label_errors, label_value_errors, subdomain_errors
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")

@@ -13,7 +13,7 @@ from extender.embedded.validation.metadata_rules import MAX_INT32, label_name, o
 from extender.embedded.validation.pod_spec_rules import images, pod_spec
 from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
 from extender.golang.int64 import parse_int64
-from extender.objects.validation import subdomain_errors
+from extender.objects.name_syntax import subdomain_errors
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

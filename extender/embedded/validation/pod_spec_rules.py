@@ -25,7 +25,7 @@ from extender.golang.field_errors import (
     one_of,
     required,
 )
-from extender.objects.validation import subdomain_errors
+from extender.objects.name_syntax import subdomain_errors
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")

@@ -25,8 +25,8 @@ from extender.golang.field_errors import (
     required,
     too_long,
 )
+from extender.objects.name_syntax import LABEL_MAX_LENGTH, label_key_errors, subdomain_errors
 from extender.objects.quantity import quantity_of
-from extender.objects.validation import LABEL_MAX_LENGTH, label_key_errors, subdomain_errors
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")

@@ -11,7 +11,7 @@ from extender.embedded.validation.metadata_rules import is_empty, label_selector
 from extender.embedded.validation.pod_spec_rules import pod_template
 from extender.embedded.validation.storage_rules import claim_spec
 from extender.golang.field_errors import FieldError, forbidden, immutable, invalid, non_negative, not_supported, required
-from extender.objects.validation import dns_label_errors
+from extender.objects.name_syntax import dns_label_errors
 
 _TOO_MANY: Final = "cannot be greater than status.replicas"
 _PARTS: Final = ("fullyLabeledReplicas", "updatedReplicas", "currentReplicas", "readyReplicas", "availableReplicas")

@@ -11,7 +11,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from extender.objects.pod import Pod
-from extender.objects.resources import balanced_scorer_request
+from extender.objects.resource_amounts import balanced_scorer_request
 from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use
 from extender.snapshot.axes import Floats, Int64s
 

@@ -13,8 +13,8 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.pod import Pod
+from extender.objects.resource_amounts import filter_requests, fit_scorer_request
 from extender.objects.resource_names import is_extended_resource_name
-from extender.objects.resources import filter_requests, fit_scorer_request
 from extender.plugins.node_resources.hints import FitHints
 from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask

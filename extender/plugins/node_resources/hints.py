@@ -9,8 +9,8 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.objects.devices import DeviceClass
+from extender.objects.resource_amounts import Resources, allocatable, assigned_requests, filter_requests, pod_requests
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
-from extender.objects.resources import Resources, allocatable, assigned_requests, filter_requests, pod_requests
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """A pod that asks for an extended resource of this name asks for a device of the class named after the slash."""

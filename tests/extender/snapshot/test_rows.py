@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.objects.pod import Pod
-from extender.objects.resources import assigned_requests
+from extender.objects.resource_amounts import assigned_requests
 from extender.snapshot import Attribute, PodChanges, Rows, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol, host_ports, label_class
 from extender.testing import make_cache, make_node, make_pod, make_snapshot, random_cluster

@@ -6,7 +6,7 @@ from extender.answers.explain import relaxed_pods
 from extender.objects.decoding import replaced
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.pod import Container, ContainerPort, Pod, ResourceClaimRef, ResourceRequirements
-from extender.objects.resources import filter_requests
+from extender.objects.resource_amounts import filter_requests
 from extender.snapshot.pod_attributes import host_ports
 from extender.testing import PodBuilder, label_term, make_pod
 

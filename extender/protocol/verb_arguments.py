@@ -17,9 +17,9 @@ from extender.golang.json import JsonError, TooLargeError
 from extender.golang.json_bytes import is_null, members, read
 from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects import decoding
+from extender.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.objects.validation import dns_label_errors, subdomain_errors
 from extender.protocol.node_lists import DecodedNodes, EncodedNodes, check_node_names
 from extender.protocol.wire_types import (
     UID,

@@ -11,7 +11,7 @@ from extender.objects.decoding import convert
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError, quantity_of
 from extender.objects.request_sums import sum_requests
-from extender.objects.resources import (
+from extender.objects.resource_amounts import (
     Resources,
     allocatable,
     assigned_requests,

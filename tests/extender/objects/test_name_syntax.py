@@ -6,8 +6,8 @@ import pytest
 
 from extender.golang.field_errors import aggregate, child, index, invalid, not_supported
 from extender.golang.quoting import quoted
+from extender.objects.name_syntax import dns_label_errors, label_key_errors, label_value_errors, regex_error, subdomain_errors
 from extender.objects.resource_names import is_extended_resource_name, is_pod_level_resource, is_scalar_resource_name
-from extender.objects.validation import dns_label_errors, label_key_errors, label_value_errors, regex_error, subdomain_errors
 
 SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
 

@@ -19,7 +19,7 @@ from extender.golang.json_bytes import entries, first_value, int64, is_null, ite
 from extender.objects import decoding
 from extender.objects.node import Node
 from extender.objects.quantity import QuantityError, quantity_of
-from extender.protocol.arguments import AskedNodes
+from extender.protocol.verb_arguments import AskedNodes
 from extender.protocol.wire_types import (
     MAX_EXTENDER_PRIORITY,
     ExtenderBindingResult,

@@ -8,8 +8,8 @@ import pytest
 from extender.objects.decoding import decode, replaced
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.protocol.arguments import binding_args, extender_args, preemption_args
 from extender.protocol.node_lists import EncodedNodes
+from extender.protocol.verb_arguments import binding_args, extender_args, preemption_args
 from extender.protocol.wire_types import Victims
 from extender.testing import make_node, make_pod
 

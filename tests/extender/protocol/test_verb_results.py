@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework import ExtenderError
-from extender.protocol.results import (
+from extender.protocol.verb_results import (
     read_binding_result,
     read_filter_result,
     read_preemption_result,

@@ -4,15 +4,15 @@ Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, Set
 resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeVar, final
 
+from extender.golang.field_errors import NEGATIVE
 from extender.objects.node import Node, ResourceList
-from extender.objects.pod import Pod
+from extender.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
 from extender.objects.quantity import Quantity, QuantityError, RawQuantity, milli_value_of, nanos_of, quantity_of, value_of
-from extender.objects.request_fields import allocatable_fields, check, first_unreadable, spec_fields, status_fields
 from extender.objects.request_sums import has_pod_level_requests, sum_limits, sum_requests
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource_name
 
@@ -27,6 +27,11 @@ _SAFE_NANOS: Final = 2**63 * 10**6
 _NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
 _DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY})
 _NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
+
+_Field = tuple[str, RawQuantity]
+"""A field path such as `spec.containers[0].resources.requests[cpu]`, and what stands there."""
+
+_LONGEST_SHOWN: Final = 320
 
 T = TypeVar("T")
 
@@ -126,7 +131,7 @@ def validate_requests(pod: Pod) -> None:
     Raises:
         QuantityError: naming the first field where that is not so.
     """
-    check(spec_fields(pod))
+    _check(spec_fields(pod))
 
 
 def allocatable(node: Node) -> tuple[Resources, int]:
@@ -137,7 +142,7 @@ def allocatable(node: Node) -> tuple[Resources, int]:
 
     Upstream: framework/types.go, NewResource.
     """
-    check(allocatable_fields(node))
+    _check(allocatable_fields(node))
     amounts = {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()}
     return _resources(amounts), amounts.get(PODS, 0)
 
@@ -193,3 +198,77 @@ def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
 def _resources(amounts: Mapping[str, int]) -> Resources:
     scalar = {name: amount for name, amount in amounts.items() if name not in _NAMED and is_scalar_resource_name(name)}
     return Resources(amounts.get(CPU, 0), amounts.get(MEMORY, 0), amounts.get(EPHEMERAL_STORAGE, 0), scalar)
+
+
+def spec_fields(pod: Pod) -> Iterator[_Field]:
+    """Yields requests, limits and overhead of the pod's spec."""
+    yield from _container_fields("spec.containers", pod.spec.containers)
+    yield from _container_fields("spec.initContainers", pod.spec.init_containers)
+    yield from _requirement_fields("spec.resources", pod.spec.resources)
+    yield from _list_fields("spec.overhead", pod.spec.overhead)
+
+
+def status_fields(pod: Pod) -> Iterator[_Field]:
+    """Yields what the kubelet reports as allocated and running."""
+    yield from _status_fields("status.containerStatuses", pod.status.container_statuses)
+    yield from _status_fields("status.initContainerStatuses", pod.status.init_container_statuses)
+    yield from _requirement_fields("status.resources", pod.status.resources)
+    yield from _list_fields("status.allocatedResources", pod.status.allocated_resources)
+
+
+def allocatable_fields(node: Node) -> Iterator[_Field]:
+    """Yields the allocatable amounts of the node."""
+    return _list_fields("status.allocatable", node.status.allocatable)
+
+
+def _check(fields: Iterable[_Field]) -> None:
+    """Checks that every field holds a quantity that is not negative.
+
+    Raises:
+        QuantityError: it names the first field where that is not so.
+    """
+    for path, raw in fields:
+        try:
+            negative = quantity_of(raw).sign < 0
+        except QuantityError as exc:
+            raise QuantityError(f"{path}: {exc}") from exc
+        if negative:
+            raise QuantityError(f"{path}: {NEGATIVE}")
+
+
+def first_unreadable(fields: Iterable[_Field]) -> QuantityError | None:
+    """Returns the error that names the first field without a quantity; None if all have one."""
+    for path, raw in fields:
+        try:
+            quantity_of(raw)
+        except QuantityError as exc:
+            return QuantityError(f"{path}: {exc}")
+    return None
+
+
+def _container_fields(path: str, containers: list[Container]) -> Iterator[_Field]:
+    for index, container in enumerate(containers):
+        yield from _requirement_fields(f"{path}[{index}].resources", container.resources)
+
+
+def _status_fields(path: str, statuses: list[ContainerStatus]) -> Iterator[_Field]:
+    for index, status in enumerate(statuses):
+        yield from _requirement_fields(f"{path}[{index}].resources", status.resources)
+        yield from _list_fields(f"{path}[{index}].allocatedResources", status.allocated_resources)
+
+
+def _requirement_fields(path: str, requirements: ResourceRequirements | None) -> Iterator[_Field]:
+    if requirements is not None:
+        yield from _list_fields(f"{path}.requests", requirements.requests)
+        yield from _list_fields(f"{path}.limits", requirements.limits)
+
+
+def _list_fields(path: str, resources: ResourceList | None) -> Iterator[_Field]:
+    for name, raw in (resources or {}).items():
+        yield f"{path}[{_shown(name)}]", raw
+
+
+def _shown(name: str) -> str:
+    """Returns the resource name if it can be one; anything else came from a caller and is not repeated."""
+    is_plain = name.isascii() and len(name) <= _LONGEST_SHOWN and name.replace("-", "").replace(".", "").isalnum()
+    return name if is_plain or is_scalar_resource_name(name) else "?"
