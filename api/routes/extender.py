@@ -16,8 +16,7 @@ from api.refusals import RETRY_SOON, Refusal
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
-from extender.protocol.wire_types import MetaVictims
-from extender.verbs import VerbError, Victims
+from extender.verbs import VerbError
 
 router: Final = APIRouter(tags=["extender"])
 
@@ -64,14 +63,11 @@ async def preempt(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
-        candidates = {node: Victims(victims.uids, victims.num_pdb_violations) for node, victims in asked.candidates.items()}
-        chosen = face.service.verbs.preempt(asked.pod, candidates)
+        chosen = face.service.verbs.preempt(asked.pod, asked.candidates)
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
-    return json_response(
-        preemption_result({node: MetaVictims.of(victims.uids, victims.num_pdb_violations) for node, victims in chosen.items()})
-    )
+    return json_response(preemption_result(chosen))
 
 
 @router.post("/bind", **BIND)

@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.framework import Candidates, PreemptionOutcome
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, Outcome, PodId, PreemptionMade, Room, size_of_attempt
@@ -27,8 +28,6 @@ UNSORTED_SIZE: Final = 1024
 """Bytes of an attempt, at most and about, that is not on the shelf yet."""
 BEST_OF_ASKED: Final = 16
 """Nodes kept of the scores that another scheduler asked for."""
-HIGHEST_ASKED: Final = 10
-"""Of these scores. Upstream: extenderv1.MaxExtenderPriority."""
 
 
 _Choice = tuple[Pod, KeptScores]
@@ -365,7 +364,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
     """The nodes with the highest of scores from 0 to 10, in their order."""
     as_bytes = bytes(scores)
     best: list[tuple[str, int]] = []
-    for score in range(HIGHEST_ASKED, -1, -1):
+    for score in range(MAX_EXTENDER_PRIORITY, -1, -1):
         at = as_bytes.find(score)
         while at >= 0:
             if len(best) == BEST_OF_ASKED:

@@ -6,7 +6,6 @@ Upstream, the caller's side: pkg/scheduler/extender.go (v1.36.2).
 """
 
 from extender.verbs.filtering import FilterResult
-from extender.verbs.preempting import Victims
 from extender.verbs.verbs import AnswersVerbs, VerbError, Verbs
 
-__all__ = ["AnswersVerbs", "FilterResult", "VerbError", "Verbs", "Victims"]
+__all__ = ["AnswersVerbs", "FilterResult", "VerbError", "Verbs"]

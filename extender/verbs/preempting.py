@@ -1,8 +1,6 @@
 """The preempt verb: which of the caller's victims really have to go, for each candidate node."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -11,21 +9,13 @@ from extender.objects.pod import Pod
 from extender.preemption.budgets import violating
 from extender.preemption.dry_run import lower_priority_pods, reprieve
 from extender.preemption.importance import by_importance
+from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """Pods that would have to leave a node, by UID, most important first. Upstream: extenderv1.MetaVictims."""
-
-    uids: tuple[str, ...]
-    num_pdb_violations: int
-
-
-def choose_victims(cycle: Cycle, asked: Mapping[str, Victims]) -> dict[str, Victims]:
+def choose_victims(cycle: Cycle, asked: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
     """Returns for each candidate node the pods that really have to go; there is no entry where that does not help.
 
     The whole framework is asked. The caller's victims are taken as they are when they suffice, less those that need not go. When they do
@@ -75,15 +65,15 @@ def choose_victims(cycle: Cycle, asked: Mapping[str, Victims]) -> dict[str, Vict
     order = by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
     violates = violating(snapshot, slots, row)
-    chosen: dict[str, Victims] = {}
+    chosen: dict[str, MetaVictims] = {}
     for at in np.unique(row).tolist():
         on_node = row == at
         uids = tuple(snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
-        chosen[snapshot.nodes.objects[int(nodes[at])].name] = Victims(uids, int(violates[on_node].sum()))
+        chosen[snapshot.nodes.objects[int(nodes[at])].name] = MetaVictims.of(uids, int(violates[on_node].sum()))
     return chosen
 
 
-def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> fwk.Candidates:
+def candidates_of(snapshot: Snapshot, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
     """Returns what `choose_victims` answered, as arrays over the same snapshot."""
     pods = snapshot.pods.slots
     return fwk.Candidates.of(
@@ -95,7 +85,7 @@ def candidates_of(snapshot: Snapshot, chosen: Mapping[str, Victims]) -> fwk.Cand
     )
 
 
-def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: Victims) -> tuple[int, Index] | None:
+def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: MetaVictims) -> tuple[int, Index] | None:
     """Returns the place and victim slots of a candidate; None unless the node and its victims are known and all of lower priority."""
     place = snapshot.nodes.index.get(name)
     slots = [snapshot.pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]

@@ -1,16 +1,13 @@
 """The prioritize verb: how good each asked node is for a pod."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.runtime.cycle import Cycle
 from extender.snapshot.axes import Int64s
 from extender.verbs.filtering import places_of, rows_at
-
-MAX_EXTENDER_PRIORITY: Final = 10
-"""Upstream: extenderv1.MaxExtenderPriority."""
 
 
 def prioritize_nodes(cycle: Cycle, asked: Sequence[str]) -> list[int]:

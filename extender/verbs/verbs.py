@@ -14,6 +14,7 @@ from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
+from extender.protocol.wire_types import MetaVictims
 from extender.records import NO_REPORTER, Guarded, Reporter
 from extender.records.reporter import Asked
 from extender.runtime.asking import PluginError
@@ -22,7 +23,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Snapshot
 from extender.verbs.filtering import FilterResult, filter_nodes, why_full
-from extender.verbs.preempting import Victims, candidates_of, choose_victims
+from extender.verbs.preempting import candidates_of, choose_victims
 from extender.verbs.prioritizing import prioritize_nodes
 
 
@@ -46,7 +47,7 @@ class AnswersVerbs(Protocol):
         """Returns a score from 0 to 10 for each asked node, in the order asked."""
         ...
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
         """Returns the victims that really have to go, for each candidate node on which that helps."""
         ...
 
@@ -115,7 +116,7 @@ class Verbs:
         self._reporter.asked_prioritize(so_far(), asked, scores)
         return scores
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
         with self._answering(pod, len(candidates)) as so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
@@ -224,7 +225,7 @@ class Verbs:
         return framework
 
 
-def _what_changed(candidates: Mapping[str, Victims], chosen: Mapping[str, Victims]) -> str:
+def _what_changed(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> str:
     """Returns how an answer to preempt differs from what was asked; empty if it does not."""
     spared = sum(len(set(candidates[name].uids) - set(victims.uids)) for name, victims in chosen.items())
     parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []

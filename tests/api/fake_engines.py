@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.verbs.verbs import FilterResult, VerbError, Victims
+from extender.protocol.wire_types import MetaVictims
+from extender.verbs.verbs import FilterResult, VerbError
 
 
 class FailingEngine:
@@ -24,7 +25,7 @@ class FailingEngine:
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
         raise self._kind(self._text)
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
         raise self._kind(self._text)
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:

@@ -5,11 +5,12 @@ import pytest
 from extender.answers.history import attempt_answer
 from extender.answers.types import NodeScore
 from extender.objects.cluster import ClusterState
+from extender.protocol.wire_types import MetaVictims
 from extender.records import Records
 from extender.records.records import BEST_OF_ASKED
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.verbs import Verbs
-from extender.verbs.verbs import VerbError, Victims
+from extender.verbs.verbs import VerbError
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
@@ -82,7 +83,7 @@ def test_a_question_without_an_answer_is_an_error() -> None:
 
 def asked_to_preempt(records: Records) -> Verbs:
     asked = engine(records, LOW.node("a"), LOWER.node("b"))
-    asked.preempt(ASKED.obj(), {"a": Victims(("low",), 0), "b": Victims(("lower",), 0)})
+    asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)})
     return asked
 
 
@@ -135,7 +136,7 @@ def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
 
 def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
     records = Records()
-    engine(records).preempt(ASKED.obj(), {"nowhere": Victims((), 0)})
+    engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)})
 
     (answer,) = map(attempt_answer, records.attempts())
     assert (answer.outcome, answer.evaluated, answer.feasible) == ("Preempt", 1, 0)

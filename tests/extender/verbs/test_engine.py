@@ -15,9 +15,10 @@ from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.protocol.wire_types import MetaVictims
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
-from extender.verbs import VerbError, Verbs, Victims
+from extender.verbs import VerbError, Verbs
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
@@ -62,8 +63,8 @@ def test_the_emptier_node_is_the_better_one() -> None:
 def test_the_pods_that_have_to_go() -> None:
     full = engine(A, pods=[make_pod("low").uid("1").req(cpu=1).node("a")])
 
-    assert full.preempt(ASKED.priority(10).obj(), {"a": Victims(("1",), 0)}) == {"a": Victims(("1",), 0)}
-    assert full.preempt(ASKED.priority(0).obj(), {"a": Victims(("1",), 0)}) == {}
+    assert full.preempt(ASKED.priority(10).obj(), {"a": MetaVictims.of(("1",), 0)}) == {"a": MetaVictims.of(("1",), 0)}
+    assert full.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("1",), 0)}) == {}
 
 
 def test_binding_is_not_ours() -> None:
@@ -177,7 +178,9 @@ def test_people_are_told_when_victims_are_spared() -> None:
     ready, writes = live_verbs(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
 
     async def preempt() -> None:
-        ready.preempt(make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": Victims(("x", "y"), 0), "gone": Victims(("z",), 0)})
+        ready.preempt(
+            make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)}
+        )
 
     asyncio.run(preempt())
 

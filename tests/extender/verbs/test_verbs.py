@@ -6,13 +6,14 @@ import pytest
 
 from extender import framework as fwk
 from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.protocol.wire_types import MetaVictims
 from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
-from extender.verbs.verbs import FilterResult, Victims, choose_victims, filter_nodes, prioritize_nodes
+from extender.verbs.verbs import FilterResult, choose_victims, filter_nodes, prioritize_nodes
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
 from tests.extender.preemption.test_budgets import budget
 
@@ -214,13 +215,13 @@ def chosen(
     *,
     framework: Framework | None = None,
     nominations: Nominations = NO_NOMINATIONS,
-) -> dict[str, Victims]:
+) -> dict[str, MetaVictims]:
     """The victims that have to go of those that the caller named, by UID."""
-    asked = {node: Victims(tuple(uids), 7) for node, uids in candidates.items()}
+    asked = {node: MetaVictims.of(tuple(uids), 7) for node, uids in candidates.items()}
     return choose_victims(Cycle(framework or make_framework(NodeResourcesFit), snapshot, preemptor.obj(), nominations), asked)
 
 
-def uids(result: Mapping[str, Victims]) -> dict[str, list[str]]:
+def uids(result: Mapping[str, MetaVictims]) -> dict[str, list[str]]:
     return {node: list(victims.uids) for node, victims in result.items()}
 
 
@@ -354,7 +355,7 @@ def test_who_has_a_budget_is_reprieved_first() -> None:
 
     result = chosen(snapshot, {"n": ["high", "web"]}, make_pod("small").req(cpu=1).priority(10))
 
-    assert result == {"n": Victims(("high",), 0)}
+    assert result == {"n": MetaVictims.of(("high",), 0)}
 
 
 def test_nominated_pods_get_their_room_first() -> None:
