@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from extender.answers.types import PodName, PreemptionRecord
 from extender.golang.times import moment_of
-from extender.objects.priorities import SYSTEM_CRITICAL
+from extender.objects.priority_classes import SYSTEM_CRITICAL
 from extender.objects.quantity import QuantityError, milli_value_of, value_of
 
 HIDDEN: Final = "another namespace's pod"

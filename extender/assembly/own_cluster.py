@@ -24,7 +24,7 @@ from extender.embedded.store import versions
 from extender.embedded.store.object_store import ObjectStore, Stored
 from extender.embedded.transport import EmbeddedTransport
 from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.priorities import SYSTEM_CLASSES
+from extender.objects.priority_classes import SYSTEM_CLASSES
 
 _LOGGER: Final = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
 from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -22,7 +22,6 @@ from extender.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from extender.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -1,5 +1,8 @@
 """The API objects of storage: claims, volumes, classes, CSI nodes and drivers, attachments."""
 
+from dataclasses import dataclass
+from typing import Final, final
+
 import msgspec
 
 from extender.objects.meta import ApiObject, Int32, LabelSelector, NodeSelector, ObjectMeta
@@ -198,3 +201,31 @@ class VolumeAttachment(ApiObject, frozen=True, gc=False, rename="camel"):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
+
+
+MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+"""The in-tree plugins, with commas between them, whose volumes the node serves through CSI drivers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttachProfile:
+    """The number of volumes of each driver that a node can attach, and the in-tree volumes that count as theirs."""
+
+    limits: tuple[tuple[str, int], ...] = ()
+    """(driver, volumes) of the drivers that have a limit."""
+    migrated_plugins: frozenset[str] = frozenset()
+
+
+def attach_profile(node: CSINode) -> AttachProfile:
+    """Returns the profile of a node. Of a driver that is listed twice, the last limit holds.
+
+    Upstream: framework/plugins/nodevolumelimits/csi.go, getVolumeLimits; volumebinding/binder.go, isPluginMigratedToCSIOnNode (v1.36.2).
+    """
+    limits = {
+        driver.name: driver.allocatable.count
+        for driver in node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
+    listed = node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION)
+    return AttachProfile(tuple(limits.items()), frozenset(listed.split(",")) if listed else frozenset())

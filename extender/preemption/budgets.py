@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.label_selectors import Selector, SelectorError, selector_of
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask

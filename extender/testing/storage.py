@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
-from extender.objects.csi_nodes import MIGRATED_PLUGINS_ANNOTATION
 from extender.objects.meta import LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference
 from extender.objects.pod import (
     AWSElasticBlockStore,
@@ -23,6 +22,7 @@ from extender.objects.pod import (
     Volume,
 )
 from extender.objects.storage import (
+    MIGRATED_PLUGINS_ANNOTATION,
     CSIDriver,
     CSIDriverSpec,
     CSINode,

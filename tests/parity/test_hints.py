@@ -6,9 +6,9 @@ from extender import framework as fwk
 from extender.framework.events import always_queue
 from extender.objects.decoding import convert
 from extender.objects.devices import DeviceClass, ResourceClaim
+from extender.objects.grouping import ReplicaSet, Service
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
-from extender.objects.workloads import ReplicaSet, Service
 from extender.plugins import IN_TREE
 from extender.testing import make_cache, make_framework
 from tests.each_case import each_case

@@ -8,8 +8,8 @@ import pytest
 from extender.framework import ActionType, ClusterEvent, EventResource, QueueingHint, QueueingHintFn
 from extender.framework.events import EVENT_ASSIGNED_POD_ADD, QueueingHintFunction, QueueingHintMap
 from extender.objects.decoding import convert, replaced
+from extender.objects.grouping import Namespace
 from extender.objects.pod import Pod
-from extender.objects.workloads import Namespace
 from extender.plugins import IN_TREE
 from extender.plugins.inter_pod_affinity.terms import terms_of
 from extender.plugins.scheduling_gates import SchedulingGates

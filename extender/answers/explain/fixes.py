@@ -17,7 +17,7 @@ from extender.answers.types import Fix
 from extender.evaluation.evaluate import Evaluation
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
-from extender.objects.priorities import HIGHEST_USER_PRIORITY
+from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
 from extender.preemption.dry_run import lower_priority_pods
 from extender.preemption.evaluator import nodes_where_preemption_might_help
 from extender.runtime.asking import PluginError

@@ -10,7 +10,7 @@ from extender.answers.types import Eviction, EvictionLoop, PodName, Victim
 from extender.cache.cluster import Cluster
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.pod import Pod, PodStatus
 

@@ -9,7 +9,7 @@ import msgspec
 from extender.cache.cluster import Cluster
 from extender.objects.meta import Object
 from extender.objects.pod import Pod
-from extender.objects.priorities import SYSTEM_CLASSES
+from extender.objects.priority_classes import SYSTEM_CLASSES
 from extender.workloads.templates import HASH_LABEL
 
 _IN_EVERY_CLUSTER: Final = "default"

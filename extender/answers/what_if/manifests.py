@@ -18,7 +18,7 @@ from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.cache.cluster import Cluster
 from extender.objects import decoding
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.kinds import KINDS
 from extender.objects.meta import ApiObject, Object, ObjectMeta
 from extender.objects.node import Node

@@ -43,7 +43,7 @@ from extender.objects.devices import ResourceClaim
 from extender.objects.meta import ApiObject
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.objects.priorities import SYSTEM_CLASSES
+from extender.objects.priority_classes import SYSTEM_CLASSES
 from extender.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 
 _FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)

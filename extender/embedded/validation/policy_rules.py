@@ -9,7 +9,7 @@ from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.workload_rules import positive_int_or_percent
 from extender.golang.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of
-from extender.objects.priorities import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
+from extender.objects.priority_classes import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 
 SYSTEM_PREFIX: Final = "system-"
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")

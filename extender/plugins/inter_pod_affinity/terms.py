@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final, TypeVar, final
 
 from extender.golang.field_errors import aggregate
+from extender.objects.grouping import Namespace
 from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
 from extender.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
-from extender.objects.workloads import Namespace
 from extender.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 
 T = TypeVar("T")

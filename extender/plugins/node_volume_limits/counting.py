@@ -11,7 +11,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.cluster import ClusterObjects
-from extender.objects.csi_nodes import AttachProfile, attach_profile
+from extender.objects.storage import AttachProfile, attach_profile
 from extender.plugins.node_volume_limits.csi_volumes import CannotCountError, CsiVolume, CsiVolumeFinder, CsiVolumes, Migration
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass

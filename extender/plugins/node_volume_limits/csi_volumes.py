@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, final
 from extender import framework as fwk
 from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, why_not_owned
 from extender.objects.cluster import ClusterObjects
-from extender.objects.csi_nodes import AttachProfile
 from extender.objects.csi_translation import (
     PLUGIN_BY_NAME,
     PORTWORX,
@@ -21,7 +20,7 @@ from extender.objects.csi_translation import (
     translated,
 )
 from extender.objects.pod import Volume
-from extender.objects.storage import PersistentVolumeClaim
+from extender.objects.storage import AttachProfile, PersistentVolumeClaim
 from extender.snapshot.pod_attributes import VolumeClass
 
 NO_CLAIM_NAME: Final = "PersistentVolumeClaim had no name"

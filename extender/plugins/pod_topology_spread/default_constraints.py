@@ -9,11 +9,11 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.objects.cluster import ClusterObjects, Key
+from extender.objects.grouping import Service
 from extender.objects.label_selectors import Selector, SelectorError, selector_from_labels, selector_of, selector_with
 from extender.objects.meta import LabelSelector, OwnerReference
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import TopologySpreadConstraint
-from extender.objects.workloads import Service
 from extender.plugins.pod_topology_spread.constraints import SCHEDULE_ANYWAY
 
 SYSTEM_DEFAULTS: Final = (

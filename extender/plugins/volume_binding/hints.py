@@ -5,9 +5,15 @@ Upstream: framework/plugins/volumebinding/volume_binding.go, isSchedulableAfter.
 
 from extender import framework as fwk
 from extender.objects.claims import uses_claim
-from extender.objects.csi_nodes import MIGRATED_PLUGINS_ANNOTATION
 from extender.objects.quantity import RawQuantity, value_of
-from extender.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from extender.objects.storage import (
+    MIGRATED_PLUGINS_ANNOTATION,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 
 
 def events() -> list[fwk.ClusterEventWithHint]:

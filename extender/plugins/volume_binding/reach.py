@@ -12,7 +12,6 @@ import numpy as np
 
 from extender.golang.quoting import quoted
 from extender.objects.claims import requested_storage
-from extender.objects.csi_nodes import attach_profile
 from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
 from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
 from extender.objects.node import Node
@@ -25,6 +24,7 @@ from extender.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
     TopologySelectorTerm,
+    attach_profile,
 )
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Mask

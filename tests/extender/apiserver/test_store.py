@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from extender.apiserver.informers.store import MAX_BURIED, Change, Store
+from extender.objects.grouping import Namespace
 from extender.objects.meta import ObjectMeta
-from extender.objects.workloads import Namespace
 
 
 def ns(name: str, version: int | str, uid: str | None = None) -> Namespace:

@@ -11,11 +11,11 @@ from extender.cache.cluster import Cluster
 from extender.cache.feed import ClusterFeed
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
+from extender.objects.grouping import Namespace
 from extender.objects.kinds import KINDS
 from extender.objects.meta import HasMetadata, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.objects.workloads import Namespace
 from extender.snapshot.pod_attributes import HostPort, host_ports
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs, random_cluster_with_volumes
 from extender.verbs import Verbs

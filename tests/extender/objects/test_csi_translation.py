@@ -3,7 +3,6 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from extender.objects.csi_nodes import AttachProfile, attach_profile
 from extender.objects.csi_translation import (
     AWS_EBS,
     AZURE_DISK,
@@ -18,7 +17,15 @@ from extender.objects.csi_translation import (
 from extender.objects.meta import NodeSelectorTerm
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from extender.objects.pod import AzureDisk, AzureFile, CinderVolume, GCEPersistentDisk, PortworxVolume, Volume, VsphereVolume
-from extender.objects.storage import CSINode, CSINodeDriver, CSINodeSpec, PersistentVolume, VolumeNodeResources
+from extender.objects.storage import (
+    AttachProfile,
+    CSINode,
+    CSINodeDriver,
+    CSINodeSpec,
+    PersistentVolume,
+    VolumeNodeResources,
+    attach_profile,
+)
 from extender.testing import label_term
 from extender.testing.storage import ebs_disk, gce_disk, make_csi_node, make_volume
 

@@ -7,10 +7,10 @@ import pytest
 from extender.config.plugin_args import LIST_DEFAULTING, PodTopologySpreadArgs
 from extender.framework import CycleState, Rows, Snapshot
 from extender.objects.decoding import replaced
+from extender.objects.grouping import LabelSelectorSpec, MapSelectorSpec, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import TopologySpreadConstraint
-from extender.objects.workloads import LabelSelectorSpec, MapSelectorSpec, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, refusals, score_nodes
 

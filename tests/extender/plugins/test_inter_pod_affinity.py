@@ -7,9 +7,9 @@ import pytest
 
 from extender.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, unresolvable, unschedulable
 from extender.objects.decoding import replaced
+from extender.objects.grouping import Namespace
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.objects.pod import Affinity, PodAffinity, PodAffinityTerm
-from extender.objects.workloads import Namespace
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, refusals
 

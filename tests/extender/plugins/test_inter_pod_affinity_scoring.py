@@ -8,9 +8,9 @@ import pytest
 from extender.config.plugin_args import InterPodAffinityArgs
 from extender.framework import SKIP, SUCCESS, CycleState, Rows, error
 from extender.objects.decoding import replaced
+from extender.objects.grouping import Namespace
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.objects.pod import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
-from extender.objects.workloads import Namespace
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, score_nodes
 

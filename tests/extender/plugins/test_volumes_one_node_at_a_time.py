@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from extender import framework as fwk
 from extender.objects import claims
 from extender.objects.cluster import ClusterObjects
-from extender.objects.csi_nodes import attach_profile
 from extender.objects.csi_translation import PLUGIN_BY_NAME, TranslationError, in_tree_plugin, inline_handle, translated
 from extender.objects.label_selectors import selector_of
 from extender.objects.meta import ObjectMeta
@@ -19,7 +18,7 @@ from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LAB
 from extender.objects.node_selectors import node_selector_of
 from extender.objects.pod import Pod, Volume
 from extender.objects.quantity import Quantity, value_of
-from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, attach_profile
 from extender.plugins import IN_TREE
 from extender.testing import filter_nodes, make_snapshot, random_cluster_with_volumes
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.preemption.budgets import violating
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot

@@ -9,7 +9,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.framework import Candidates, PreemptionOutcome
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.meta import HasMetadata
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extender.cache import Cache
 from extender.framework import Status, unresolvable
 from extender.objects.decoding import replaced
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.label_selectors import selector_of
 from extender.objects.meta import LabelSelector, ObjectMeta
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL

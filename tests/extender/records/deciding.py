@@ -9,7 +9,7 @@ from typing import final
 from extender.assembly.scheduling import assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.records import NO_REPORTER, Reporter

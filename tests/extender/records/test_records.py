@@ -9,7 +9,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.objects.decoding import convert, replaced
-from extender.objects.disruption import PodDisruptionBudget
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.pod import Pod
 from extender.queue import QueuedPodInfo
 from extender.records import Limits, Records, Reporter

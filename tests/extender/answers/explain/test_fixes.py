@@ -16,10 +16,10 @@ from extender.config.loading import default_configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
 from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
+from extender.objects.grouping import MapSelectorSpec, Service
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
 from extender.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
-from extender.objects.workloads import MapSelectorSpec, Service
 from extender.plugins import IN_TREE
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread

@@ -12,7 +12,7 @@ from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.evaluation.evaluate import evaluate
 from extender.framework import PreemptionOutcome
 from extender.objects.decoding import replaced
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
 from extender.plugins.default_preemption import DefaultPreemption

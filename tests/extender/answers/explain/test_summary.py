@@ -11,7 +11,7 @@ from extender.answers.phrases import why_no_room
 from extender.answers.types import PreemptionAnswer
 from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_affinity import NodeAffinity

@@ -10,9 +10,9 @@ from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.claims import is_fully_bound
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import convert, replaced
+from extender.objects.grouping import Namespace, ReplicaSet
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
-from extender.objects.workloads import Namespace, ReplicaSet
 from extender.testing import PodBuilder, make_node, make_pod
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}

@@ -18,7 +18,7 @@ from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim
 from extender.plugins.node_name import NodeName

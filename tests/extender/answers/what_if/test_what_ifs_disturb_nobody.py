@@ -8,7 +8,7 @@ from extender.answers.types import WhatIf, WhatIfRequest
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.decoding import replaced
-from extender.objects.disruption import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
 from extender.testing import make_node, make_pod

@@ -1,8 +1,8 @@
-"""Namespaces, services and the controllers that own pods, as far as scheduling asks them for labels and selectors."""
+"""The objects that group pods, by namespace or by labels: namespaces, services, controllers and disruption budgets."""
 
 import msgspec
 
-from extender.objects.meta import ApiObject, LabelSelector, ObjectMeta
+from extender.objects.meta import ApiObject, Int32, LabelSelector, ObjectMeta
 
 
 class Namespace(ApiObject, frozen=True, gc=False, rename="camel"):
@@ -49,3 +49,24 @@ class StatefulSet(ApiObject, frozen=True, gc=False, rename="camel"):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
+
+
+class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+    """policyv1.PodDisruptionBudgetSpec."""
+
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+    """policyv1.PodDisruptionBudgetStatus."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, str | None] = {}
+
+
+class PodDisruptionBudget(ApiObject, frozen=True, gc=False, rename="camel"):
+    """policyv1.PodDisruptionBudget."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
+    status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)

@@ -1,4 +1,4 @@
-from extender.objects.tables import GroupedTable
+from extender.objects.cluster import GroupedTable
 
 
 def by_first_letter() -> GroupedTable[str, str, str]:
