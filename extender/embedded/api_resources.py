@@ -5,7 +5,7 @@ Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conv
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final, TypedDict, Unpack, final
 
 Object = dict[str, Any]
 """An API object as JSON values."""
@@ -36,6 +36,9 @@ class Resource:
         selectable: the fields that a selector may name, with the path of their value; None: only name and namespace.
         storage: the name under which the objects are kept; two resources with one name are two versions of the same objects.
         is_stored: False for reviews, which are answered and not kept.
+        created_by_update: a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy.
+        needs_version: an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy.
+        returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each store.
     """
 
     group: str
@@ -51,6 +54,9 @@ class Resource:
     selectable: Mapping[str, str] | None = field(default=None, hash=False)
     storage: str = ""
     is_stored: bool = True
+    created_by_update: bool = False
+    needs_version: bool = False
+    returns_deleted: bool = False
 
     @property
     def api_version(self) -> str:
@@ -107,92 +113,87 @@ _NEW_EVENT_FIELDS: Final = {
 }
 
 _SCALE: Final = Subresource("scale", "Scale", group="autoscaling", version="v1")
+_ALL: Final = ("all",)
+_STORAGE: Final = "storage.k8s.io"
+_DEVICES: Final = "resource.k8s.io"
 
 
-def _status(kind: str) -> Subresource:
-    return Subresource("status", kind)
+class _More(TypedDict, total=False):
+    categories: tuple[str, ...]
+    verbs: tuple[str, ...]
+    selectable: Mapping[str, str]
+    storage: str
+    is_stored: bool
+    created_by_update: bool
+    needs_version: bool
+    returns_deleted: bool
 
 
-def _workload(plural: str, kind: str, short_name: str, group: str = "apps", selectable: Mapping[str, str] | None = None) -> Resource:
-    return Resource(
-        group, "v1", plural, kind.lower(), kind, True, (short_name,), ("all",), subresources=(_SCALE, _status(kind)), selectable=selectable
-    )
+def _resource(
+    group: str,
+    kind: str,
+    short_name: str = "",
+    *below: Subresource,
+    namespaced: bool = True,
+    has_status: bool = False,
+    **more: Unpack[_More],
+) -> Resource:
+    """A resource of version v1, with the plural that its kind has by rule."""
+    singular = kind.lower()
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else singular + ("es" if singular.endswith("s") else "s")
+    subresources = (*below, Subresource("status", kind)) if has_status else below
+    short_names = (short_name,) if short_name else ()
+    return Resource(group, "v1", plural, singular, kind, namespaced, short_names, subresources=subresources, **more)
 
 
-NODES: Final = Resource(
-    "", "v1", "nodes", "node", "Node", False, ("no",),
-    subresources=(_status("Node"),), selectable=_paths("metadata.name", "spec.unschedulable"),
+NODES: Final = _resource("", "Node", "no", namespaced=False, has_status=True, selectable=_paths("metadata.name", "spec.unschedulable"))
+PODS: Final = _resource(
+    "", "Pod", "po", Subresource("binding", "Binding", CREATE_ONLY), Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
+    has_status=True, categories=_ALL, selectable=_POD_FIELDS, returns_deleted=True,
 )  # fmt: skip
-PODS: Final = Resource(
-    "", "v1", "pods", "pod", "Pod", True, ("po",), ("all",),
-    subresources=(
-        Subresource("binding", "Binding", CREATE_ONLY),
-        Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
-        _status("Pod"),
-    ),
-    selectable=_POD_FIELDS,
+BINDINGS: Final = _resource("", "Binding", verbs=CREATE_ONLY, is_stored=False)
+NAMESPACES: Final = _resource(
+    "", "Namespace", "ns", Subresource("finalize", "Namespace", ("update",)), namespaced=False, has_status=True,
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"), selectable=_paths("status.phase", "metadata.name"),
 )  # fmt: skip
-BINDINGS: Final = Resource("", "v1", "bindings", "binding", "Binding", True, verbs=CREATE_ONLY, is_stored=False)
-NAMESPACES: Final = Resource(
-    "", "v1", "namespaces", "namespace", "Namespace", False, ("ns",),
-    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
-    subresources=(Subresource("finalize", "Namespace", ("update",)), _status("Namespace")),
-    selectable=_paths("status.phase", "metadata.name"),
-)  # fmt: skip
-SERVICES: Final = Resource(
-    "", "v1", "services", "service", "Service", True, ("svc",), ("all",), subresources=(_status("Service"),),
+SERVICES: Final = _resource(
+    "", "Service", "svc", has_status=True, categories=_ALL, created_by_update=True, returns_deleted=True,
     selectable=_paths("metadata.namespace", "metadata.name", "spec.clusterIP", "spec.type"),
 )  # fmt: skip
-REPLICATION_CONTROLLERS: Final = _workload(
-    "replicationcontrollers", "ReplicationController", "rc", "", _paths("metadata.name", "metadata.namespace", "status.replicas")
-)
-EVENTS: Final = Resource("", "v1", "events", "event", "Event", True, ("ev",), selectable=_EVENT_FIELDS, storage="events")
-NEW_EVENTS: Final = Resource(
-    "events.k8s.io", "v1", "events", "event", "Event", True, ("ev",), selectable=_NEW_EVENT_FIELDS, storage="events"
-)
-PERSISTENT_VOLUMES: Final = Resource(
-    "", "v1", "persistentvolumes", "persistentvolume", "PersistentVolume", False, ("pv",), subresources=(_status("PersistentVolume"),)
-)
-PERSISTENT_VOLUME_CLAIMS: Final = Resource(
-    "", "v1", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim", True, ("pvc",),
-    subresources=(_status("PersistentVolumeClaim"),),
+REPLICATION_CONTROLLERS: Final = _resource(
+    "", "ReplicationController", "rc", _SCALE, has_status=True, categories=_ALL,
+    selectable=_paths("metadata.name", "metadata.namespace", "status.replicas"),
 )  # fmt: skip
-REPLICA_SETS: Final = _workload("replicasets", "ReplicaSet", "rs")
-STATEFUL_SETS: Final = _workload("statefulsets", "StatefulSet", "sts")
-DEPLOYMENTS: Final = _workload("deployments", "Deployment", "deploy")
-POD_DISRUPTION_BUDGETS: Final = Resource(
-    "policy", "v1", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget", True, ("pdb",),
-    subresources=(_status("PodDisruptionBudget"),),
-)  # fmt: skip
-PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "priorityclass", "PriorityClass", False, ("pc",))
-STORAGE_CLASSES: Final = Resource("storage.k8s.io", "v1", "storageclasses", "storageclass", "StorageClass", False, ("sc",))
-CSI_NODES: Final = Resource("storage.k8s.io", "v1", "csinodes", "csinode", "CSINode", False)
-CSI_DRIVERS: Final = Resource("storage.k8s.io", "v1", "csidrivers", "csidriver", "CSIDriver", False)
-CSI_STORAGE_CAPACITIES: Final = Resource("storage.k8s.io", "v1", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity", True)
-VOLUME_ATTACHMENTS: Final = Resource(
-    "storage.k8s.io", "v1", "volumeattachments", "volumeattachment", "VolumeAttachment", False, subresources=(_status("VolumeAttachment"),)
+EVENTS: Final = _resource("", "Event", "ev", selectable=_EVENT_FIELDS, storage="events", created_by_update=True)
+NEW_EVENTS: Final = _resource("events.k8s.io", "Event", "ev", selectable=_NEW_EVENT_FIELDS, storage="events", created_by_update=True)
+PERSISTENT_VOLUMES: Final = _resource("", "PersistentVolume", "pv", namespaced=False, has_status=True, returns_deleted=True)
+PERSISTENT_VOLUME_CLAIMS: Final = _resource("", "PersistentVolumeClaim", "pvc", has_status=True, returns_deleted=True)
+REPLICA_SETS: Final = _resource("apps", "ReplicaSet", "rs", _SCALE, has_status=True, categories=_ALL)
+STATEFUL_SETS: Final = _resource("apps", "StatefulSet", "sts", _SCALE, has_status=True, categories=_ALL)
+DEPLOYMENTS: Final = _resource("apps", "Deployment", "deploy", _SCALE, has_status=True, categories=_ALL)
+POD_DISRUPTION_BUDGETS: Final = _resource("policy", "PodDisruptionBudget", "pdb", has_status=True, needs_version=True)
+PRIORITY_CLASSES: Final = _resource("scheduling.k8s.io", "PriorityClass", "pc", namespaced=False)
+STORAGE_CLASSES: Final = _resource(_STORAGE, "StorageClass", "sc", namespaced=False, returns_deleted=True)
+CSI_NODES: Final = _resource(_STORAGE, "CSINode", namespaced=False, needs_version=True, returns_deleted=True)
+CSI_DRIVERS: Final = _resource(_STORAGE, "CSIDriver", namespaced=False, needs_version=True, returns_deleted=True)
+CSI_STORAGE_CAPACITIES: Final = _resource(_STORAGE, "CSIStorageCapacity", needs_version=True)
+VOLUME_ATTACHMENTS: Final = _resource(
+    _STORAGE, "VolumeAttachment", namespaced=False, has_status=True, needs_version=True, returns_deleted=True
 )
-LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "lease", "Lease", True)
-RESOURCE_CLAIMS: Final = Resource(
-    "resource.k8s.io", "v1", "resourceclaims", "resourceclaim", "ResourceClaim", True, subresources=(_status("ResourceClaim"),)
+LEASES: Final = _resource("coordination.k8s.io", "Lease", created_by_update=True, needs_version=True)
+RESOURCE_CLAIMS: Final = _resource(_DEVICES, "ResourceClaim", has_status=True, returns_deleted=True)
+RESOURCE_CLAIM_TEMPLATES: Final = _resource(_DEVICES, "ResourceClaimTemplate", returns_deleted=True)
+DEVICE_CLASSES: Final = _resource(_DEVICES, "DeviceClass", namespaced=False, returns_deleted=True)
+RESOURCE_SLICES: Final = _resource(
+    _DEVICES, "ResourceSlice", namespaced=False, selectable=_paths("metadata.name", "spec.nodeName", "spec.driver"), returns_deleted=True
 )
-RESOURCE_CLAIM_TEMPLATES: Final = Resource(
-    "resource.k8s.io", "v1", "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate", True
+TOKEN_REVIEWS: Final = _resource("authentication.k8s.io", "TokenReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False)
+SELF_SUBJECT_ACCESS_REVIEWS: Final = _resource(
+    "authorization.k8s.io", "SelfSubjectAccessReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
 )
-DEVICE_CLASSES: Final = Resource("resource.k8s.io", "v1", "deviceclasses", "deviceclass", "DeviceClass", False)
-RESOURCE_SLICES: Final = Resource(
-    "resource.k8s.io", "v1", "resourceslices", "resourceslice", "ResourceSlice", False,
-    selectable=_paths("metadata.name", "spec.nodeName", "spec.driver"),
-)  # fmt: skip
-
-
-def _review(group: str, plural: str, kind: str) -> Resource:
-    return Resource(group, "v1", plural, kind.lower(), kind, False, verbs=CREATE_ONLY, is_stored=False)
-
-
-TOKEN_REVIEWS: Final = _review("authentication.k8s.io", "tokenreviews", "TokenReview")
-SELF_SUBJECT_ACCESS_REVIEWS: Final = _review("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview")
-SUBJECT_ACCESS_REVIEWS: Final = _review("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview")
+SUBJECT_ACCESS_REVIEWS: Final = _resource(
+    "authorization.k8s.io", "SubjectAccessReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
+)
 
 RESOURCES: Final = (
     BINDINGS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, REPLICATION_CONTROLLERS, SERVICES,

@@ -1,7 +1,6 @@
-"""What moves in a cluster by itself: kubelets, workloads, disruption budgets, garbage collection; only in the embedded cluster.
+"""The controllers of the embedded cluster: kubelets, workloads, disruption budgets, volumes, garbage collection.
 
-`run` starts them all on one view of a registry. Each is level-triggered: it can begin on any state, and what it writes follows from what
-exists. Nothing here decides where a pod runs.
+Each controller is level-triggered: it can begin on any state, and what it writes follows from what exists. Scheduling is not among them.
 """
 
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from datetime import datetime
 from random import Random
 
 from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import Controller, Loops
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Loops
 from extender.embedded.controllers.deployment_controller import Deployments
 from extender.embedded.controllers.disruption_controller import Disruption, StaleDisruptions
 from extender.embedded.controllers.garbage_collector import Garbage
@@ -42,13 +41,13 @@ _CONTROLLERS: tuple[type[Controller], ...] = (
 
 
 async def run(registry: ObjectRegistry, *, now: Callable[[], datetime], rng: Random, kubelet: bool = True) -> None:
-    """Keep the cluster moving until cancelled.
+    """Runs all controllers until it is cancelled.
 
     Arguments:
         now: the wall clock, for timestamps.
         rng: spreads retries.
-        kubelet: whether pods that are bound run, and nodes become ready, by themselves.
+        kubelet: whether bound pods run and nodes become ready by themselves.
     """
-    cluster = ClusterView()
+    context = ControllerContext(ClusterView(), now, rng)
     kinds: tuple[type[Controller], ...] = (*_CONTROLLERS, Kubelet) if kubelet else _CONTROLLERS
-    await Loops(registry, cluster, [kind(cluster, now, rng) for kind in kinds]).run()
+    await Loops(registry, context.cluster, [kind(context) for kind in kinds]).run()

@@ -1,4 +1,4 @@
-"""All objects as controllers see them, and the questions they ask of them without walking over the cluster.
+"""All objects as controllers see them, with indexes for the questions that controllers ask.
 
 The indexes are exact once every change has been applied: a controller that catches up before it decides needs none of upstream's
 expectations about writes that have not come back yet.
@@ -16,15 +16,22 @@ L = TypeVar("L")
 V = TypeVar("V")
 
 Ref = tuple[str, str, str]
-"""(what the resource is stored as, namespace, name): an object of any kind."""
+"""The address of an object of any kind: (the name under which the resource is stored, namespace, name)."""
 
 _REMEMBERED: Final = 10_000
-"""Owners of which it is remembered that they are gone, newest first: enough for dependents that come late."""
+"""The number of removed owners that are remembered, for dependents that appear late."""
 
 
 @final
 class PodGroup:
-    """The pods that one controller owns, counted as they come and go."""
+    """The pods of one controller, counted as they come and go.
+
+    Attributes:
+        active: the number of pods that are neither finished nor being deleted.
+        ready: the number of active pods that are ready.
+        terminating: the number of pods that are being deleted and not finished.
+        labels: the number of pods with each set of labels.
+    """
 
     __slots__ = ("active", "labels", "pods", "ready", "terminating")
 
@@ -32,20 +39,15 @@ class PodGroup:
         self.pods: Final[dict[Key, SeenPod]] = {}
         self.active = 0
         self.ready = 0
-        """Of the active ones."""
         self.terminating = 0
-        """Being deleted and not finished."""
         self.labels: Final[Counter[Labels]] = Counter()
-        """How many of all have which labels."""
 
     def add(self, pod: SeenPod) -> None:
-        """A pod of the owner has come."""
         self.pods[pod.key] = pod
         self.labels[pod.labels] += 1
         self._count(pod, 1)
 
     def remove(self, pod: SeenPod) -> None:
-        """It is gone, or about to be added as it is now."""
         del self.pods[pod.key]
         self.labels[pod.labels] -= 1
         if not self.labels[pod.labels]:
@@ -65,7 +67,7 @@ _NO_PODS: Final = PodGroup()
 
 @final
 class ClusterView:
-    """What exists, by key, by node, by owner and by namespace."""
+    """All objects, by key, by node, by owner and by namespace."""
 
     def __init__(self) -> None:
         self._reader = Reader()
@@ -80,7 +82,10 @@ class ClusterView:
         self._gone: dict[str, None] = {}
 
     def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Seen | None, Seen | None]:
-        """Take note of an object's bytes (None: it is gone), of any kind but pods; returns it as it was and as it is.
+        """Takes note of an object of any kind but pods; returns it as it was and as it is.
+
+        Arguments:
+            raw: the bytes of the object; None if it is removed.
 
         Raises:
             DecodeError: the bytes hold no such object; nothing has changed.
@@ -95,11 +100,7 @@ class ClusterView:
         return old, new
 
     def apply_pod(self, key: Key, raw: bytes | None) -> tuple[SeenPod | None, SeenPod | None]:
-        """The same for a pod.
-
-        Raises:
-            DecodeError: as `apply`.
-        """
+        """Takes note of a pod, as `apply`."""
         old, new = self.pods.get(key), None if raw is None else self._reader.pod(raw)
         if old is not None:
             self._unindex_pod(old)
@@ -120,58 +121,55 @@ class ClusterView:
             self._index(new)
 
     def all(self, resource: Resource) -> Mapping[Key, Seen]:
-        """Every object of the resource. Beware: it changes while others have their turn."""
+        """Returns the objects of a resource. Beware: the mapping changes while other tasks run."""
         return self.pods if resource is PODS else self._objects.get(resource.stored_as, {})
 
     def get(self, resource: Resource, namespace: str, name: str) -> Seen | None:
-        """One object, if it exists."""
         return self.all(resource).get((namespace, name))
 
     def node(self, name: str) -> SeenNode | None:
-        """One node, if it exists."""
         node = self.all(NODES).get(("", name))
         return node if isinstance(node, SeenNode) else None
 
     def pods_on(self, node: str) -> Mapping[Key, SeenPod]:
-        """The pods bound to the node, whether it exists or not."""
+        """Returns the pods bound to a node, whether the node exists or not."""
         return self._on_node.get(node, {})
 
     def pods_of(self, owner_uid: str) -> PodGroup:
-        """The pods whose controller is this owner."""
+        """Returns the pods whose controller is this owner."""
         return self._groups.get(owner_uid, _NO_PODS)
 
     def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
-        """The pods of a namespace, by their labels: a selector has to be asked once for each set of them."""
+        """Returns the pods of a namespace by their labels, so that a selector is asked once for each set of labels."""
         return self._labelled.get(namespace, {})
 
     def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
-        """The active pods of a namespace that no controller owns, by their labels."""
+        """Returns the active pods of a namespace without a controller, by their labels."""
         return self._loose.get(namespace, {})
 
     def dependents(self, owner_uid: str) -> Mapping[Ref, Seen]:
-        """The objects that name this owner, as their controller or otherwise."""
+        """Returns the objects with an owner reference to this owner."""
         return self._dependents.get(owner_uid, {})
 
     def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Seen]:
-        """The objects of one resource whose controller is this owner."""
+        """Yields the objects of a resource whose controller is this owner."""
         for seen in self.dependents(owner_uid).values():
             owner = seen.controller
             if seen.resource is resource and owner is not None and owner.uid == owner_uid:
                 yield seen
 
     def in_namespace(self, namespace: str) -> Mapping[Ref, Seen]:
-        """The objects of a namespace."""
         return self._in_namespace.get(namespace, {})
 
     def owner(self, seen: Seen, api_version: str, kind: str, name: str) -> Seen | None:
-        """The object that an owner reference of `seen` points to by its kind and name, whatever its uid."""
+        """Returns the object that an owner reference names by its kind and name, whatever its uid."""
         resource = of_kind(api_version, kind)
         if resource is None:
             return None
         return self.get(resource, seen.namespace if resource.namespaced else "", name)
 
     def is_gone(self, uid: str) -> bool:
-        """True if an object of this uid was here and is not any more. Long ago is forgotten."""
+        """Returns True if an object of this uid has been removed. Removals of long ago are forgotten."""
         return uid in self._gone
 
     def _index(self, seen: Seen) -> None:
@@ -216,7 +214,7 @@ class ClusterView:
 
 
 def ref_of(seen: Seen) -> Ref:
-    """The object's address among all."""
+    """Returns the address of an object."""
     return seen.resource.stored_as, seen.namespace, seen.name
 
 

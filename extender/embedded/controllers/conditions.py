@@ -1,4 +1,4 @@
-"""Conditions in a status, as lists of JSON objects."""
+"""Conditions in a status, which are lists of JSON objects."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -27,14 +27,14 @@ def seconds_since(text: str | None, now: datetime) -> float | None:
 
 
 def condition(conditions: Iterable[Mapping[str, Any]] | None, kind: str) -> Mapping[str, Any] | None:
-    """The condition of this type."""
+    """Returns the condition of a type; None if there is none."""
     return next((each for each in conditions or () if each.get("type") == kind), None)
 
 
 def with_condition(conditions: Iterable[Object] | None, wanted: Object, now: datetime) -> list[Object]:
-    """The conditions with this one in place of the one of its type, or at the end.
+    """Returns the conditions with this one in place of the one of its type, or at the end.
 
-    `lastTransitionTime` is kept while the status stays what it was. What the old condition had beyond the wanted fields goes.
+    `lastTransitionTime` stays while the status does. Other fields of the old condition are dropped.
     """
     result = list(conditions or ())
     for place, old in enumerate(result):
@@ -46,5 +46,5 @@ def with_condition(conditions: Iterable[Object] | None, wanted: Object, now: dat
 
 
 def without_condition(conditions: Iterable[Object] | None, kind: str) -> list[Object]:
-    """The conditions but for the one of this type."""
+    """Returns the conditions without the one of this type."""
     return [each for each in conditions or () if each.get("type") != kind]

@@ -1,13 +1,14 @@
 """The contract of a controller, and the loops that run all of them over one view of the cluster.
 
-A controller hears of each change (`observe`) and names keys to look at; for each key it says step by step what is to be written
-(`reconcile`), given what exists. It is never told what happened, only where to look, so that it can start on any state and be repeated.
+A controller learns of each change (`observe`) and names keys to look at; for each key it yields what is to be written, given what exists
+(`reconcile`). It is not told what happened to a key, so that it can start on any state and be repeated.
 """
 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import Any, ClassVar, Final, TypeVar, final
@@ -27,57 +28,68 @@ logger = logging.getLogger(__name__)
 S = TypeVar("S", bound=Seen)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
-"""The resources that controllers look at: all but events, of which there are many and which nobody owns."""
+"""The resources that controllers look at: all but events, of which there are many and which own nothing."""
 
 WRITES_AT_ONCE: Final = 8
 KEYS_AT_ONCE: Final = 64
-"""Writes and keys that are worked off before others get their turn: one or two milliseconds."""
+"""The number of writes and keys after which other tasks get their turn: one or two milliseconds of work."""
 CHANGES_AT_ONCE: Final = 256
-"""Changes taken note of before others get their turn."""
+"""The number of changes after which other tasks get their turn."""
 
 SETTLING: Final = 0.05
-"""Seconds that changes of pods are gathered for, so that a thousand pods that become ready are one write and not a thousand."""
+"""The seconds for which changes of pods are gathered, so that a thousand pods that become ready are one write."""
 
 Steps = Generator[Step, None, None]
 
 
 class NotPossibleError(Exception):
-    """What is wanted cannot be done while things are as they are. The message says what is missing."""
+    """A step cannot be done in the present state. The message says what is missing."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ControllerContext:
+    """What controllers share: their view of the cluster, the wall clock, and the source of chance for retries."""
+
+    cluster: ClusterView
+    now: Callable[[], datetime]
+    rng: Random
 
 
 class Controller(ABC):
-    """Keeps one aspect of the cluster as it should be."""
+    """Keeps one aspect of the cluster as it should be.
+
+    Attributes:
+        name: the name in the log.
+        author: the field manager of its writes.
+    """
 
     name: ClassVar[str]
-    """For the log."""
     author: ClassVar[str] = "kube-controller-manager"
-    """Whose writes these are, in managedFields."""
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        self.cluster: Final = cluster
-        self.now: Final = now
-        self.queue: Final[WorkQueue[Any]] = WorkQueue(rng)
+    def __init__(self, context: ControllerContext) -> None:
+        self.cluster: Final = context.cluster
+        self.now: Final = context.now
+        self.queue: Final[WorkQueue[Any]] = WorkQueue(context.rng)
 
-    @abstractmethod
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """An object other than a pod has changed: add the keys to look at to `queue`. Not both are None."""
+    def observe(self, old: Seen | None, new: Seen | None) -> None:  # noqa: B027 - some controllers look at pods only
+        """Adds keys to `queue` after a change of an object other than a pod. One of the two may be None."""
 
-    @abstractmethod
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """The same for pods, of which there are many: this has to be quick."""
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:  # noqa: B027 - some do not look at pods
+        """Adds keys to `queue` after a change of a pod. There are many of these: it has to be quick."""
 
     @abstractmethod
     def reconcile(self, key: Any) -> Steps:
-        """What to write so that what `key` stands for is as it should be; nothing if it is.
+        """Yields what to write so that the object of `key` is as it should be.
 
-        The view is exact until the first write; while a write is done others may have their turn, so that what was looked at before must
-        not be looped over. A refused write is thrown in where it was yielded; unless it is caught there, the key is tried again later.
+        The view is exact until the first write. While a write is done other tasks may run: nothing that was looked at before may be looped
+        over. A write that is refused raises where it was yielded; unless it is caught there, the key is tried again later.
         """
 
 
 @final
 class Loops:
-    """One view of a registry, and the controllers that work on it."""
+    """Runs controllers on one view of a registry."""
 
     def __init__(self, registry: ObjectRegistry, cluster: ClusterView, controllers: Sequence[Controller]) -> None:
         self._registry = registry
@@ -91,7 +103,6 @@ class Loops:
         self._writes = 0
 
     async def run(self) -> None:
-        """Follow the registry and work, for ever."""
         await self._list()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._follow(), name="controllers: follow changes")
@@ -104,7 +115,7 @@ class Loops:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
-        """Take note of all changes there are; when it returns, the view is exact. Does not suspend when there are few."""
+        """Takes note of all changes. When it returns, the view is exact. It does not suspend when there are few changes."""
         if self._registry.store.resource_version == self._exact_at:
             return
         async with self._reading:
@@ -127,7 +138,7 @@ class Loops:
                 await asyncio.sleep(0)
 
     async def _list(self) -> None:
-        """Take note of everything there is, and of what is no more."""
+        """Takes note of all objects, and of those that no longer exist."""
         self._exact_at = -1
         count = 0
         for resource in FOLLOWED:
@@ -181,7 +192,7 @@ class Loops:
             await self._reconcile(controller, key)
 
     async def _reconcile(self, controller: Controller, key: Hashable) -> None:
-        """Look at one key. Others get their turn after some writes, in the midst of the steps."""
+        """Reconciles one key. Other tasks get their turn between writes."""
         try:
             steps = controller.reconcile(key)
             refusal: ApiStatus | None = None

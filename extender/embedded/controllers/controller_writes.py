@@ -1,4 +1,4 @@
-"""What controllers want written, as values, and the one place where it is done."""
+"""The writes that controllers ask for, as values, and the function that performs them."""
 
 from dataclasses import dataclass
 from typing import final
@@ -15,7 +15,7 @@ from extender.workloads.templates import controller_reference
 @final
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A new object, named or with a generateName."""
+    """Creates an object with a name or a generateName."""
 
     resource: Resource
     namespace: str
@@ -25,7 +25,7 @@ class Create:
 @final
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An object as it shall be, under the resourceVersion it was seen with: it fails if somebody else came first."""
+    """Replaces an object; it fails if the object has changed since it was seen."""
 
     seen: Seen
     obj: Object
@@ -35,10 +35,7 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An object with a new status, from someone whose word is taken: neither checked nor noted in managedFields, and so ten times cheaper.
-
-    For kubelets, which report on every pod that is bound.
-    """
+    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every bound pod so."""
 
     seen: Seen
     obj: Object
@@ -47,7 +44,7 @@ class Report:
 @final
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes this very object, not a namesake of it.
+    """Deletes this object, but not another one of the same name.
 
     Attributes:
         grace: seconds; None: what the object asks for.
@@ -62,7 +59,7 @@ class Delete:
 @final
 @dataclass(frozen=True, slots=True)
 class DeleteAll:
-    """Removes every object of a namespace, of a resource that controllers do not follow."""
+    """Deletes every object of a namespace, of a resource that controllers do not follow."""
 
     resource: Resource
     namespace: str
@@ -71,7 +68,7 @@ class DeleteAll:
 @final
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Nothing is written; the key is looked at again after so many seconds."""
+    """Writes nothing; the key is looked at again after this time."""
 
     seconds: float
 
@@ -81,7 +78,7 @@ Step = Write | LookAgain
 
 
 def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
-    """Do it in the name of `author`. That an object to be deleted is gone already is fine.
+    """Performs a write in the name of `author`. An object that is to be deleted may be gone already.
 
     Raises:
         ApiStatus: the API refuses.
@@ -115,7 +112,7 @@ def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
 
 
 def adopted(seen: Seen, owner: Seen) -> Update:
-    """The object, belonging to this owner from now on."""
+    """Returns the write that makes an object belong to this owner."""
     content = seen.content()
     references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") != owner.uid]
     content["metadata"]["ownerReferences"] = [*references, controller_reference(owner.content())]
@@ -123,7 +120,7 @@ def adopted(seen: Seen, owner: Seen) -> Update:
 
 
 def released(seen: Seen, *uids: str) -> Update:
-    """The object without the references to these owners."""
+    """Returns the write that removes the references to these owners."""
     content = seen.content()
     references = [each for each in content["metadata"].get("ownerReferences") or () if each.get("uid") not in uids]
     if references:

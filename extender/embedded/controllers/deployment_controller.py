@@ -1,20 +1,18 @@
-"""Deployments: a ReplicaSet for each template, and replicas moved from the old ones to the new one.
+"""Deployments: a ReplicaSet for each template, and replicas that move from the old ones to the new one.
 
-Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go (v1.36.2).
+Upstream: pkg/controller/deployment, deployment_controller.go, sync.go, rolling.go, recreate.go, progress.go (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from random import Random
 from typing import Any, Final, final
 
 from extender.embedded.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
-from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.conditions import condition, timestamp, with_condition
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted
-from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
-from extender.embedded.controllers.workload_selectors import Selecting
+from extender.embedded.controllers.seen_objects import Key, Seen
+from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.embedded.statuses import ApiStatus
 from extender.golang.times import moment_of
 from extender.workloads.availability import fenceposts
@@ -37,18 +35,17 @@ _DEFAULT_HISTORY: Final = 10
 
 @final
 class Deployments(Controller):
-    """apps/v1 Deployments."""
+    """Controls apps/v1 Deployments. Keys are those of Deployments."""
 
     name = "deployment"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
-        self._selecting = Selecting()
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
         self._loose: dict[str, set[Key]] = {}
-        """ReplicaSets without a controller, by namespace."""
+        """The ReplicaSets without a controller, by namespace."""
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Deployments, and ReplicaSets that are or may become theirs."""
         for seen in (old, new):
             if seen is None:
                 continue
@@ -75,11 +72,7 @@ class Deployments(Controller):
         if not loose:
             del self._loose[seen.namespace]
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """ReplicaSets tell about their pods."""
-
     def reconcile(self, key: Key) -> Steps:
-        """One step of a rollout, and the status."""
         seen = self.cluster.get(DEPLOYMENTS, *key)
         if seen is None:
             return
@@ -191,7 +184,7 @@ class Deployments(Controller):
             yield LookAgain(again)
 
     def _tidy(self, spec: Object, old: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
-        """Delete old ReplicaSets beyond the history limit. Upstream: sync.go, cleanupDeployment."""
+        """Deletes old ReplicaSets beyond the history limit. Upstream: sync.go, cleanupDeployment."""
         limit = spec.get("revisionHistoryLimit", _DEFAULT_HISTORY)
         empty = [each for each in old if not each.deleted and not is_in_use(sets[each.name])]
         empty.sort(key=lambda each: revision_number(sets[each.name]))
@@ -209,7 +202,7 @@ _RESUMED: Final = "DeploymentResumed"
 
 
 def deployment_status(deployment: Object, new: Object | None, replica_sets: Sequence[Object], now: datetime) -> tuple[Object, float | None]:
-    """The status that follows from the ReplicaSets, and after how many seconds the progress deadline passes.
+    """Returns the status that follows from the ReplicaSets, and the seconds until the progress deadline.
 
     Arguments:
         new: the ReplicaSet of the current template, also among `replica_sets`, if it exists.

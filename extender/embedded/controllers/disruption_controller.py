@@ -1,13 +1,13 @@
-"""Keeps the status of PodDisruptionBudgets true, without counting all pods whenever one of them changes.
+"""The status of PodDisruptionBudgets: how many of their pods are healthy, and how many may be disrupted.
 
-A controller that this cluster has never held (a dump of nodes and pods has none) counts with the pods it has here; upstream's gives up.
+Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of nodes and pods) counts
+with the pods that are here; upstream's controller gives up.
 
-Upstream: pkg/controller/disruption/disruption.go (v1.36.2).
+Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from random import Random
 from typing import Final, final
 
 from extender.embedded.api_resources import (
@@ -19,24 +19,23 @@ from extender.embedded.api_resources import (
     Object,
     of_kind,
 )
-from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.conditions import condition, with_condition
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
-from extender.embedded.controllers.workload_selectors import Selecting
+from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.golang.times import moment_of
 from extender.workloads.availability import desired_healthy, needs_scale
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
 _WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
-"""Kinds that own pods and have no scale subresource: upstream does not know how many pods of them there should be."""
+"""Kinds that own pods and have no scale subresource, so that upstream does not know the expected number of pods."""
 _STALE: Final = timedelta(minutes=2)
-"""How long a pod may be announced as a victim without being deleted. Upstream: stalePodDisruptionTimeout."""
+"""The time after which a pod that was announced as a victim must be deleted. Upstream: stalePodDisruptionTimeout."""
 
 
 class _NoScaleError(Exception):
-    """It cannot be told how many pods there should be."""
+    """The expected number of pods is unknown."""
 
 
 @final
@@ -49,7 +48,7 @@ class _Tally:
         self.total = 0
         self.healthy = 0
         self.owners: Final[dict[str, tuple[SeenOwner, int, str]]] = {}
-        """By uid: the controller, how many pods it has here, and the name of one of them."""
+        """By uid: a controller of the pods, the number of its pods here, and the name of one of them."""
 
     def count(self, pod: SeenPod, one: int) -> None:
         self.total += one
@@ -65,17 +64,16 @@ class _Tally:
 
 @final
 class Disruption(Controller):
-    """policy/v1 PodDisruptionBudgets. Keys are those of budgets."""
+    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets."""
 
     name = "disruption"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
-        self._selecting = Selecting()
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
         self._tallies: dict[Key, _Tally] = {}
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Budgets, and the workloads whose scale counts."""
         seen = new or old
         if seen is None:
             return
@@ -106,7 +104,6 @@ class Disruption(Controller):
                     self.queue.add_after(key, SETTLING)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods under a budget."""
         if old is not None and new is not None and _counts_alike(old, new):
             return
         for pod, one in ((old, -1), (new, 1)):
@@ -117,7 +114,6 @@ class Disruption(Controller):
                 self.queue.add_after(key, SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        """Write the status if it is not true any more."""
         seen = self.cluster.get(POD_DISRUPTION_BUDGETS, *key)
         if seen is None:
             return
@@ -137,7 +133,7 @@ class Disruption(Controller):
             yield LookAgain(again)
 
     def _expected(self, namespace: str, tally: _Tally) -> int:
-        """The replicas that the controllers of the pods want in all; pods without one do not count. Upstream: getExpectedScale."""
+        """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream: getExpectedScale."""
         scales: dict[str, int] = {}
         for owner, here, pod in tally.owners.values():
             uid, scale = self._scale(namespace, owner, here, pod)
@@ -161,20 +157,15 @@ class Disruption(Controller):
 
 @final
 class StaleDisruptions(Controller):
-    """Takes back what was announced to a pod that then was not deleted. Keys are those of pods. Upstream: syncStalePodDisruption."""
+    """Takes back the DisruptionTarget of pods that were not deleted in time. Keys are those of pods. Upstream: syncStalePodDisruption."""
 
     name = "stale disruption"
 
-    def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Only pods matter."""
-
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods that were announced as victims."""
         if new is not None and new.is_victim and not new.deleted:
             self.queue.add_after(new.key, _STALE.total_seconds())
 
     def reconcile(self, key: Key) -> Steps:
-        """Set DisruptionTarget to False after two minutes."""
         pod = self.cluster.pods.get(key)
         if pod is None or not pod.is_victim or not pod.is_active:
             return
@@ -199,27 +190,27 @@ def _counts_alike(old: SeenPod, new: SeenPod) -> bool:
 
 
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""How long a pod that was promised to an eviction counts as gone. Upstream: DeletionTimeout."""
+"""The time for which a pod whose eviction was granted counts as gone. Upstream: DeletionTimeout."""
 _DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
 
 
 def is_healthy(pod: SeenPod) -> bool:
-    """Whether the pod counts as one that is there."""
+    """Returns True if the pod counts for its budget."""
     return pod.is_ready and not pod.deleted
 
 
 def budget_status(
     budget: Object, *, expected: int, healthy: int, named: Mapping[str, SeenPod], now: datetime
 ) -> tuple[Object, float | None]:
-    """The status, and after how many seconds a promised eviction expires.
+    """Returns the status, and the seconds until a granted eviction expires.
 
     Arguments:
-        expected: how many pods there should be, or are, whichever counts.
-        healthy: how many of them are healthy; promised evictions included.
-        named: those that `status.disruptedPods` names, by name, as far as they exist.
+        expected: the number of pods that there should be, or that there are, whichever counts.
+        healthy: the number of healthy pods, granted evictions included.
+        named: the pods that `status.disruptedPods` names and that exist, by name.
 
     Raises:
-        ValueError: a percentage that is none.
+        ValueError: a percentage cannot be read.
     """
     spec, old = budget["spec"], budget.get("status") or {}
     disrupted, again = {}, None
@@ -255,7 +246,7 @@ def budget_status(
 
 
 def failed_status(budget: Object, message: str, now: datetime) -> Object:
-    """The status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
+    """Returns the status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
     status = dict(budget.get("status") or {})
     status["disruptionsAllowed"] = 0
     observed = status.get("observedGeneration")

@@ -1,7 +1,7 @@
-"""Garbage collection: what belongs to nobody any more goes, in the way that the deletion of the owner asked for.
+"""Garbage collection: objects whose owners are gone are deleted, in the way that the deletion of the owner asked for.
 
-An owner is gone when this cluster has held it and does not any more, or holds another object of its name. One that was never here (a dump
-of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere; upstream would delete its dependents.
+An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that was never here (a
+dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere; upstream would delete its dependents.
 
 Upstream: pkg/controller/garbagecollector/garbagecollector.go (v1.36.2).
 """
@@ -25,17 +25,16 @@ class _OwnerState(Enum):
     SOLID = auto()
     DANGLING = auto()
     WAITING = auto()
-    """Deleted in the foreground: it waits for its dependents."""
+    """The owner is deleted in the foreground and waits for its dependents."""
 
 
 @final
 class Garbage(Controller):
-    """All objects that own or are owned. Keys are Refs."""
+    """Collects objects that own or are owned. Keys are Refs."""
 
     name = "garbage collector"
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """An owner that goes, a dependent that comes."""
         if new is None:
             if old is not None:
                 self._look_around(old)
@@ -50,7 +49,6 @@ class Garbage(Controller):
                 self.queue.add(ref)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """As any other object."""
         self.observe(old, new)
 
     def _look_around(self, gone: Seen) -> None:
@@ -63,7 +61,6 @@ class Garbage(Controller):
                 self.queue.add(ref_of(seen))
 
     def reconcile(self, key: Ref) -> Steps:
-        """Delete it, let go of owners that are gone, or finish its own deletion."""
         resource = _BY_STORAGE[key[0]]
         seen = self.cluster.get(resource, key[1], key[2])
         if seen is None:

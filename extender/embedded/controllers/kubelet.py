@@ -1,23 +1,22 @@
-"""Kubelets without containers: bound pods run, deleted pods end, nodes say that they are ready.
+"""Kubelets without containers: bound pods run, deleted pods end, nodes are ready.
 
-Upstream's are real; this is what one sees of them through the API. A node whose Ready condition somebody set to Unknown has a dead kubelet,
-so that its pods neither start nor end; one that is not ready starts nothing.
+They write what a kubelet writes to the API. A node whose Ready condition was set to Unknown has a dead kubelet, so that its pods neither
+start nor end; on a node that is not ready no pod starts.
+
+Upstream: pkg/kubelet/kubelet_pods.go, generateAPIPodStatus; status/generate.go; nodestatus/setters.go (v1.36.2).
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
 from datetime import datetime
 from ipaddress import IPv4Address
-from random import Random
 from typing import Any, Final, final
 from uuid import NAMESPACE_DNS, uuid5
 from zlib import crc32
 
 from extender.embedded.api_resources import Object
-from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.conditions import timestamp, with_condition
-from extender.embedded.controllers.controller_loop import Controller, Steps
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Report
 from extender.embedded.controllers.seen_objects import RUNS_FOR, Key, Seen, SeenNode, SeenPod
 from extender.golang.durations import Duration, DurationError
@@ -25,7 +24,7 @@ from extender.golang.durations import Duration, DurationError
 logger = logging.getLogger(__name__)
 
 LONGEST_GOODBYE: Final = 1.0
-"""Seconds that a deleted pod stays at most, whatever grace it was given: there is nothing in it to be stopped."""
+"""The longest time in seconds that a deleted pod stays, whatever its grace: it has nothing to stop."""
 
 
 @final
@@ -35,14 +34,13 @@ class Kubelet(Controller):
     name = "kubelet"
     author = "kubelet"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._ends: dict[Key, tuple[str, float]] = {}
-        """When a running pod is to succeed or a deleted one to go: (which of the two and of what uid, time of the loop)."""
+        """When a running pod succeeds or a deleted one ends: (which of the two and of what uid, time of the loop)."""
         self._addresses: dict[str, str] = {}
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Nodes, and with them their pods."""
         if not isinstance(new, SeenNode):
             return
         self._addresses.pop(new.name, None)
@@ -53,7 +51,6 @@ class Kubelet(Controller):
                 self.queue.add(key)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Bound pods that have to start or end."""
         if new is None:
             if old is not None:
                 self._ends.pop(old.key, None)
@@ -61,7 +58,6 @@ class Kubelet(Controller):
             self.queue.add(new.key)
 
     def reconcile(self, key: Key) -> Steps:
-        """Start or end a pod, or register a node."""
         if not key[0]:
             yield from self._register(key[1])
             return
@@ -97,7 +93,7 @@ class Kubelet(Controller):
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
     def _once_due(self, pod: SeenPod, end: str, seconds: float) -> LookAgain | None:
-        """None if the pod has been as it is for so long, else when to look again."""
+        """None if the pod has been in this state long enough, else when to look again."""
         time = asyncio.get_running_loop().time()
         known = self._ends.get(pod.key)
         if known is None or known[0] != end:
@@ -120,12 +116,12 @@ _COMPLETED: Final = "PodCompleted"
 
 
 def made_up_node_address(name: str) -> str:
-    """An address for a node that names none: always the same for the same name."""
+    """Returns an address for a node that names none; always the same for the same name."""
     return str(IPv4Address(_NODE_NETWORK + crc32(name.encode()) % _NODE_ADDRESSES))
 
 
 def node_address(node: Object) -> str:
-    """The node's InternalIP, or a made-up one."""
+    """Returns the node's InternalIP, or a made-up address."""
     for address in (node.get("status") or {}).get("addresses") or ():
         if address.get("type") == "InternalIP" and address.get("address"):
             return str(address["address"])
@@ -133,7 +129,7 @@ def node_address(node: Object) -> str:
 
 
 def running(pod: Object, host_ip: str, now: datetime) -> Object:
-    """The status of a bound pod once all of its containers run and are ready."""
+    """Returns the status of a bound pod whose containers all run and are ready."""
     spec, status = pod["spec"], dict(pod.get("status") or {})
     at = timestamp(now)
     pod_ip = host_ip if spec.get("hostNetwork") else _pod_address(pod["metadata"]["uid"])
@@ -157,7 +153,7 @@ def running(pod: Object, host_ip: str, now: datetime) -> Object:
 
 
 def succeeded(pod: Object, now: datetime) -> Object:
-    """The status of a running pod of which every container has exited with 0."""
+    """Returns the status of a running pod whose containers have all exited with 0."""
     status = dict(pod.get("status") or {})
     at = timestamp(now)
     status["phase"] = "Succeeded"
@@ -227,7 +223,7 @@ _FIRST_CONDITIONS: Final = (
 
 
 def registered(node: Object, now: datetime) -> Object:
-    """The status of a node that is ready; whatever it says already is kept."""
+    """Returns the status of a node that is ready; what it says already is kept."""
     status = dict(node.get("status") or {})
     metadata, at = node["metadata"], timestamp(now)
     conditions = list(status.get("conditions") or ())

@@ -1,17 +1,13 @@
-"""Namespaces: the ones that always exist, and the end of those that are deleted.
+"""Namespaces: those that always exist, and the deletion of the others with everything in them.
 
 Upstream: pkg/controlplane/controller/systemnamespaces; pkg/controller/namespace/deletion/namespaced_resources_deleter.go (v1.36.2).
 """
 
-from collections.abc import Callable
-from datetime import datetime
 from itertools import islice
-from random import Random
 from typing import Final, final
 
 from extender.embedded.api_resources import EVENTS, NAMESPACES
-from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, DeleteAll, LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 
@@ -22,18 +18,17 @@ _AT_ONCE: Final = 200
 
 @final
 class Namespaces(Controller):
-    """Keys are ("", namespace)."""
+    """Controls namespaces. Keys are ("", namespace)."""
 
     name = "namespace"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._ending: set[str] = set()
         for name in SYSTEM_NAMESPACES:
             self.queue.add(("", name))
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Namespaces that end, and what is in them."""
         seen = new or old
         if seen is None:
             return
@@ -49,13 +44,11 @@ class Namespaces(Controller):
             self.queue.add_after(("", seen.namespace), SETTLING)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods of namespaces that end."""
         seen = new or old
         if seen is not None and seen.namespace in self._ending:
             self.queue.add_after(("", seen.namespace), SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        """Make it, or empty it and let it go."""
         name = key[1]
         namespace = self.cluster.get(NAMESPACES, "", name)
         if namespace is None:

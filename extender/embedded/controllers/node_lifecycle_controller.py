@@ -1,20 +1,20 @@
-"""Taints that say what a node's spec and conditions say, so that a scheduler need only look at taints.
+"""Taints that follow from a node's spec and conditions, and the eviction of pods by NoExecute taints.
 
-A node without a Ready condition is left alone: nobody has said anything about it yet.
+A node without a Ready condition is left alone: no kubelet has reported on it yet. A pod's tolerationSeconds begin when pod and taint are
+first seen together, as upstream.
 
-Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass, processTaintBaseEviction (v1.36.2).
+Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass, processTaintBaseEviction;
+pkg/controller/tainteviction/taint_eviction.go (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from random import Random
 from typing import Final, final
 
 from extender.embedded.api_resources import Object
-from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.conditions import timestamp, with_condition
-from extender.embedded.controllers.controller_loop import Controller, Steps
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, NodeTaint, Seen, SeenNode, SeenPod
 from extender.objects import decoding
@@ -39,20 +39,15 @@ _EVICTING: Final = frozenset({NOT_READY, UNREACHABLE})
 
 @final
 class NodeTaints(Controller):
-    """Keys are those of nodes."""
+    """Controls the taints of nodes. Keys are those of nodes."""
 
     name = "node lifecycle"
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Nodes whose taints are not what they should be."""
         if isinstance(new, SeenNode) and wanted_taints(new) != present_taints(new):
             self.queue.add(new.key)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods do not matter."""
-
     def reconcile(self, key: Key) -> Steps:
-        """Put the taints right; those of others stay."""
         node = self.cluster.node(key[1])
         if node is None or node.deleted:
             return
@@ -63,7 +58,7 @@ class NodeTaints(Controller):
 
 
 def wanted_taints(node: SeenNode) -> set[tuple[str, str]]:
-    """(key, effect) of the taints that follow from the node's spec and conditions."""
+    """Returns the (key, effect) of the taints that follow from the node's spec and conditions."""
     return set(_wanted(node))
 
 
@@ -79,13 +74,13 @@ def _wanted(node: SeenNode) -> Iterator[tuple[str, str]]:
 
 
 def present_taints(node: SeenNode) -> set[tuple[str, str]]:
-    """(key, effect) of the taints of these kinds that the node has; those of a node that says nothing of itself count as wanted."""
+    """Returns the (key, effect) of those taints that the node has; on a node without conditions they count as wanted."""
     silent = _EVICTING if "Ready" not in node.conditions else frozenset()
     return {(taint.key, taint.effect) for taint in node.taints if _is_ours(taint) and taint.key not in silent}
 
 
 def with_taints(spec: Object, node: SeenNode, now: datetime) -> Object:
-    """The node's spec with the taints that are wanted."""
+    """Returns the node's spec with the taints that are wanted; other taints stay."""
     wanted, present = wanted_taints(node), present_taints(node)
     surplus = present - wanted
     kept = [taint for taint in spec.get("taints") or () if (taint.get("key"), taint.get("effect")) not in surplus]
@@ -114,17 +109,16 @@ class PatientToleration(Toleration, frozen=True, gc=False, rename="camel"):
 
 @final
 class TaintEviction(Controller):
-    """Keys are those of pods."""
+    """Deletes pods from tainted nodes. Keys are those of pods."""
 
     name = "taint eviction"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._since: dict[Key, tuple[str, float]] = {}
-        """Pods that are being patient: (uid, since when by the loop)."""
+        """Pods whose tolerationSeconds run: (uid, start by the loop's clock)."""
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Nodes whose NoExecute taints have changed."""
         if not isinstance(new, SeenNode):
             return
         before = evicting_taints(old) if isinstance(old, SeenNode) else []
@@ -133,7 +127,6 @@ class TaintEviction(Controller):
                 self.queue.add(key)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods that come to a tainted node."""
         if new is None and old is not None:
             self._since.pop(old.key, None)
         if new is None or not new.node or new.deleted or (old is not None and old.node == new.node):
@@ -143,7 +136,6 @@ class TaintEviction(Controller):
             self.queue.add(new.key)
 
     def reconcile(self, key: Key) -> Steps:
-        """Delete the pod once its time has come."""
         pod = self.cluster.pods.get(key)
         node = self.cluster.node(pod.node) if pod is not None and pod.node else None
         taints = evicting_taints(node) if node is not None else ()
@@ -171,12 +163,12 @@ class TaintEviction(Controller):
 
 
 def evicting_taints(node: SeenNode) -> Sequence[NodeTaint]:
-    """The node's NoExecute taints."""
+    """Returns the node's NoExecute taints."""
     return [taint for taint in node.taints if taint.effect == NO_EXECUTE]
 
 
 def patience(taints: Iterable[NodeTaint], tolerations: Sequence[PatientToleration]) -> int | None:
-    """For how many seconds a pod puts up with these NoExecute taints; None: for ever.
+    """Returns the seconds for which a pod tolerates these NoExecute taints; None: forever.
 
     Of the tolerations that cover a taint the first counts. Upstream: GetMatchingTolerations, getMinTolerationTime.
     """

@@ -1,45 +1,40 @@
-"""Pods that nobody will ever look after again: on nodes that are gone, or deleted before they had a node.
+"""The deletion of pods that no kubelet takes care of: on nodes that are gone, or deleted before they had a node.
 
 Upstream: pkg/controller/podgc/gc_controller.go (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from random import Random
+from collections.abc import Sequence
 from typing import Final, final
 
-from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.conditions import with_condition
-from extender.embedded.controllers.controller_loop import Controller, Steps
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenNode, SeenPod
 
 QUARANTINE: Final = 40.0
-"""Seconds for which a node has to be missing before its pods are deleted: it may be registering anew. Upstream: quarantineTime."""
+"""The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream: quarantineTime."""
 _AT_ONCE: Final = 100
 
 
 @final
 class PodGarbage(Controller):
-    """Keys are ("", node) for nodes that are missing, and those of pods."""
+    """Deletes lost pods. Keys are ("", node) for nodes that are missing, and those of pods."""
 
     name = "pod garbage collector"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._missing: dict[str, float] = {}
-        """Since when (time of the loop) a node that pods are bound to is missing."""
+        """When (time of the loop) nodes with pods were first missing."""
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Nodes that go."""
         if isinstance(new, SeenNode):
             self._missing.pop(new.name, None)
         elif new is None and isinstance(old, SeenNode):
             self._miss(old.name)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods on nodes that are not there, and deleted ones without a node."""
         if new is None:
             return
         if not new.node:
@@ -54,7 +49,6 @@ class PodGarbage(Controller):
             self.queue.add_after(("", node), QUARANTINE)
 
     def reconcile(self, key: Key) -> Steps:
-        """Delete what is lost, without grace."""
         if key[0]:
             pod = self.cluster.pods.get(key)
             if pod is not None and pod.deleted and pod.grace and not pod.node:

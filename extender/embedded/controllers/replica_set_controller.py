@@ -1,40 +1,38 @@
-"""ReplicaSets and ReplicationControllers: as many pods of a template as somebody asked for.
+"""ReplicaSets and ReplicationControllers: a number of pods from a template.
 
-Upstream: pkg/controller/replicaset/replica_set.go, replica_set_utils.go (v1.36.2).
+Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go, ActivePodsWithRanks (v1.36.2).
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from random import Random
 from typing import Any, ClassVar, Final, final
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
-from extender.embedded.controllers.cluster_view import ClusterView, PodGroup
+from extender.embedded.controllers.cluster_view import PodGroup
 from extender.embedded.controllers.conditions import condition, seconds_since, with_condition, without_condition
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
-from extender.embedded.controllers.workload_selectors import Selecting
+from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.embedded.statuses import ApiStatus
 from extender.golang.times import moment_of
 from extender.workloads.scale_down import DELETION_COST, deletion_rank
 from extender.workloads.templates import pod_from_template
 
 BURST: Final = 500
-"""Pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
+"""The number of pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
 
 
 class _Replicas(Controller):
     resource: ClassVar[Resource]
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
-        self._selecting = Selecting()
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """The workloads themselves."""
         if new is not None and new.resource is self.resource:
             self._selecting.put(new.key, new.content())
             self.queue.add(new.key)
@@ -42,7 +40,6 @@ class _Replicas(Controller):
             self._selecting.remove(old.key)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods that are theirs or may become theirs."""
         if old is not None and new is not None and _same_for_its_owner(old, new):
             return
         for pod in (old, new):
@@ -57,7 +54,6 @@ class _Replicas(Controller):
                 self.queue.add_after((pod.namespace, owner.name), SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        """Adopt, release, create or delete pods, and say how many there are."""
         seen = self.cluster.get(self.resource, *key)
         if seen is None:
             return
@@ -102,7 +98,7 @@ class _Replicas(Controller):
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
 
     def _moves(self, seen: Seen, group: PodGroup) -> Sequence[Update]:
-        """Pods to adopt and to release."""
+        """The writes that adopt and release pods."""
         selector = self._selecting.selector(seen.key)
         strangers = [labels for labels in group.labels if not selector.matches(labels.of)]
         moves = [released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers] if strangers else []
@@ -117,7 +113,7 @@ class _Replicas(Controller):
         return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
     def _status(self, content: Object, group: PodGroup) -> tuple[Object, float | None]:
-        """The status that follows from the pods, and after how many seconds it will be another by itself."""
+        """The status that follows from the pods, and the seconds after which it changes without a write."""
         spec = content["spec"]
         available, again = group.ready, None
         if spec.get("minReadySeconds"):
@@ -167,7 +163,7 @@ class _Replicas(Controller):
 
 @final
 class ReplicaSets(_Replicas):
-    """apps/v1 ReplicaSets."""
+    """Controls apps/v1 ReplicaSets."""
 
     name = "replicaset"
     resource = REPLICA_SETS
@@ -175,7 +171,7 @@ class ReplicaSets(_Replicas):
 
 @final
 class ReplicationControllers(_Replicas):
-    """v1 ReplicationControllers."""
+    """Controls v1 ReplicationControllers."""
 
     name = "replicationcontroller"
     resource = REPLICATION_CONTROLLERS
@@ -202,11 +198,11 @@ _NEVER: Final = -1
 
 
 def pods_to_delete(pods: Iterable[SeenPod], related: Iterable[SeenPod], count: int, now: datetime) -> Sequence[SeenPod]:
-    """The `count` pods to delete.
+    """Returns the `count` pods to delete first. Upstream: getPodsToDelete.
 
     Arguments:
         pods: active pods of the controller.
-        related: active pods of it and of its siblings under the same Deployment: crowded nodes are thinned out first.
+        related: active pods of it and of its siblings under the same Deployment: those on crowded nodes go first.
     """
     candidates = list(pods)
     if count >= len(candidates):
@@ -217,7 +213,7 @@ def pods_to_delete(pods: Iterable[SeenPod], related: Iterable[SeenPod], count: i
 
 
 def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
-    """Smaller goes first."""
+    """The sort key of a pod; the smallest is deleted first."""
     content = pod.content()
     status = content.get("status") or {}
     ready = condition(status.get("conditions"), "Ready") if pod.is_ready else None

@@ -1,16 +1,13 @@
-"""Objects that a pod's spec only describes: a ResourceClaim for each template it names, a PersistentVolumeClaim for each ephemeral volume.
+"""Claims of pods: the objects for claim templates and ephemeral volumes, and the end of reservations and allocations.
 
-Upstream: pkg/controller/resourceclaim/controller.go, handleClaim; pkg/controller/volume/ephemeral/controller.go (v1.36.2).
+Upstream: pkg/controller/resourceclaim/controller.go, handleClaim, syncClaim, syncPod; pkg/controller/volume/ephemeral/controller.go
+(v1.36.2).
 """
 
-from collections.abc import Callable
-from datetime import datetime
-from random import Random
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
-from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import Controller, NotPossibleError, Steps
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
@@ -18,12 +15,11 @@ from extender.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object,
 
 @final
 class ClaimsForPods(Controller):
-    """Keys are those of pods."""
+    """Makes ResourceClaims for the templates that pods name, and claims for their ephemeral volumes. Keys are those of pods."""
 
     name = "pod claims"
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Claims of pods that have come, and templates that pods may be waiting for."""
         if new is None or new.resource not in (RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES):
             return
         if new.resource is RESOURCE_CLAIM_TEMPLATES:
@@ -37,12 +33,10 @@ class ClaimsForPods(Controller):
             self.queue.add((new.namespace, owner.name))
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods that want objects made for them."""
         if new is not None and new.wants_objects and old is None:
             self.queue.add(new.key)
 
     def reconcile(self, key: Key) -> Steps:
-        """Make what is missing, and write down the names."""
         pod = self.cluster.pods.get(key)
         if pod is None or not pod.is_active or not pod.wants_objects:
             return
@@ -88,24 +82,22 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 @final
 class ResourceClaims(Controller):
-    """Keys are those of claims."""
+    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are those of claims."""
 
     name = "resource claim"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._users: dict[Key, dict[Key, None]] = {}
         """The pods that use a claim."""
         self._freed: set[Key] = set()
-        """Claims that were let go of by their last user a moment ago, and still have the finalizer."""
+        """Claims whose last user is gone since the last look, and which still have the finalizer."""
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """The claims themselves."""
         if new is not None and new.resource is RESOURCE_CLAIMS:
             self.queue.add(new.key)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Pods that use claims, when they come, are bound, end or go."""
         for pod in (old, new):
             if pod is None or not pod.resource_claims:
                 continue
@@ -121,7 +113,6 @@ class ResourceClaims(Controller):
                 self.queue.add(key)
 
     def reconcile(self, key: Key) -> Steps:
-        """One step: reservations, then the finalizer, then the claim itself."""
         seen = self.cluster.get(RESOURCE_CLAIMS, *key)
         freed = key in self._freed
         self._freed.discard(key)
@@ -157,7 +148,7 @@ class ResourceClaims(Controller):
         return pod is not None and pod.uid == reservation.get("uid") and not _is_done(pod)
 
     def _belongs_to_the_past(self, seen: Seen) -> bool:
-        """Whether it was made for a pod that will not run any more. If the pod is gone, the garbage collector takes the claim."""
+        """True if the claim was made for a pod that will not run any more. If the pod is gone, the garbage collector takes the claim."""
         owner = seen.controller
         if owner is None or owner.kind != "Pod":
             return False
@@ -165,7 +156,7 @@ class ResourceClaims(Controller):
         return pod is not None and (pod.uid != owner.uid or _is_done(pod))
 
     def _missing_reservations(self, key: Key, reserved: set[str | None]) -> list[Object]:
-        """Bound pods that use the claim and have not reserved it: those that no scheduler has bound. Upstream: reserveForPod."""
+        """Bound pods that use the claim and have not reserved it, as no scheduler has bound them. Upstream: reserveForPod."""
         pods = [self.cluster.pods.get(user) for user in self._users.get(key, ())]
         return [
             {"resource": "pods", "name": pod.name, "uid": pod.uid}

@@ -1,4 +1,4 @@
-"""What controllers remember of an object: who it is, whose it is, and of pods and nodes what they decide by; the rest stays encoded.
+"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by; the rest stays encoded.
 
 With 150,000 pods a controller cannot hold every object as dictionaries. These values share the bytes of the store and are decoded in full
 (`content`) only when an object is about to be written.
@@ -16,16 +16,16 @@ from extender.objects import decoding
 from extender.objects.meta import ApiObject, Condition
 
 Key = tuple[str, str]
-"""(namespace, name) of an object among those of its resource; the namespace is empty where there is none."""
+"""(namespace, name) of an object among those of its resource; the namespace is empty for resources without one."""
 
 FINISHED: Final = ("Succeeded", "Failed")
 RUNS_FOR: Final = "reprieve.dev/runs-for"
-"""Annotation of a pod that is to succeed by itself after a while: `5s`, `1m30s`."""
+"""The annotation of a pod that succeeds by itself after a while: `5s`, `1m30s`."""
 
 
 @final
 class Labels:
-    """A set of labels; equal sets are the same object, so that it is a key that costs nothing."""
+    """A set of labels. Equal sets are the same object, so that it is a cheap key."""
 
     __slots__ = ("__weakref__", "of")
 
@@ -45,7 +45,11 @@ class SeenOwner(ApiObject, frozen=True, gc=False, rename="camel"):
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An object of any kind as it was when it last changed."""
+    """An object of any kind as it was when it last changed.
+
+    Attributes:
+        deleted: the deletion timestamp; empty unless the object is being deleted.
+    """
 
     resource: Resource
     namespace: str
@@ -56,50 +60,50 @@ class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     finalizers: tuple[str, ...]
     created: str
     deleted: str
-    """The deletion timestamp; empty unless the object is being deleted."""
     raw: bytes
 
     @property
     def key(self) -> Key:
-        """Namespace and name."""
         return self.namespace, self.name
 
     @property
     def controller(self) -> SeenOwner | None:
-        """The owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go, GetControllerOf."""
+        """Returns the owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go, GetControllerOf."""
         return next((owner for owner in self.owners if owner.controller), None)
 
     def content(self) -> Object:
-        """The whole object; each call gives a new one, free to be changed."""
+        """Returns a new copy of the whole object."""
         return {"kind": self.resource.kind, "apiVersion": self.resource.api_version, **orjson.loads(self.raw)}
 
 
 @final
 class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
-    """A pod."""
+    """A pod.
+
+    Attributes:
+        is_victim: True while its condition DisruptionTarget is.
+        grace: the seconds of grace of its deletion; None unless it is being deleted.
+        runs_for: the annotation RUNS_FOR.
+        wants_objects: True if it has ResourceClaim templates or ephemeral volumes, for which objects are made.
+        resource_claims: the names of the ResourceClaims that it uses.
+    """
 
     node: str
     phase: str
     is_ready: bool
     is_victim: bool
-    """True while its condition DisruptionTarget is."""
     grace: int | None
-    """Seconds of grace that its deletion leaves; None unless it is being deleted."""
     runs_for: str
-    """The annotation RUNS_FOR."""
     wants_objects: bool
-    """True if it has ResourceClaim templates or ephemeral volumes: somebody has to make the objects they stand for."""
     resource_claims: tuple[str, ...]
-    """Names of the ResourceClaims that it uses."""
 
     @property
     def is_finished(self) -> bool:
-        """True for Succeeded and Failed."""
         return self.phase in FINISHED
 
     @property
     def is_active(self) -> bool:
-        """Neither finished nor being deleted. Upstream: pkg/controller/controller_utils.go, IsPodActive."""
+        """Returns True if the pod is neither finished nor being deleted. Upstream: pkg/controller/controller_utils.go, IsPodActive."""
         return not self.deleted and self.phase not in FINISHED
 
 
@@ -114,14 +118,17 @@ class NodeTaint(ApiObject, frozen=True, gc=False, rename="camel"):
 
 @final
 class SeenNode(Seen, frozen=True, gc=False, kw_only=True):
-    """A node."""
+    """A node.
+
+    Attributes:
+        conditions: the status of each condition.
+        has_info: True if a kubelet has said what it runs on.
+    """
 
     unschedulable: bool
     taints: tuple[NodeTaint, ...]
     conditions: Mapping[str, str]
-    """Type -> status."""
     has_info: bool
-    """True if a kubelet has said what it runs on."""
 
 
 @final
@@ -133,10 +140,10 @@ class Reader:
         self._no_labels = Labels({})
 
     def read(self, resource: Resource, raw: bytes) -> Seen:
-        """The object that the bytes hold.
+        """Returns the object that the bytes hold.
 
         Raises:
-            DecodeError: they hold none of this kind.
+            DecodeError: they hold no such object.
         """
         if resource is PODS:
             return self.pod(raw)
@@ -146,10 +153,10 @@ class Reader:
         return Seen(**self._of_meta(resource, meta, raw))
 
     def pod(self, raw: bytes) -> SeenPod:
-        """The pod that the bytes hold.
+        """Returns the pod that the bytes hold.
 
         Raises:
-            DecodeError: they hold none.
+            DecodeError: they hold no pod.
         """
         pod = decoding.decode(_Pod, raw)
         spec, status = pod.spec, pod.status
@@ -196,7 +203,7 @@ class Reader:
         }
 
     def labels(self, of: Mapping[str, str]) -> Labels:
-        """The one object that stands for this set of labels."""
+        """Returns the one object that stands for this set of labels."""
         key = tuple(sorted(of.items()))
         known = self._labels.get(key)
         if known is None:

@@ -1,21 +1,18 @@
-"""StatefulSets: pods with ordinals, made and removed one after the other, each with its own claims.
+"""StatefulSets: pods with ordinals, created and deleted one after the other, each with its own claims.
 
-There are no ControllerRevisions here: a pod that has to be made again is always made from the current template.
+There are no ControllerRevisions: a pod that is recreated always gets the current template.
 
 Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from random import Random
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
-from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
-from extender.embedded.controllers.workload_selectors import Selecting
+from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
 Ordinals = Mapping[int, SeenPod]
@@ -23,16 +20,15 @@ Ordinals = Mapping[int, SeenPod]
 
 @final
 class StatefulSets(Controller):
-    """apps/v1 StatefulSets."""
+    """Controls apps/v1 StatefulSets. Keys are those of StatefulSets."""
 
     name = "statefulset"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
-        self._selecting = Selecting()
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """The sets themselves."""
         if new is not None and new.resource is STATEFUL_SETS:
             self._selecting.put(new.key, new.content())
             self.queue.add(new.key)
@@ -40,7 +36,6 @@ class StatefulSets(Controller):
             self._selecting.remove(old.key)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """Their pods, and pods that may become theirs."""
         for pod in (old, new):
             if pod is None:
                 continue
@@ -54,7 +49,6 @@ class StatefulSets(Controller):
                         self.queue.add(key)
 
     def reconcile(self, key: Key) -> Steps:
-        """Make or remove what is due next, and say how far it is."""
         seen = self.cluster.get(STATEFUL_SETS, *key)
         if seen is None:
             return
@@ -115,7 +109,7 @@ class StatefulSets(Controller):
 
 
 def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
-    """Delete the last pod of an old template, if all pods after it are ready. Upstream: the end of updateStatefulSet."""
+    """Deletes the last pod of an old template, if all pods after it are ready. Upstream: the end of updateStatefulSet."""
     strategy = content["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return
@@ -134,7 +128,7 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
 
 
 def stateful_status(content: Object, pods: Ordinals, revision: str) -> Object:
-    """The status that follows from the pods."""
+    """Returns the status that follows from the pods."""
     old: Final = content.get("status") or {}
     replicas = content["spec"].get("replicas", 1)
     current = old.get("currentRevision") or revision

@@ -1,14 +1,12 @@
-"""Volumes: claims find theirs, or get one made up for them as soon as that is due.
+"""The binding of claims to volumes, and the provisioning of volumes.
 
-There is no storage behind any of it; a volume of any provisioner is ready at once, and gone as soon as its reclaim policy says so.
+There is no storage behind it: a volume of any provisioner is ready at once, and removed as soon as its reclaim policy says so.
 
 Upstream: pkg/controller/volume/persistentvolume/pv_controller.go (v1.36.2).
 """
 
 import bisect
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
-from random import Random
+from collections.abc import Iterator, Sequence
 from typing import Final, final
 
 from extender.embedded.api_resources import (
@@ -20,10 +18,9 @@ from extender.embedded.api_resources import (
     Object,
     Resource,
 )
-from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, Steps
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, Update
-from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
+from extender.embedded.controllers.seen_objects import Key, Seen
 from extender.workloads.volumes import (
     BIND_COMPLETED,
     NO_PROVISIONER,
@@ -44,12 +41,12 @@ from extender.workloads.volumes import (
 )
 
 _CLASS: Final = "/class"
-"""No namespace has such a name."""
+"""The namespace in the keys of classes; no real namespace has such a name."""
 
 
 @final
 class _FreeVolumes:
-    """Volumes without a claim, by class and size; and those reserved for claims that do not know it yet."""
+    """The volumes without a claim, by class and size, and those reserved for claims that are not bound to them yet."""
 
     def __init__(self) -> None:
         self._by_class: dict[str, list[tuple[int, str]]] = {}
@@ -58,7 +55,6 @@ class _FreeVolumes:
         self._reserved_for: dict[str, Key] = {}
 
     def put(self, volume: Object) -> None:
-        """Take note of a volume as it is now."""
         name = volume["metadata"]["name"]
         self.remove(name)
         reference = volume["spec"].get("claimRef")
@@ -72,7 +68,6 @@ class _FreeVolumes:
             self._places[name] = place
 
     def remove(self, name: str) -> None:
-        """The volume is gone or has changed."""
         place = self._places.pop(name, None)
         if place is not None:
             volumes = self._by_class[place[0]]
@@ -84,11 +79,11 @@ class _FreeVolumes:
                 del self._reserved[key]
 
     def reserved(self, key: Key) -> Sequence[str]:
-        """Volumes whose claimRef names this claim."""
+        """Returns the volumes whose claimRef names this claim."""
         return list(self._reserved.get(key, ()))
 
     def large_enough(self, storage_class: str, size: int) -> Iterator[str]:
-        """Free volumes of the class, the smallest first."""
+        """Yields free volumes of the class, the smallest first."""
         volumes = self._by_class.get(storage_class, [])
         for _, name in volumes[bisect.bisect_left(volumes, (size, "")) :]:
             yield name
@@ -96,18 +91,17 @@ class _FreeVolumes:
 
 @final
 class Volumes(Controller):
-    """PersistentVolumes and PersistentVolumeClaims. Keys are ("", volume), those of claims, and (_CLASS, class) for all its claims."""
+    """Binds volumes and claims. Keys are ("", volume), those of claims, and (_CLASS, class) for all claims of a class."""
 
     name = "persistent volume binder"
 
-    def __init__(self, cluster: ClusterView, now: Callable[[], datetime], rng: Random) -> None:
-        super().__init__(cluster, now, rng)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._free: Final = _FreeVolumes()
         self._unbound: dict[str, dict[Key, None]] = {}
-        """Claims without a volume, by class."""
+        """The claims without a volume, by class."""
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
-        """Volumes, claims and classes."""
         seen = new or old
         if seen is None:
             return
@@ -145,11 +139,7 @@ class Volumes(Controller):
             self.queue.add((reference.get("namespace", ""), reference.get("name", "")))
         return bool(reference)
 
-    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
-        """The scheduler says which node it selected on the claim."""
-
     def reconcile(self, key: Key) -> Steps:
-        """One step towards a claim and its volume knowing each other."""
         if key[0] == _CLASS:
             for claim in self._unbound.get(key[1], ()):
                 self.queue.add(claim)
@@ -215,7 +205,7 @@ class Volumes(Controller):
         yield Create(PERSISTENT_VOLUMES, "", provisioned(claim, storage_class, node, keys or ()))
 
     def _bind(self, seen: Seen, claim: Object, name: str) -> Steps:
-        """The next of: the volume names the claim, the claim the volume, the claim says it is bound. Upstream: bind."""
+        """The next step: the volume names the claim, the claim names the volume, the claim says that it is bound. Upstream: bind."""
         there = self.cluster.get(PERSISTENT_VOLUMES, "", name)
         volume = there.content() if there is not None else None
         free = volume is not None and not volume["spec"].get("claimRef")

@@ -1,4 +1,4 @@
-"""Keys to look at, each once however often it was named, some of them only later, and those that failed more and more rarely.
+"""A queue of keys: each stands in it once, some only later, and those that failed less and less often.
 
 Upstream: client-go/util/workqueue, queue.go, delaying_queue.go, default_rate_limiters.go (v1.36.2).
 """
@@ -14,14 +14,14 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_RETRY: Final = 0.01
 LAST_RETRY: Final = 60.0
-"""Seconds between attempts at a key that keeps failing: doubled from the first to the last."""
+"""The seconds between attempts at a key that keeps failing are doubled from the first to the last of these."""
 SHORTEST_DELAY: Final = 0.001
-"""Seconds: whoever asks for less than that, but for more than none, may be asking again and again for a rounding error."""
+"""The shortest delay in seconds: a shorter one may be a rounding error that comes again and again."""
 
 
 @final
 class WorkQueue(Generic[K]):
-    """First come, first served; one consumer."""
+    """A queue in order of arrival, for one consumer."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -37,14 +37,14 @@ class WorkQueue(Generic[K]):
         return len(self._ready)
 
     def add(self, key: K) -> None:
-        """Have the key looked at as soon as its turn comes."""
+        """Adds a key, unless it is in the queue already."""
         if key not in self._ready:
             self._ready.add(key)
             self._order.append(key)
             self._wake.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Have the key looked at in a while; of several such wishes the earliest counts."""
+        """Adds a key after a delay; of several delays the earliest end counts."""
         if seconds <= 0:
             self.add(key)
             return
@@ -57,7 +57,7 @@ class WorkQueue(Generic[K]):
         self._wake.set()
 
     def retry(self, key: K) -> float:
-        """Have a key that failed looked at again, later than the last time; returns the seconds until then."""
+        """Adds a key that failed, after a longer delay each time; returns the delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         # Up to a tenth more, so that what failed together does not come back together.
@@ -66,12 +66,12 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """The key succeeded: its next failure is its first."""
+        """Forgets the failures of a key that succeeded."""
         if self._failures:
             self._failures.pop(key, None)
 
     async def get(self) -> K:
-        """The next key, waiting for one if need be; does not suspend when there is one."""
+        """Returns the next key once there is one; does not suspend if there is."""
         while True:
             self._promote()
             if self._order:

@@ -9,38 +9,13 @@ from typing import Any, Final
 
 from extender.embedded import statuses
 from extender.embedded.admission import admission_plugins
-from extender.embedded.api_resources import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    DEVICE_CLASSES,
-    EVENTS,
-    NAMESPACES,
-    NEW_EVENTS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    REPLICATION_CONTROLLERS,
-    RESOURCE_CLAIM_TEMPLATES,
-    RESOURCE_CLAIMS,
-    RESOURCE_SLICES,
-    SERVICES,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
-    Object,
-    Resource,
-)
+from extender.embedded.api_resources import EVENTS, NAMESPACES, NEW_EVENTS, PODS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.store import versions
 from extender.embedded.store.object_store import ObjectStore, Stored
 from extender.golang.times import rfc3339
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
-
-_SHOWS_DELETED: Final = (
-    PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS,
-    VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, DEVICE_CLASSES, RESOURCE_SLICES,
-)  # fmt: skip
-"""The kinds for which a DELETE answers with the object; the others answer with a Status. Upstream: ReturnDeletedObject of each store."""
 
 
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
@@ -90,7 +65,7 @@ def _written(store: ObjectStore, resource: Resource, stored: Stored, obj: Object
 
 
 def _outcome(resource: Resource, obj: Object) -> Object:
-    if resource in _SHOWS_DELETED:
+    if resource.returns_deleted:
         return obj
     metadata = obj["metadata"]
     details = {"name": metadata["name"], "group": resource.group, "kind": resource.plural, "uid": metadata["uid"]}

@@ -15,21 +15,7 @@ from typing import Any, Final, final
 from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins, strategies
 from extender.embedded.admission.defaults import set_defaults
-from extender.embedded.api_resources import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    CSI_STORAGE_CAPACITIES,
-    EVENTS,
-    LEASES,
-    NAMESPACES,
-    NEW_EVENTS,
-    POD_DISRUPTION_BUDGETS,
-    SERVICES,
-    TOKEN_REVIEWS,
-    VOLUME_ATTACHMENTS,
-    Object,
-    Resource,
-)
+from extender.embedded.api_resources import NAMESPACES, NEW_EVENTS, TOKEN_REVIEWS, Object, Resource
 from extender.embedded.patches import managed_fields
 from extender.embedded.patches.patch_types import APPLY, Patch
 from extender.embedded.registry import deletion, scale_subresource
@@ -46,10 +32,6 @@ NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
 
-_CREATED_BY_UPDATE: Final = (LEASES, SERVICES, EVENTS, NEW_EVENTS)
-"""The kinds of which a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy."""
-_NO_BLIND_UPDATE: Final = (LEASES, POD_DISRUPTION_BUDGETS, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS)
-"""The kinds of which an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy."""
 _USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
@@ -124,7 +106,7 @@ class ObjectRegistry:
         stored = self.store.get(resource, namespace, name)
         uid = new["metadata"].get("uid")
         if stored is None:
-            if uid or subresource or resource not in _CREATED_BY_UPDATE:
+            if uid or subresource or not resource.created_by_update:
                 raise statuses.not_found(resource, name)
             _wipe(new["metadata"])
             write.created = True
@@ -314,7 +296,7 @@ def _check_name(metadata: Object, namespace: str, name: str) -> None:
 def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
     wanted = metadata.get("resourceVersion") or "0"
     if wanted == "0":
-        if resource in _NO_BLIND_UPDATE:
+        if resource.needs_version:
             raise statuses.version_required(resource, stored.name)
     elif wanted != str(stored.resource_version):
         raise statuses.conflict(resource, stored.name)

@@ -8,7 +8,7 @@ import pytest
 
 from extender.embedded.api_resources import DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICA_SETS, Object
 from extender.embedded.controllers.cluster_view import ClusterView
-from extender.embedded.controllers.controller_loop import Controller, Loops, Steps
+from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Loops, Steps
 from extender.embedded.controllers.controller_writes import Create
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -53,7 +53,7 @@ class Labeller(Controller):
 
 def labelling(registry: ObjectRegistry) -> Loops:
     cluster = ClusterView()
-    return Loops(registry, cluster, [Labeller(cluster, now, Random(1))])
+    return Loops(registry, cluster, [Labeller(ControllerContext(cluster, now, Random(1)))])
 
 
 @story

@@ -1,4 +1,4 @@
-"""Which workloads select which pods, answered once for each set of labels."""
+"""An index of selectors: which workloads select objects with which labels, answered once for each set of labels."""
 
 from collections.abc import Sequence
 from typing import final
@@ -11,7 +11,7 @@ from extender.workloads.selectors import selector_in
 
 
 @final
-class Selecting:
+class SelectorIndex:
     """The selectors of one kind of workload."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Selecting:
         self._answers: dict[str, WeakKeyDictionary[Labels, Sequence[Key]]] = {}
 
     def put(self, key: Key, content: Object) -> bool:
-        """Take note of a workload; returns whether its selector has changed."""
+        """Takes note of a workload; returns True if its selector has changed."""
         selector = selector_in(content)
         selectors = self._selectors.setdefault(key[0], {})
         if selectors.get(key) == selector:
@@ -29,7 +29,6 @@ class Selecting:
         return True
 
     def remove(self, key: Key) -> None:
-        """The workload is gone."""
         selectors = self._selectors.get(key[0], {})
         if selectors.pop(key, None) is not None:
             self._answers.pop(key[0], None)
@@ -37,11 +36,11 @@ class Selecting:
             self._selectors.pop(key[0], None)
 
     def selector(self, key: Key) -> Selector:
-        """The selector of a workload that was put."""
+        """Returns the selector of a workload; one that selects nothing if the workload is unknown."""
         return self._selectors.get(key[0], {}).get(key, NOTHING)
 
     def selecting(self, namespace: str, labels: Labels) -> Sequence[Key]:
-        """The workloads of the namespace that select objects with these labels."""
+        """Returns the workloads of the namespace that select objects with these labels."""
         selectors = self._selectors.get(namespace)
         if not selectors:
             return ()
