@@ -53,7 +53,7 @@ def _fill_struct(struct: Struct, obj: Object) -> None:
         rule(obj)
     for name, field in _concerned(struct):
         if field.default is not None and obj.get(name) in (None, ""):
-            # An empty default of a field that is not written when empty says nothing.
+            # An empty default means nothing for a field that is left out when it is empty.
             if field.default or field.presence is not Presence.OMIT:
                 obj[name] = field.default
         elif name in obj:

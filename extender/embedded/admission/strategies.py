@@ -35,7 +35,7 @@ def prepare_for_create(resource: Resource, obj: Object) -> None:
     metadata.pop("generation", None)
     if resource.kind in _BORN_WITH_GENERATION:
         metadata["generation"] = 1
-    # Nodes come with their status.
+    # Kubelets create nodes with their status.
     if resource.kind != "Node" and resource.subresource("status") is not None:
         obj["status"] = type_of(resource).fields["status"].type.zero()
     rule = _ON_CREATE.get(resource.kind)
@@ -155,7 +155,7 @@ def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
 
 def _namespace(namespace: Object) -> None:
     namespace["status"] = {"phase": "Active"}
-    # One without a name is refused later.
+    # Validation refuses a namespace without a name.
     if name := namespace["metadata"].get("name"):
         namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
     finalizers = namespace["spec"].setdefault("finalizers", [])

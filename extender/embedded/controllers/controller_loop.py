@@ -148,7 +148,7 @@ class Loops:
                 for key in [key for key in known if key not in existing]:
                     self._note(resource.stored_as, key, None)
             for each in stored:
-                # As it is by now: others write while we yield.
+                # The object as it is now: other tasks write in between.
                 current = self._registry.store.get(resource, each.namespace, each.name)
                 if current is not None:
                     self._note(resource.stored_as, (each.namespace, each.name), current.body)
@@ -175,7 +175,7 @@ class Loops:
         try:
             observe(old, new)
         except Exception:
-            # Objects come from dumps, too: one that lacks what it should have must not end everything.
+            # Objects come from dumps, too: an incomplete one must not end the loop.
             seen = new or old
             logger.exception("%s cannot make sense of %s", observe.__qualname__, None if seen is None else ref_of(seen))
 
@@ -214,13 +214,13 @@ class Loops:
                     await asyncio.sleep(0)
         except ApiStatus as refused:
             delay = controller.queue.retry(key)
-            # Somebody else came first: that is how optimistic writes work.
+            # Another write came first, as happens to optimistic writes.
             level = logging.DEBUG if refused.code in (404, 409) else logging.WARNING
             logger.log(level, "%s: %s: %s; again in %.2g s", controller.name, key, refused.message, delay)
         except NotPossibleError as exc:
             logger.warning("%s: %s: %s; again in %.2g s", controller.name, key, exc, controller.queue.retry(key))
         except Exception:
-            # One object that we cannot digest must not keep the others waiting.
+            # A fault with one object must not keep the others waiting.
             delay = controller.queue.retry(key)
             logger.exception("%s: %s failed; again in %.2g s", controller.name, key, delay)
         else:

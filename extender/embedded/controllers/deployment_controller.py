@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final, final
 
 from extender.embedded.api_resources import DEPLOYMENTS, REPLICA_SETS, Object
-from extender.embedded.controllers.conditions import condition, timestamp, with_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted
 from extender.embedded.controllers.seen_objects import Key, Seen
 from extender.embedded.controllers.selector_index import SelectorIndex
+from extender.embedded.registry.conditions import condition, timestamp, with_condition
 from extender.embedded.statuses import ApiStatus
 from extender.golang.times import moment_of
 from extender.workloads.availability import fenceposts
@@ -120,7 +120,7 @@ class Deployments(Controller):
             status = dict(content.get("status") or {})
             status["collisionCount"] = status.get("collisionCount", 0) + 1
             yield Update(seen, content | {"status": status}, "status")
-        # The new one comes back as a change, and with it the rest.
+        # The new ReplicaSet comes back as a change, which continues the rollout.
 
     def _move(self, seen: Seen, content: Object, new: Seen | None, mine: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
         spec = content["spec"]
@@ -245,6 +245,7 @@ def _with_availability(conditions: list[Object], deployment: Object, available: 
 def _with_progress(
     conditions: list[Object], deployment: Object, new: Object | None, counts: dict[str, int], now: datetime
 ) -> tuple[list[Object], float | None]:
+    """The condition Progressing, and the seconds until its deadline. Upstream: progress.go, syncRolloutStatus."""
     spec, old = deployment["spec"], deployment.get("status") or {}
     deadline = spec.get("progressDeadlineSeconds", NO_DEADLINE)
     known = condition(conditions, "Progressing") or {}
@@ -256,9 +257,11 @@ def _with_progress(
             conditions = _with(conditions, "Progressing", "Unknown", _PAUSED, "Deployment is paused", now=now)
         return conditions, None
     if reason == _PAUSED:
+        # The time that the rollout was paused does not count towards its deadline.
         conditions = _with(conditions, "Progressing", "Unknown", _RESUMED, "Deployment is resumed", now=now)
     subject = f'ReplicaSet "{new["metadata"]["name"]}"' if new is not None else f'Deployment "{deployment["metadata"]["name"]}"'
     replicas = spec.get("replicas", 1)
+    # A rollout that is complete stays so: pods that fail later, or scaling, begin no new one.
     if counts["replicas"] == counts["updatedReplicas"] and reason == _NEW_AVAILABLE and _same_revision(known, subject):
         return conditions, None
     if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == replicas:
@@ -274,6 +277,7 @@ def _with_progress(
         message = f'Created new replica set "{new["metadata"]["name"]}"'
         return _with(conditions, "Progressing", "True", _NEW_CREATED, message, now=now), float(deadline)
     if progresses or reason == _NEW_AVAILABLE:
+        # The refreshed lastUpdateTime starts the deadline anew.
         conditions = _with(conditions, "Progressing", "True", _UPDATED, f"{subject} is progressing.", now=now, refresh=True)
         return conditions, float(deadline)
     if reason == _TIMED_OUT:
@@ -281,6 +285,7 @@ def _with_progress(
     since = moment_of(known.get("lastUpdateTime")) or now
     left = (since + timedelta(seconds=deadline) - now).total_seconds()
     if left >= 0:
+        # One second late rather than early: looked at too soon, the deadline would not have passed.
         return conditions, left + 1
     return _with(conditions, "Progressing", "False", _TIMED_OUT, f"{subject} has timed out progressing.", now=now), None
 

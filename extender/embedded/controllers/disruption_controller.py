@@ -19,11 +19,11 @@ from extender.embedded.api_resources import (
     Object,
     of_kind,
 )
-from extender.embedded.controllers.conditions import condition, with_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
 from extender.embedded.controllers.selector_index import SelectorIndex
+from extender.embedded.registry.conditions import condition, with_condition
 from extender.golang.times import moment_of
 from extender.workloads.availability import desired_healthy, needs_scale
 
@@ -214,6 +214,7 @@ def budget_status(
     """
     spec, old = budget["spec"], budget.get("status") or {}
     disrupted, again = {}, None
+    # An eviction that was granted counts as done until the pod is deleted, or until the grant expires.
     for name, at in (old.get("disruptedPods") or {}).items():
         pod, since = named.get(name), moment_of(at)
         if pod is None or pod.deleted or since is None or since + DELETION_TIMEOUT < now:
@@ -241,7 +242,7 @@ def budget_status(
         **({"observedGeneration": generation} if generation else {}),
     }
     status["conditions"] = _kept(old.get("conditions") or [], wanted, now)
-    # A condition that is a moment late is written again, and then for ever: half a second more than enough.
+    # Looked at a moment too early, the grant would still hold, and again and again: half a second is added.
     return status, None if again is None else again + 0.5
 
 

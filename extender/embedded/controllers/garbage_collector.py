@@ -54,7 +54,7 @@ class Garbage(Controller):
     def _look_around(self, gone: Seen) -> None:
         for ref in self.cluster.dependents(gone.uid):
             self.queue.add(ref)
-        # Whoever waits for its dependents counts them again.
+        # An owner that waits for its dependents has one less.
         for owner in gone.owners:
             seen = self.cluster.owner(gone, owner.api_version, owner.kind, owner.name)
             if seen is not None and seen.uid == owner.uid and seen.deleted:

@@ -15,10 +15,10 @@ from uuid import NAMESPACE_DNS, uuid5
 from zlib import crc32
 
 from extender.embedded.api_resources import Object
-from extender.embedded.controllers.conditions import timestamp, with_condition
 from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Report
 from extender.embedded.controllers.seen_objects import RUNS_FOR, Key, Seen, SeenNode, SeenPod
+from extender.embedded.registry.conditions import timestamp, with_condition
 from extender.golang.durations import Duration, DurationError
 
 logger = logging.getLogger(__name__)
@@ -169,7 +169,7 @@ def succeeded(pod: Object, now: datetime) -> Object:
 
 
 def _scheduled(conditions: list[Object], pod: Object, now: datetime) -> list[Object]:
-    # Binding has said so already, but for pods that were created with a node name.
+    # A binding writes this condition; pods that were created with a node name lack it.
     return with_condition(conditions, {"type": "PodScheduled", "status": "True"} | _generation(pod), now)
 
 
@@ -228,24 +228,15 @@ def registered(node: Object, now: datetime) -> Object:
     metadata, at = node["metadata"], timestamp(now)
     conditions = list(status.get("conditions") or ())
     known = {each.get("type") for each in conditions}
-    for kind, value, reason, message in _FIRST_CONDITIONS:
-        if kind not in known:
-            conditions.append(
-                {
-                    "type": kind,
-                    "status": value,
-                    "reason": reason,
-                    "message": message,
-                    "lastHeartbeatTime": at,
-                    "lastTransitionTime": at,
-                }
-            )
-    status["conditions"] = conditions
+    times = {"lastHeartbeatTime": at, "lastTransitionTime": at}
+    status["conditions"] = conditions + [
+        {"type": kind, "status": value, "reason": reason, "message": message, **times}
+        for kind, value, reason, message in _FIRST_CONDITIONS
+        if kind not in known
+    ]
     if not status.get("addresses"):
-        status["addresses"] = [
-            {"type": "InternalIP", "address": node_address(node)},
-            {"type": "Hostname", "address": metadata["name"]},
-        ]
+        addresses = {"InternalIP": node_address(node), "Hostname": metadata["name"]}
+        status["addresses"] = [{"type": kind, "address": address} for kind, address in addresses.items()]
     if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
         labels = metadata.get("labels") or {}
         identity = str(uuid5(NAMESPACE_DNS, metadata["name"]))

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Final, final
 
 from extender.embedded.api_resources import Object
-from extender.embedded.controllers.conditions import timestamp, with_condition
 from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, NodeTaint, Seen, SeenNode, SeenPod
+from extender.embedded.registry.conditions import timestamp, with_condition
 from extender.objects import decoding
 from extender.objects.meta import Int64
 from extender.objects.node import Taint

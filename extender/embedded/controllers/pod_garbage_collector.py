@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, final
 
-from extender.embedded.controllers.conditions import with_condition
 from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Delete, LookAgain, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenNode, SeenPod
+from extender.embedded.registry.conditions import with_condition
 
 QUARANTINE: Final = 40.0
 """The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream: quarantineTime."""

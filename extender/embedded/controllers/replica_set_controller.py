@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final, final
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.controllers.cluster_view import PodGroup
-from extender.embedded.controllers.conditions import condition, seconds_since, with_condition, without_condition
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.selector_index import SelectorIndex
+from extender.embedded.registry.conditions import condition, seconds_since, with_condition, without_condition
 from extender.embedded.statuses import ApiStatus
 from extender.golang.times import moment_of
 from extender.workloads.scale_down import DELETION_COST, deletion_rank

@@ -132,7 +132,7 @@ class ResourceClaims(Controller):
             else:
                 yield _without_finalizer(seen, claim)
         elif freed and FINALIZER in seen.finalizers and status.get("allocation") is None and not valid:
-            # Not whenever it is so: a scheduler that allocates puts the finalizer on first.
+            # Only after a user has gone: a scheduler that allocates adds the finalizer before the allocation.
             yield _without_finalizer(seen, claim)
         elif not valid and not seen.deleted and self._belongs_to_the_past(seen):
             yield Delete(seen)
@@ -173,7 +173,7 @@ def _with_reservations(claim: Object, valid: list[Object]) -> Object:
     status = {name: value for name, value in (claim.get("status") or {}).items() if name != "reservedFor"}
     if valid:
         return status | {"reservedFor": valid}
-    # The last user lets go of what was allocated, so that the next one may get something else.
+    # With the last user the allocation goes, so that the next one may get other devices.
     if FINALIZER in (claim["metadata"].get("finalizers") or ()):
         status.pop("allocation", None)
     return status

@@ -60,7 +60,7 @@ class WorkQueue(Generic[K]):
         """Adds a key that failed, after a longer delay each time; returns the delay in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        # Up to a tenth more, so that what failed together does not come back together.
+        # Up to a tenth more, so that keys that failed together are not retried together.
         delay: float = min(FIRST_RETRY * 2.0 ** min(failures, 32), LAST_RETRY) * (1 + self._rng.random() / 10)
         self.add_after(key, delay)
         return delay

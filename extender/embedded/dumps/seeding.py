@@ -141,7 +141,7 @@ class _Seeding:
 
     def _store(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
         registry = self._registry
-        # The namespaces and priority classes that every cluster has are there already; the dump knows them better.
+        # Namespaces and priority classes of every cluster exist already; those of the dump replace them.
         is_of_every_cluster = resource is NAMESPACES or (resource is PRIORITY_CLASSES and name in SYSTEM_CLASSES)
         if registry.store.get(resource, namespace, name) is not None and not is_of_every_cluster:
             raise statuses.already_exists(resource, name)

@@ -147,7 +147,7 @@ _Dumper.add_representer(str, _Dumper.text)
 def _is_text_to_go(text: str) -> bool:
     try:
         return resolve("", text)[0] == STRING
-    except ScalarError:  # a number, though one that JSON cannot say
+    except ScalarError:  # a number that JSON cannot express
         return False
 
 

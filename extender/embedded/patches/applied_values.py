@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from extender.embedded.patches import field_sets, typed_values
 from extender.embedded.patches.typed_values import UnkeyedItemError
+from extender.golang.quoting import printed, printed_type
 from extender.golang.schema import GoType, Kind, ListOf, MapOf, Scalar, Struct
 
 _NUMBERS: Final = frozenset((Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64))
@@ -29,27 +30,29 @@ def _problems(kind: GoType, value: Any, path: str) -> Iterator[str]:
     if isinstance(kind, Scalar):
         yield from _scalar_problems(kind.kind, value, path)
     elif isinstance(kind, ListOf):
-        yield from (
-            _list_problems(kind, value, path) if isinstance(value, list) else (_placed(path, f"expected list, got &{{{_go(value)}}}"),)
-        )
+        yield from _list_problems(kind, value, path) if isinstance(value, list) else _wrong_shape("list", value, path)
     elif isinstance(kind, Struct | MapOf):
-        yield from _map_problems(kind, value, path) if isinstance(value, dict) else (_placed(path, f"expected map, got &{{{_go(value)}}}"),)
+        yield from _map_problems(kind, value, path) if isinstance(value, dict) else _wrong_shape("map", value, path)
+
+
+def _wrong_shape(expected: str, value: Any, path: str) -> list[str]:
+    return [_placed(path, f"expected {expected}, got &{{{printed(value)}}}")]
 
 
 def _scalar_problems(kind: Kind, value: Any, path: str) -> Iterator[str]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind in _NUMBERS:
         if not is_number:
-            yield _placed(path, f"expected numeric (int or float), got {_go_type(value)}")
+            yield _placed(path, f"expected numeric (int or float), got {printed_type(value)}")
     elif kind in _TEXTS:
         if not isinstance(value, str):
-            yield _placed(path, f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}")
+            yield _placed(path, f"expected string, got &value.valueUnstructured{{Value:{printed(value)}}}")
     elif kind is Kind.BOOL:
         if not isinstance(value, bool):
-            shown = json.dumps(value) if isinstance(value, str) else _go(value)
+            shown = json.dumps(value) if isinstance(value, str) else printed(value)
             yield _placed(path, f"expected boolean, got &value.valueUnstructured{{Value:{shown}}}")
     elif not isinstance(value, str | int | float):
-        yield _placed(path, f"expected any scalar, got &{{{_go(value)}}}")
+        yield _placed(path, f"expected any scalar, got &{{{printed(value)}}}")
 
 
 def _list_problems(kind: ListOf, items: list[Any], path: str) -> Iterator[str]:
@@ -72,7 +75,7 @@ def _map_problems(kind: Struct | MapOf, value: dict[str, Any], path: str) -> Ite
     for name, below in value.items():
         type_ = typed_values.type_below(kind, name)
         if type_ is None:
-            # Upstream looks no further in an object that has a field too many.
+            # Upstream stops at the first unknown field of an object.
             yield _placed(f"{path}.{name}", "field not declared in schema")
             return
         yield from _problems(type_, below, f"{path}.{name}")
@@ -80,22 +83,3 @@ def _map_problems(kind: Struct | MapOf, value: dict[str, Any], path: str) -> Ite
 
 def _placed(path: str, problem: str) -> str:
     return f"{path}: {problem}" if path else problem
-
-
-def _go_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    return "[]interface {}" if isinstance(value, list) else "map[string]interface {}"
-
-
-def _go(value: Any) -> str:
-    """A value as Go's %v prints it."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_go(value[name])}" for name in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_go, value)) + "]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -143,7 +143,7 @@ def updated(
     """
     known = _of_request(old, new, is_subresource=bool(subresource))
     if not known and old is not None:
-        # Nobody has been keeping track of this object, and nobody begins to with an update.
+        # An update does not begin to track an object that was not tracked before.
         return []
     kind = api_types.type_of(resource)
     owner = FieldOwner(manager or "unknown", operation, resource.api_version, subresource)
@@ -231,7 +231,7 @@ def _of_request(old: Object | None, new: Object, *, is_subresource: bool) -> Own
     if is_subresource or given is None:
         return live
     if given in ([], [{}]):
-        # Upstream's way to have the record started afresh.
+        # An empty list resets the owners, as upstream.
         return {}
     return _of_object(new) or live
 

@@ -99,7 +99,7 @@ class Patch:
         return self.read(resource, result, write)
 
     def _unreadable(self, patched: Any, why: str) -> statuses.ApiStatus:
-        # Upstream does not say of what kind the object is.
+        # Upstream names no kind here.
         return statuses.invalid("", "", "", [field_errors.invalid("patch", orjson.dumps(patched).decode(), why)])
 
 

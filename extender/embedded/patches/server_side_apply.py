@@ -59,19 +59,22 @@ def apply(
     mine = field_sets.without(typed_values.fields_of(kind, applied), ignored)
     last = known.get(me)
     claims = {**known, me: Owned(mine, resource.api_version)}
+    # 1. Lay the applied value over the live one; remove what the manager applied last time and nobody owns now.
     merged = typed_values.merge(kind, before, applied)
     after = merged if last is None else _pruned(kind, merged, last.fields, claims)
 
+    # 2. A change of a field that another manager owns is a conflict.
     comparison = managed_fields.compare(kind, before, after, ignored)
     others = {owner: owned for owner, owned in known.items() if owner != me}
     conflicts = _conflicts(others, comparison.changed, resource.api_version)
     if conflicts and not force:
         _raise_unless_allowed(resource, kind, before, conflicts, manager)
+    # 3. Others lose what has changed; the manager owns all that it applied.
     lost = field_sets.union(comparison.changed, comparison.removed)
     result = managed_fields.after_loss(others, lost, resource.api_version)
     mine = field_sets.difference(mine, _NEVER_OWNED)
     if mine:
-        # Who changes nothing keeps the time of when it last did.
+        # A manager that changes nothing keeps the time of its last change.
         is_same = live is not None and after == before
         result[me] = Owned(mine, resource.api_version, (last.time if last else None) if is_same else time)
 
@@ -123,7 +126,7 @@ def _known(resource: Resource, kind: Struct, live: Object | None, subresource: s
         raise ApiStatus(500, "", f"failed to decode managed fields: {error}") from error
     if known or live is None:
         return known
-    # What was there before anybody kept track gets an owner, so that the first to apply does not take it away unseen.
+    # Fields that were set before the object was tracked get an owner, so that the first to apply does not remove them.
     ignored = managed_fields.reset_fields(resource, subresource)
     comparison = managed_fields.compare(kind, managed_fields.zero_value(kind), live, ignored)
     owner = FieldOwner(BEFORE_FIRST_APPLY, "Update", resource.api_version, subresource)
@@ -148,7 +151,7 @@ def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Obj
         claimed = field_sets.union(claimed, owned.fields)
     claimed = typed_values.with_named_fields(kind, claimed)
     present = _named_fields_of(kind, merged)
-    # First all that was applied last time goes; then what is claimed comes back, and at last what nobody ever applied.
+    # Everything applied last time is removed; then owned fields come back, and at last fields that were never applied.
     left = _named_fields_of(kind, typed_values.remove(kind, merged, last))
     owned = typed_values.remove(kind, merged, field_sets.difference(present, field_sets.union(left, claimed)))
     gone = field_sets.difference(present, _named_fields_of(kind, owned))

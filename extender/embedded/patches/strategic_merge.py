@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from extender.embedded.api_resources import Object
+from extender.golang.quoting import printed, printed_type
 from extender.golang.schema import Field, GoType, ListOf, MapOf, Preserve, Struct
 
 MARKER: Final = "$patch"
@@ -76,7 +77,7 @@ def _marked(patch: Object) -> Object:
         return patch
     if marker == "delete":
         return {}
-    raise PatchError(f"unknown patch type: {marker} in map: {_as_go({MARKER: marker, **patch})}")
+    raise PatchError(f"unknown patch type: {marker} in map: {printed({MARKER: marker, **patch})}")
 
 
 def _retain_keys(original: Object, patch: Object) -> None:
@@ -97,7 +98,7 @@ def _merge_ordered(of: GoType, original: Object, patch: Object, directive: str) 
     order, added, present = patch.pop(directive), patch.pop(name, None), original.get(name)
     for each in (order, added or [], present or []):
         if not isinstance(each, list):
-            raise PatchError(f"expected a []interface {{}}, but received a {_go_type(each)}")
+            raise PatchError(f"expected a []interface {{}}, but received a {printed_type(each)}")
     field = _field(of, name)
     _check_order(field, added or [], order)
     if present is None and added is None:
@@ -121,7 +122,7 @@ def _check_order(field: Field, added: Sequence[Any], order: Sequence[Any]) -> No
             continue
         place = places.get(key(value), -1)
         if place <= last:
-            text = f"The order in patch list:\n{_as_go(added)}\n doesn't match $setElementOrder list:\n{_as_go(order)}\n"
+            text = f"The order in patch list:\n{printed(added)}\n doesn't match $setElementOrder list:\n{printed(order)}\n"
             raise PatchError(text)
         last = place
 
@@ -169,7 +170,7 @@ def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tup
         elif marker == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         elif marker is not None and marker != "replace":
-            raise PatchError(f"unknown patch type: {marker} in map: {_as_go(each)}")
+            raise PatchError(f"unknown patch type: {marker} in map: {printed(each)}")
     if any(each.get(MARKER) == "replace" for each in patch):
         return plain, []
     return original, plain
@@ -196,7 +197,7 @@ def _key_of(merge_key: str | None) -> Callable[[Any], str]:
 
 def _required(merge_key: str, value: Any) -> Any:
     if not isinstance(value, dict) or merge_key not in value:
-        raise PatchError(f"map: {_as_go(value)} does not contain declared merge key: {merge_key}")
+        raise PatchError(f"map: {printed(value)} does not contain declared merge key: {merge_key}")
     return value[merge_key]
 
 
@@ -235,18 +236,3 @@ def _without_nulls(value: Any) -> Any:
 def _name_of(of: GoType) -> str:
     item = of.item if isinstance(of, ListOf) else of
     return item.short_name if isinstance(item, Struct) else ""
-
-
-def _go_type(value: Any) -> str:
-    return {dict: "map[string]interface {}", str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(value), "<nil>")
-
-
-def _as_go(value: Any) -> str:
-    """A value as Go's %v prints it."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_as_go(value[name])}" for name in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(_as_go, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return "<nil>" if value is None else str(value).lower()
-    return str(value)

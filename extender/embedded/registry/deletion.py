@@ -33,10 +33,13 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
     metadata = obj["metadata"]
     if resource is NAMESPACES and (shown := _begin_to_terminate(store, obj, options, now)) is not None:
         return shown
+    # 1. The object must be the one that the caller means.
     _check_preconditions(resource, metadata, options)
+    # 2. A pod gets its grace. A second request changes it only if it asks for less.
     grace = _grace(resource, obj, options, now)
     if grace == _PENDING:
         return _outcome(resource, obj)
+    # 3. Finalizers keep the object until what they stand for has happened.
     finalizers = _finalizers(resource, metadata.get("finalizers", []), options)
     has_changed = set(finalizers) != set(metadata.get("finalizers", []))
     if finalizers:
@@ -53,6 +56,7 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
         obj = _written(store, resource, stored, obj, is_dry_run)
         if finalizers or grace > 0:
             return obj
+    # 4. Nothing keeps the object.
     if is_dry_run:
         return _outcome(resource, obj)
     return _outcome(resource, versions.shown(resource, store.remove(resource, stored.namespace, stored.name)))

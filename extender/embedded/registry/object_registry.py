@@ -106,6 +106,7 @@ class ObjectRegistry:
         stored = self.store.get(resource, namespace, name)
         uid = new["metadata"].get("uid")
         if stored is None:
+            # A uid says that an object is to be replaced, so that none must be created in its place.
             if uid or subresource or not resource.created_by_update:
                 raise statuses.not_found(resource, name)
             _wipe(new["metadata"])
@@ -140,6 +141,7 @@ class ObjectRegistry:
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
         old = None if stored is None else versions.shown(resource, stored)
+        # Apply computes the owners itself, from what is applied; the other types from what they changed.
         if patch.type == APPLY:
             new = patch.applied(resource, old, write, subresource, self.now())
             set_defaults(resource, new)
@@ -150,6 +152,7 @@ class ObjectRegistry:
             self._own(resource, old, new, write, subresource)
         _place(resource, namespace, new["metadata"])
         if stored is None or old is None:
+            # Only apply creates. A uid says that the caller means an object that is gone.
             if new["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object was found"
                 raise statuses.conflict(resource, name, why)
@@ -266,7 +269,7 @@ def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
 
 def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:
     if errors:
-        # Events are of the core group, whichever of their two faces is asked.
+        # Refusals of events name the core group in both versions.
         group = "" if resource is NEW_EVENTS else resource.group
         raise statuses.invalid(group, resource.kind, name, errors)
 

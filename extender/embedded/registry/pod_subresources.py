@@ -3,6 +3,7 @@
 Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
 """
 
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +12,7 @@ from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins
 from extender.embedded.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
 from extender.embedded.registry import object_registry
+from extender.embedded.registry.conditions import with_condition
 from extender.embedded.requests import request_bodies
 from extender.embedded.requests.request_options import WriteOptions, dry_run_errors, options_invalid
 from extender.embedded.schema import api_types
@@ -43,13 +45,9 @@ def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: An
     if stored is None:
         raise statuses.not_found(PODS, name)
     pod = versions.shown(PODS, stored)
-    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
-    if uid and uid != pod["metadata"]["uid"]:
-        raise statuses.wrong_uid(PODS, stored.key, name, uid, pod["metadata"]["uid"])
-    if version and version != str(stored.resource_version):
-        raise statuses.wrong_version(PODS, stored.key, name, version, str(stored.resource_version))
+    _check_identity(stored, pod, metadata.get("uid") or None, metadata.get("resourceVersion") or None)
     _check_assignable(pod)
-    _assign(pod, node, metadata.get("annotations", {}), admission_plugins.topology_labels(reg.store, node), rfc3339(reg.now()))
+    _assign(pod, node, metadata.get("annotations", {}), admission_plugins.topology_labels(reg.store, node), reg.now())
     reg.replace(PODS, stored, pod, dry_run=write is not None and write.dry_run)
     return statuses.success(201)
 
@@ -59,9 +57,16 @@ def _read(raw: Any, write: WriteOptions) -> Object:
     errors = validation.validate_create(BINDINGS, binding)
     if errors:
         texts = list(dict.fromkeys(map(str, errors)))
-        # Upstream hands these out bare, so that they are an error of the server.
+        # Upstream returns these errors bare, which makes them errors of the server.
         raise statuses.ApiStatus(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     return binding
+
+
+def _check_identity(stored: Stored, pod: Object, uid: str | None, version: str | None) -> None:
+    if uid is not None and uid != pod["metadata"]["uid"]:
+        raise statuses.wrong_uid(PODS, stored.key, stored.name, uid, pod["metadata"]["uid"])
+    if version is not None and version != str(stored.resource_version):
+        raise statuses.wrong_version(PODS, stored.key, stored.name, version, str(stored.resource_version))
 
 
 def _check_assignable(pod: Object) -> None:
@@ -77,30 +82,18 @@ def _check_assignable(pod: Object) -> None:
         raise statuses.conflict(PODS, name, why, subresource="binding")
 
 
-def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str], now: str) -> None:
+def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str], now: datetime) -> None:
     metadata, status = pod["metadata"], pod.setdefault("status", {})
     pod["spec"]["nodeName"] = node
     status.pop("nominatedNodeName", None)
     if annotations:
         metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
-    # What the pod says of itself stays.
+    # The pod's own labels win.
     merged = {**labels, **metadata.get("labels", {})}
     if merged:
         metadata["labels"] = merged
-    set_condition(status, {"type": "PodScheduled", "status": "True"}, now)
-
-
-def set_condition(status: Object, condition: Object, now: str) -> None:
-    """Adds or replaces a condition of a pod; its time stays if its status does. Upstream: podutil.UpdatePodCondition."""
-    conditions = status.setdefault("conditions", [])
-    condition = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
-    for place, former in enumerate(conditions):
-        if former.get("type") == condition["type"]:
-            if former.get("status") == condition["status"]:
-                condition["lastTransitionTime"] = former.get("lastTransitionTime")
-            conditions[place] = condition
-            return
-    conditions.append(condition)
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+    status["conditions"] = with_condition(status.get("conditions"), scheduled, now)
 
 
 MAX_DISRUPTED_PODS: Final = 2000
@@ -176,11 +169,7 @@ def _pin(options: Object, pod: Object) -> None:
 def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
     """Notes the reason on the pod; returns the options for the pod as it is then. Upstream: addConditionAndDeletePod."""
     wanted = options.get("preconditions") or {}
-    uid, version = wanted.get("uid"), wanted.get("resourceVersion")
-    if uid is not None and uid != pod["metadata"]["uid"]:
-        raise statuses.wrong_uid(PODS, stored.key, stored.name, uid, pod["metadata"]["uid"])
-    if version is not None and version != str(stored.resource_version):
-        raise statuses.wrong_version(PODS, stored.key, stored.name, version, str(stored.resource_version))
+    _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
     if options.get("dryRun"):
         return options
     condition = {
@@ -188,8 +177,10 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
+        "lastProbeTime": None,
     }
-    set_condition(pod.setdefault("status", {}), condition, rfc3339(reg.now()))
+    status = pod.setdefault("status", {})
+    status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
     if pod != versions.shown(PODS, stored):
         reg.replace(PODS, stored, pod)
     return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
@@ -205,7 +196,7 @@ def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored
             if selector_of(msgspec.convert(selector, LabelSelector)).matches(pod.labels):
                 found.append(stored)
         except (SelectorError, msgspec.ValidationError):
-            # One that cannot be read selects nothing.
+            # A selector that cannot be read selects nothing.
             continue
     return found
 
@@ -235,11 +226,17 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
         raise _too_many(_shortage(name, status), 0)
     if is_dry_run:
         return
-    now = rfc3339(reg.now())
     status["disruptionsAllowed"] = allowed - 1
-    status["disruptedPods"] = {**disrupted, pod: now}
+    status["disruptedPods"] = {**disrupted, pod: rfc3339(reg.now())}
     if allowed == 1:
-        _disallow(budget, now)
+        condition = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "observedGeneration": status.get("observedGeneration", 0),
+            "reason": "InsufficientPods",
+            "message": "",
+        }
+        status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
     reg.replace(POD_DISRUPTION_BUDGETS, stored, budget)
 
 
@@ -251,26 +248,6 @@ def _shortage(name: str, status: Object) -> str:
     if healthy <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
     return f"The disruption budget {name} does not allow evicting pods currently"
-
-
-def _disallow(budget: Object, now: str) -> None:
-    """Upstream: component-helpers/apps/poddisruptionbudget, UpdateDisruptionAllowedCondition."""
-    conditions = budget["status"].setdefault("conditions", [])
-    condition = {
-        "type": "DisruptionAllowed",
-        "status": "False",
-        "observedGeneration": budget["status"].get("observedGeneration", 0),
-        "lastTransitionTime": now,
-        "reason": "InsufficientPods",
-        "message": "",
-    }
-    for former in conditions:
-        if former["type"] == "DisruptionAllowed":
-            if former["status"] == "False":
-                condition["lastTransitionTime"] = former["lastTransitionTime"]
-            former.update(condition)
-            return
-    conditions.append(condition)
 
 
 def _too_many(why: str, retry_after: int) -> ApiStatus:

@@ -173,7 +173,7 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
         errors.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     if errors:
         raise options_invalid(kind, errors)
-    # What is not said is a warning, since 1.25.
+    # The default is Warn since 1.25.
     checked = cast(FieldValidation, validation or "Warn")
     return WriteOptions(manager or manager_of(user_agent), bool(dry_run), checked, bool(force))
 

@@ -130,7 +130,7 @@ def _resource_list(group: str, version: str) -> Document | None:
     served = _of_version(group, version)
     if not served:
         return None
-    # Upstream's oldest document does not say its own version.
+    # Upstream's oldest document has no apiVersion.
     of_list = {"apiVersion": "v1"} if group else {}
     entries = [entry for each in served for entry in _entries(each)]
     return Document({"kind": "APIResourceList", **of_list, "groupVersion": served[0].api_version, "resources": entries})

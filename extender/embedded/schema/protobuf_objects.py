@@ -158,7 +158,7 @@ def _read(numbers: Numbers, of: Struct, data: bytes, result: Object) -> None:
             entry = dict(_fields(_bytes(raw)))
             result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(field.type.value, entry.get(2, b""))
         elif isinstance(field.type, Struct):
-            # What comes in parts belongs together.
+            # A message may come in several parts.
             _read(_numbers(field.type), field.type, _bytes(raw), result.setdefault(name, {}))
         else:
             result[name] = _value(field.type, raw)

@@ -75,7 +75,7 @@ def page(store: ObjectStore, resource: Resource, namespace: str, selected: Objec
         raise statuses.too_large_resource_version(asked, store.resource_version)
     is_exact = options.resource_version_match == EXACT or (not options.resource_version_match and options.limit > 0)
     at = asked if is_exact and asked else store.resource_version
-    # What may be of any age comes out of a cache that does not cut lists into pages.
+    # With resourceVersion 0, upstream answers from a cache that does not know pages.
     limit = 0 if options.resource_version == "0" else options.limit
     return _read(store, resource, namespace, selected, limit, at, "")
 
@@ -100,7 +100,7 @@ def parse_resource_version(text: str) -> int:
 def _read(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, limit: int, at: int, start: str) -> Page:
     name = selected.name
     if name is not None and at == store.resource_version and (namespace or not resource.namespaced):
-        # One object is asked for by name: no need to look at others.
+        # A name is selected: no other object has to be looked at.
         stored = store.get(resource, namespace, name)
         return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at)
     try:

@@ -125,7 +125,7 @@ class _Kept:
                 self._added.append(key)
             self.objects[key] = change.new
         self.changes.append(change)
-        # A quarter more than asked for, so that forgetting is not paid for by each write.
+        # Forgetting moves the whole list, so that it is done once for a quarter of the history.
         if len(self.changes) > self.history + self.history // 4:
             self.forget(len(self.changes) - self.history)
         for future in self.waiting:
@@ -267,7 +267,7 @@ class View:
 
     def __iter__(self) -> Iterator[Stored]:
         objects, earlier = self._objects, self._earlier
-        # Piece by piece: a page reads few of many keys.
+        # In pieces: a page reads few of many keys.
         for begin in range(self._begin, self._end, AT_ONCE):
             keys = self._keys[begin : min(begin + AT_ONCE, self._end)]
             if not earlier:
@@ -338,7 +338,7 @@ def _encoded(key: str, resource_version: int, obj: Object, paths: Iterable[str])
 
 
 def _dumped(obj: Object) -> bytes:
-    # orjson hands out its whole buffer, several times as large as what is in it; a copy has the right size.
+    # orjson returns its whole buffer, several times as large as its content; a copy has the right size.
     return bytes(memoryview(orjson.dumps(obj)))
 
 

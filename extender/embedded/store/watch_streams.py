@@ -79,7 +79,7 @@ class Watch:
             if now >= deadline:
                 return
             if self.bookmarks and now >= bookmark_at:
-                # Who asked for what is still to come hears nothing before, as upstream.
+                # A watch that begins in the future gets no bookmark before, as upstream.
                 if self.store.resource_version >= self.begin:
                     yield self._bookmark(self.store.resource_version, is_end=False)
                 bookmark_at = _next_bookmark(clock(), deadline)
@@ -109,7 +109,7 @@ class Watch:
             return ("MODIFIED" if was_selected else "ADDED"), change.new
         if not was_selected or change.old is None:
             return None
-        # What left the selection is shown as it was, under the resourceVersion of the change.
+        # An object that leaves the selection is shown as it was, with the resourceVersion of the change.
         return "DELETED", change.new if change.type == "DELETED" else at_version(change.old, change.resource_version)
 
     def _bookmark(self, resource_version: int, *, is_end: bool) -> bytes:
@@ -150,7 +150,7 @@ def watch(
     current = store.resource_version
     wants_initial = options.send_initial_events
     if wants_initial is None and not options.resource_version_match and not asked:
-        # Who does not say where to begin is shown what is there, as ever.
+        # A watch without a resourceVersion begins with the objects that exist. Upstream: since before sendInitialEvents.
         wants_initial = True
     initial: tuple[Stored, ...] = ()
     begin = asked

@@ -26,7 +26,7 @@ def node(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new Node."""
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=False)
-    # Upstream's path says metadata.
+    # The path is upstream's.
     return errors + taints("metadata.taints", spec.get("taints") or ()) + _amounts(obj)
 
 

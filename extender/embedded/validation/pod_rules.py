@@ -76,7 +76,7 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     errors = object_meta_update(new["metadata"], old["metadata"]) + _annotations_update(new, old)
     for place, condition in enumerate(status.get("conditions") or ()):
         if condition.get("type") not in _SYSTEM_CONDITIONS:
-            # Upstream's path says so.
+            # The path is upstream's.
             errors += label_name(f"metadata.conditions[{place}].Type", condition.get("type", ""))
     if new["spec"].get("nodeName") != spec.get("nodeName"):
         errors.append(forbidden("status.nodeName", "may not be changed directly"))

@@ -179,7 +179,7 @@ def _volumes(path: str, values: Sequence[Object]) -> list[FieldError]:
         if name in names:
             wrong.append(duplicate(f"{here}.name", name))
         if not wrong:
-            # Upstream counts only volumes that are in order.
+            # Upstream remembers only the names of valid volumes.
             names.add(name)
         errors += wrong
     return errors

@@ -180,7 +180,7 @@ def _selected(spec: Object, kind: str) -> list[FieldError]:
 def _template(path: str, template: Object, selector: Mapping[str, Any] | None, kind: str) -> list[FieldError]:
     labels = (template.get("metadata") or {}).get("labels") or {}
     errors: list[FieldError] = []
-    # No selector selects nothing; an empty one, everything.
+    # A missing selector selects nothing, an empty one everything.
     if selector is None or not (is_empty(selector) or _matches(selector, labels)):
         errors.append(invalid(f"{path}.metadata.labels", labels or None, "`selector` does not match template `labels`"))
     errors += pod_template(path, template)

@@ -95,7 +95,7 @@ def _collect(of: GoType, found: dict[str, Struct]) -> None:
     elif isinstance(of, MapOf):
         _collect(of.value, found)
     elif isinstance(of, Struct) and of.name not in found:
-        # A field may take a type less strictly than the type says of itself.
+        # A field may refer to a granular variant of an atomic type.
         found[of.name] = lookup("", "v1", "ObjectReference") if of.name == OBJECT_REFERENCE else of
         for field in of.fields.values():
             _collect(field.type, found)
@@ -104,7 +104,7 @@ def _collect(of: GoType, found: dict[str, Struct]) -> None:
 def _property(field: Field, version: int) -> Schema:
     schema = _schema(field.type, version)
     if "$ref" in schema and version == VERSION_3:
-        # What stands beside a $ref does not count there.
+        # In version 3, members beside a $ref are ignored.
         schema = {"allOf": [schema]}
     if field.default is not None:
         schema["default"] = field.default

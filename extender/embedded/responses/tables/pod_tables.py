@@ -114,7 +114,7 @@ def _count_containers(status: Object, conditions: Mapping[str, Object], tally: _
             is_any_running = True
             tally.ready += 1
     if tally.reason == "Completed" and is_any_running:
-        # One container is through, others are still at work.
+        # Some containers have completed, others still run.
         tally.reason = "Running" if _is_true(conditions, "Ready") else "NotReady"
 
 

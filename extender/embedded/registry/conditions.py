@@ -16,7 +16,7 @@ def timestamp(moment: datetime) -> str:
 
 @lru_cache(maxsize=64)
 def _printed(second: int) -> str:
-    # A thousand pods become ready in the same second.
+    # Cached: a thousand pods may become ready in the same second.
     return rfc3339(datetime.fromtimestamp(second, UTC))
 
 
