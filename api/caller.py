@@ -108,7 +108,7 @@ class Caller:
 async def caller_of(request: Request) -> Caller:
     """The caller; Refusal 503 as long as nothing can be answered, 401 if nobody knows who he is."""
     face = face_of(request)
-    if face is None or face.service.questions is None or not face.service.verbs.is_ready:
+    if face is None or face.backend.questions is None or not face.backend.verbs.is_ready:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
-    version = face.service.questions.version()
-    return Caller(request, face, face.service.questions, await face.access.of(request), datetime.now(UTC), version)
+    version = face.backend.questions.version()
+    return Caller(request, face, face.backend.questions, await face.access.of(request), datetime.now(UTC), version)

@@ -12,7 +12,7 @@ from api.access import Access, OpenAccess
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from api.refusals import unreadable_refused
-from extender.assembly.service import Service
+from extender.assembly.backend import Backend
 from extender.protocol.node_lists import DecodedNodes
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ MAX_EVALUATIONS: Final = 8
 class Face:
     """A service and the state of its routes."""
 
-    service: Service
+    backend: Backend
     access: Access = field(default_factory=OpenAccess)
     """Decides whose names a caller is shown."""
     kubernetes: KubernetesApp | None = None

@@ -59,7 +59,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         face = _face(self.config.app)
         if face is not None and threading.current_thread() is threading.main_thread():
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, face.service.debug)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, face.backend.debug)
 
     async def main_loop(self) -> None:
         """Serve until it is time to end. Whoever stands in the way of that is named in the log."""
@@ -82,8 +82,8 @@ class Server(uvicorn.Server):
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()
         face = _face(self.config.app)
-        if face is not None and face.service.why_over():
-            self.why_over = face.service.why_over()
+        if face is not None and face.backend.why_over():
+            self.why_over = face.backend.why_over()
         elif any(getattr(self.lifespan, name, False) for name in _FAILED):
             self.why_over = "the service has failed; the log says how"
         return bool(self.why_over) or await super().on_tick(counter)
@@ -100,11 +100,11 @@ class Server(uvicorn.Server):
         async with asyncio.TaskGroup() as group:
             group.create_task(_finished(face), name="finishing")
             await super().shutdown(sockets)
-        self.why_over = self.why_over or face.service.why_over()
+        self.why_over = self.why_over or face.backend.why_over()
 
 
 async def _finished(face: Face) -> None:
-    await face.service.finish()
+    await face.backend.finish()
 
 
 def _end_streams(app: object) -> None:

@@ -24,7 +24,7 @@ from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
-from extender.assembly.live_service import LiveOptions, live_service
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
 from extender.config import ConfigErrors, Configuration, load_file
 from extender.embedded.api_resources import Object
@@ -110,9 +110,9 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         _records(settings) as records,
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
-        live_service(configuration, client, _options(settings, decides=decides), elector=elector, records=records) as service,
+        live_backend(configuration, client, _options(settings, decides=decides), elector=elector, records=records) as backend,
     ):
-        yield Face(service, access)
+        yield Face(backend, access)
 
 
 @asynccontextmanager
@@ -165,11 +165,11 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         async with (
             _records(settings) as records,
             aclosing(own.client()) as client,
-            live_service(configuration, client, options, records=records) as service,
+            live_backend(configuration, client, options, records=records) as backend,
         ):
-            await service.wait_for_sync()
-            own_service = dataclasses.replace(service, why_over=lambda: service.why_over() or own.unsaved())
-            yield Face(own_service, kubernetes=KubernetesApp(own.api))
+            await backend.wait_for_sync()
+            own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
+            yield Face(own_backend, kubernetes=KubernetesApp(own.api))
 
 
 def _options(settings: Settings, *, decides: bool) -> LiveOptions:

@@ -15,7 +15,7 @@ from extender.answers.questions import QuestionError, Questions
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import find_target
-from extender.assembly.live_service import live_service
+from extender.assembly.live_backend import live_backend
 from extender.config import ConfigErrors
 from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
@@ -35,12 +35,12 @@ async def about_cluster(kubeconfig: Path, context: str | None, config: Path | No
     with _failing_in_one_line():
         async with (
             aclosing(Client(target_of(kubeconfig, context))) as client,
-            live_service(configuration, client) as service,
+            live_backend(configuration, client) as backend,
         ):
-            await service.wait_for_sync()
-            if service.questions is None:
+            await backend.wait_for_sync()
+            if backend.questions is None:
                 raise QuestionError("the service answers no questions")
-            yield service.questions
+            yield backend.questions
 
 
 @asynccontextmanager

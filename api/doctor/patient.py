@@ -12,7 +12,7 @@ import httpx
 
 from extender.config.configuration import Extender
 from extender.framework import ExtenderError
-from extender.http_extender.calling import Caller, open_transport, post_request, trust_of
+from extender.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
 
 MAX_SECONDS: Final = 30.0
 """Nobody is waited for longer, whatever the configuration says."""
@@ -96,7 +96,7 @@ class Patient:
         return Reply(response.status_code, content, time.monotonic() - began, response.headers)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
-        caller = Caller(self.extender.url_prefix, self.seconds, trust=self._trust)
+        caller = ExtenderClient(self.extender.url_prefix, self.seconds, trust=self._trust)
         try:
             await caller.post(verb, body)
         except ExtenderError as again:

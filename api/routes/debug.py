@@ -38,7 +38,7 @@ _LONGEST_NUMBER: Final = 10
 async def set_v(request: Request) -> PlainTextResponse:
     """Log as much from now on as the body says, a number."""
     face = face_of(request)
-    if face is not None and face.service.configuration is not None and not face.service.configuration.enable_profiling:
+    if face is not None and face.backend.configuration is not None and not face.backend.configuration.enable_profiling:
         raise Refusal(404, "there is nothing at this path while profiling is off")
     if not _is_on_this_machine(request.client):
         raise Refusal(403, "only callers on this machine may change how much is logged")

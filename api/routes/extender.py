@@ -14,6 +14,8 @@ from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.refusals import RETRY_SOON, Refusal
 from extender.klog.setup import escaped, report
+from extender.protocol.arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
+from extender.protocol.results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
 from extender.verbs import VerbError
@@ -32,7 +34,7 @@ async def filter_nodes(request: Request) -> Response:
     if asked.names is None:
         return json_response(filter_error(_NO_NODES))
     try:
-        result = face.service.verbs.filter(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+        result = face.backend.verbs.filter(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
         return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
     except VerbError as exc:
         return json_response(filter_error(str(exc)))
@@ -50,7 +52,7 @@ async def prioritize_nodes(request: Request) -> Response:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
         return json_response(prioritize_result([], []))
     try:
-        scores = face.service.verbs.prioritize(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+        scores = face.backend.verbs.prioritize(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         scores = [0] * len(asked.names)
@@ -63,7 +65,7 @@ async def preempt(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
-        chosen = face.service.verbs.preempt(asked.pod, asked.candidates)
+        chosen = face.backend.verbs.preempt(asked.pod, asked.candidates)
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
@@ -76,7 +78,7 @@ async def bind(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:
-        await face.service.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
+        await face.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
     except VerbError as exc:
         return json_response(binding_result(str(exc)))
     except Exception as exc:
@@ -91,6 +93,6 @@ async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
 
 def _ready_face(request: Request) -> Face:
     face = face_of(request)
-    if face is None or not face.service.verbs.is_ready:
+    if face is None or not face.backend.verbs.is_ready:
         raise Refusal(503, "the cluster is not known yet", RETRY_SOON)
     return face

@@ -32,25 +32,25 @@ def _ping(face: Face | None) -> str:
 def _informer_sync(face: Face | None) -> str:
     if face is None:
         return "not started yet"
-    if face.service.verbs.is_ready:
+    if face.backend.verbs.is_ready:
         return ""
-    waiting = [f"{each.resource} ({each.last_error or 'being listed'})" for each in face.service.health() if not each.synced]
-    if waiting or not face.service.health():
+    waiting = [f"{each.resource} ({each.last_error or 'being listed'})" for each in face.backend.health() if not each.synced]
+    if waiting or not face.backend.health():
         return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
-    stale = [f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})" for each in face.service.health() if each.failing_for]
+    stale = [f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})" for each in face.backend.health() if each.failing_for]
     return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
 def _handler_sync(face: Face | None) -> str:
     if face is not None:
-        health = face.service.health()
-        if face.service.verbs.is_ready or (health and all(each.synced for each in health)):
+        health = face.backend.health()
+        if face.backend.verbs.is_ready or (health and all(each.synced for each in health)):
             return ""
     return "handlers are not fully synchronized"
 
 
 def _leader_election(face: Face | None) -> str:
-    return face.service.leadership() if face is not None and face.service.leadership is not None else ""
+    return face.backend.leadership() if face is not None and face.backend.leadership is not None else ""
 
 
 ELECTION: Final = "leaderElection"
@@ -66,7 +66,7 @@ _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 def _checks(name: str, face: Face | None) -> Mapping[str, Check]:
     """Those of a path that there are now."""
-    is_elected = face is not None and face.service.leadership is not None
+    is_elected = face is not None and face.backend.leadership is not None
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
 
@@ -112,7 +112,7 @@ async def one_check(request: Request, check: str) -> PlainTextResponse:
     if wrong:
         return _text(f"internal server error: {escaped(wrong, 4096)}\n", _CODES[name])
     if check == "informer-sync" and face is not None and "verbose" in request.query_params:
-        return _text("".join(f"{_described(resource)}\n" for resource in face.service.health()) or "ok")
+        return _text("".join(f"{_described(resource)}\n" for resource in face.backend.health()) or "ok")
     return _text("ok")
 
 

@@ -25,14 +25,14 @@ async def metrics(request: Request) -> Response:
     face = face_of(request)
     if face is None:
         raise Refusal(503, "not started yet")
-    return _metrics(face.service.metrics())
+    return _metrics(face.backend.metrics())
 
 
 @router.get("/metrics/resources", summary="What every pod asks for, for Prometheus", **METRICS)
 async def resource_metrics(request: Request) -> Response:
     """Requests and limits by pod and resource; nothing while another replica leads."""
     face = face_of(request)
-    return _metrics(b"" if face is None else face.service.resource_metrics())
+    return _metrics(b"" if face is None else face.backend.resource_metrics())
 
 
 @router.get("/metrics/slis", summary="How health checks have come out, for Prometheus", **METRICS)
@@ -46,9 +46,9 @@ async def sli_metrics(request: Request) -> Response:
 async def configz(request: Request) -> Response:
     """With every default spelled out, under `componentconfig`."""
     face = face_of(request)
-    if face is None or face.service.configuration is None:
+    if face is None or face.backend.configuration is None:
         raise Refusal(503, "not started yet")
-    return json_response(orjson.dumps({"componentconfig": written(face.service.configuration)}))
+    return json_response(orjson.dumps({"componentconfig": written(face.backend.configuration)}))
 
 
 def _metrics(text: bytes) -> Response:

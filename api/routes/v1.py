@@ -32,7 +32,7 @@ async def evaluate(request: Request) -> Response:
         async with face.admitted:
             scenario = await decoded(_read_scenario, await request.body())
             async with until_hang_up(request), face.evaluating:
-                answer = await face.service.evaluate(scenario)
+                answer = await face.backend.evaluate(scenario)
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
     return json_response(orjson.dumps(answer))

@@ -13,10 +13,10 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from extender.apiserver.informers.health import Counters
+from extender.apiserver.informers.health import ReflectorCounters
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
 from extender.framework.events import ClusterEvent
 from extender.objects.decoding import DecodeError
@@ -27,7 +27,7 @@ from extender.scheduler.world import World
 
 POD_POPPED: Final = "PodPopped"
 
-_COUNTED: Final[tuple[tuple[str, str, Callable[[Counters], int]], ...]] = (
+_COUNTED: Final[tuple[tuple[str, str, Callable[[ReflectorCounters], int]], ...]] = (
     ("lists", "Lists begun, the first one and streamed ones included.", lambda counters: counters.lists),
     ("watches", "Watches begun.", lambda counters: counters.watches),
     ("events", "Events of watches.", lambda counters: counters.events),
@@ -46,7 +46,7 @@ class Exposition(Collector):
     def __init__(
         self,
         informers: Informers,
-        dispatcher: Dispatcher,
+        dispatcher: ApiDispatcher,
         scheduling: Scheduling | None,
         elector: LeaderElector | None,
         now: Callable[[], float],

@@ -14,7 +14,7 @@ from extender import __version__
 from extender import framework as fwk
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
 from extender.klog.logger import Logger
 from extender.objects.pod import DEFAULT_SCHEDULER_NAME
@@ -33,7 +33,12 @@ class Lifecycle:
     """Runs a scheduler from its start to its end. State: how far it has come."""
 
     def __init__(
-        self, informers: Informers, scheduling: Scheduling, dispatcher: Dispatcher, elector: LeaderElector | None, may_follow: asyncio.Event
+        self,
+        informers: Informers,
+        scheduling: Scheduling,
+        dispatcher: ApiDispatcher,
+        elector: LeaderElector | None,
+        may_follow: asyncio.Event,
     ) -> None:
         """Nothing happens before `start`.
 

@@ -85,7 +85,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 @final
-class Caller:
+class ExtenderClient:
     """Posts to one extender. State: its connections, opened with the first call."""
 
     def __init__(

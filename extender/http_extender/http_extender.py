@@ -15,7 +15,7 @@ from extender.config.completion import calling_order
 from extender.config.configuration import Configuration, Extender
 from extender.framework import Candidate, ExtenderError
 from extender.golang.quoting import quoted
-from extender.http_extender.calling import Caller, trust_of
+from extender.http_extender.calling import ExtenderClient, trust_of
 from extender.http_extender.checks import check_extenders
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
@@ -35,7 +35,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class FilterAnswer:
     """The result of an extender's filter."""
 
     nodes: Sequence[Node]
@@ -64,7 +64,7 @@ class HTTPExtender:
         self._managed = frozenset(resource.name for resource in config.managed_resources)
         self._encoded = None if config.node_cache_capable else EncodedNodes()
         tls = config.tls_config
-        self._caller = Caller(
+        self._caller = ExtenderClient(
             config.url_prefix,
             config.http_timeout.seconds,
             trust=trust_of(config),
@@ -116,14 +116,14 @@ class HTTPExtender:
         resources = container.resources
         return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
 
-    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
         """Returns the nodes that the pod can run on: all of them if the extender does not filter.
 
         Raises:
             ExtenderError: it failed; or it names a node that it was not given, where names are all that is exchanged.
         """
         if not self.is_filter:
-            return Filtered(nodes, {}, {})
+            return FilterAnswer(nodes, {}, {})
         body = await self._caller.post(self._config.filter_verb, extender_args(pod, nodes, self._encoded))
         answer = await _read(read_filter_result, body)
         kept: Sequence[Node] = answer.nodes or ()
@@ -133,7 +133,7 @@ class HTTPExtender:
                 if name not in given:
                     raise self.unknown_node(name)
             kept = [given[name] for name in answer.node_names]
-        return Filtered(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
+        return FilterAnswer(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
 
     def unknown_node(self, name: str) -> ExtenderError:
         """Returns the error for a node that the extender lets pass though it was not given."""

@@ -10,7 +10,7 @@ from typing import Any, final
 from extender.objects.pod import Pod
 from extender.queue.pod_heap import PodHeap
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.queueing_hints import Change
+from extender.queue.queueing_hints import ChangeToHint
 
 
 @final
@@ -27,7 +27,7 @@ class ActiveQueue:
         """How many pods were popped."""
         # UID -> the pod, and the number of the first change after it was popped; in the order of popping, and so of those numbers.
         self._in_flight: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
-        self._changes: dict[int, Change] = {}
+        self._changes: dict[int, ChangeToHint] = {}
         self._first_change = 0
         self._next_change = 0
 
@@ -57,7 +57,7 @@ class ActiveQueue:
             del self._changes[self._first_change]
             self._first_change += 1
 
-    def add_changes_if_in_flight(self, uid: str, changes: Iterable[Change]) -> bool:
+    def add_changes_if_in_flight(self, uid: str, changes: Iterable[ChangeToHint]) -> bool:
         """Keep changes that concern a pod in flight. False if it is not in flight, and they are not kept."""
         if uid not in self._in_flight:
             return False
@@ -65,13 +65,13 @@ class ActiveQueue:
             self._keep(change)
         return True
 
-    def add_change_if_any_in_flight(self, change: Change) -> bool:
+    def add_change_if_any_in_flight(self, change: ChangeToHint) -> bool:
         """Keep a change for all pods in flight; False if there are none, and it is not kept."""
         if self._in_flight:
             self._keep(change)
         return bool(self._in_flight)
 
-    def changes_for(self, uid: str) -> list[Change] | None:
+    def changes_for(self, uid: str) -> list[ChangeToHint] | None:
         """The changes since the pod was popped, in order; None if it is not in flight."""
         found = self._in_flight.get(uid)
         return None if found is None else [self._changes[number] for number in range(found[1], self._next_change)]
@@ -80,7 +80,7 @@ class ActiveQueue:
         """The pods in flight, in the order in which they were popped."""
         return [info for info, _ in self._in_flight.values()]
 
-    def in_flight_log(self) -> Iterator[QueuedPodInfo | Change]:
+    def in_flight_log(self) -> Iterator[QueuedPodInfo | ChangeToHint]:
         """Pods in flight and the changes kept for them, in the order in which they came."""
         number = self._first_change
         for info, first_change in self._in_flight.values():
@@ -89,6 +89,6 @@ class ActiveQueue:
             yield info
         yield from (self._changes[after] for after in range(number, self._next_change))
 
-    def _keep(self, change: Change) -> None:
+    def _keep(self, change: ChangeToHint) -> None:
         self._changes[self._next_change] = change
         self._next_change += 1

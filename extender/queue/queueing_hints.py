@@ -33,7 +33,7 @@ class QueueingStrategy(enum.Enum):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class ChangeToHint:
     """An event, the object before and after it, and whose hints are to be asked about it."""
 
     event: ClusterEvent
@@ -79,12 +79,12 @@ class QueueingHints:
         """What the plugin wants to hear of, in any profile."""
         return self._events_of.get(plugin_name, ())
 
-    def change(self, event: ClusterEvent, old: object, new: object) -> Change:
+    def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
         """The event and its objects, with the hints to be asked."""
         listeners = self._listeners.get(event)
         if listeners is None:
             listeners = self._listeners[event] = self._listeners_to(event)
-        return Change(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest, self._times)
+        return ChangeToHint(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest, self._times)
 
     def _listeners_to(self, event: ClusterEvent) -> _Listeners:
         hints = {
@@ -94,7 +94,7 @@ class QueueingHints:
         return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
 
 
-def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
+def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
     """What becomes of the pod after this change. Only plugins that refused it are asked; an error of a hint counts as a yes.
 
     A wildcard event is for all pods, or for the one pod that goes with it.
@@ -133,7 +133,7 @@ def strategy_for(info: QueuedPodInfo, change: Change) -> QueueingStrategy:
     return strategy
 
 
-def best_strategy(info: QueuedPodInfo, changes: Sequence[Change]) -> QueueingStrategy:
+def best_strategy(info: QueuedPodInfo, changes: Sequence[ChangeToHint]) -> QueueingStrategy:
     """What becomes of the pod after all these changes: the most that one of them is worth."""
     best = QueueingStrategy.QUEUE_SKIP
     for change in changes:

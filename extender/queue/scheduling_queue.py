@@ -29,7 +29,7 @@ from extender.queue.active_queue import ActiveQueue
 from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
 from extender.queue.nominator import Nominator, PodLister
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.queueing_hints import Change, QueueingHints, QueueingStrategy, best_strategy, strategy_for
+from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingStrategy, best_strategy, strategy_for
 from extender.queue.unschedulable_pods import UnschedulablePods
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS: Final = 300.0
@@ -339,7 +339,7 @@ class SchedulingQueue:
             self.flush_unschedulable_pods_leftover()
             await asyncio.sleep(FLUSH_UNSCHEDULABLE_EVERY)
 
-    def _move(self, pods: Iterable[QueuedPodInfo], change: Change) -> None:
+    def _move(self, pods: Iterable[QueuedPodInfo], change: ChangeToHint) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
         says_so = _LOG.enabled(5)
         for info in pods:
@@ -487,4 +487,4 @@ class SchedulingQueue:
 
     def in_flight_log(self) -> list[QueuedPodInfo | ClusterEvent]:
         """Pods in flight, and what has happened since, in order."""
-        return [entry.event if isinstance(entry, Change) else entry for entry in self._active.in_flight_log()]
+        return [entry.event if isinstance(entry, ChangeToHint) else entry for entry in self._active.in_flight_log()]

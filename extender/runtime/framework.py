@@ -16,7 +16,7 @@ from extender.objects.pod import Pod
 from extender.runtime.evaluations import Evaluations
 from extender.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
 from extender.runtime.scoring import WeightedScorer
-from extender.runtime.waiting_pods import WAITING_PODS, WaitingPods
+from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 
 T = TypeVar("T")
 
@@ -103,8 +103,8 @@ class Framework:
         return _NO_OBJECTS if self._live is None else self._live.objects
 
     @property
-    def waiting_pods(self) -> WaitingPods:
-        return self.shared(WAITING_PODS, WaitingPods)
+    def waiting_pods(self) -> WaitingPodsMap:
+        return self.shared(WAITING_PODS, WaitingPodsMap)
 
     def shared(self, key: fwk.StateKey[T], make: Callable[[], T]) -> T:
         if key not in self._shared:

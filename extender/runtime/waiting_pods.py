@@ -16,7 +16,7 @@ MAX_TIMEOUT: Final = 15 * 60.0
 
 
 @final
-class WaitingPod:
+class HeldPod:
     """One pod that is held. The first word counts: what is said after it has been let go or refused changes nothing."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
@@ -75,18 +75,18 @@ class WaitingPod:
 
 
 @final
-class WaitingPods:
+class WaitingPodsMap:
     """All pods that are held, by UID. One for all profiles."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, WaitingPod] = {}
+        self._waiting: dict[str, HeldPod] = {}
 
-    def add(self, pod: Pod, timeouts: Mapping[str, float]) -> WaitingPod:
+    def add(self, pod: Pod, timeouts: Mapping[str, float]) -> HeldPod:
         """Hold a pod; it is in here until `remove`."""
-        waiting = self._waiting[pod.uid] = WaitingPod(pod, timeouts)
+        waiting = self._waiting[pod.uid] = HeldPod(pod, timeouts)
         return waiting
 
-    def get(self, uid: str) -> WaitingPod | None:
+    def get(self, uid: str) -> HeldPod | None:
         """The pod, if it is held."""
         return self._waiting.get(uid)
 
@@ -99,11 +99,11 @@ class WaitingPods:
         waiting = self._waiting.get(uid)
         return waiting is not None and waiting.reject("", "removed")
 
-    def __iter__(self) -> Iterator[WaitingPod]:
+    def __iter__(self) -> Iterator[HeldPod]:
         return iter(list(self._waiting.values()))
 
     def __len__(self) -> int:
         return len(self._waiting)
 
 
-WAITING_PODS: Final = fwk.StateKey[WaitingPods]("WaitingPods")
+WAITING_PODS: Final = fwk.StateKey[WaitingPodsMap]("WaitingPodsMap")

@@ -15,7 +15,7 @@ from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import NO_REPORTER, Guarded
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.waiting_pods import WaitingPod, WaitingPods
+from extender.runtime.waiting_pods import HeldPod, WaitingPodsMap
 
 _LOG: Final = Logger(__name__)
 
@@ -95,7 +95,7 @@ class World:
 
     cluster: Cluster
     queue: SchedulingQueue
-    waiting_pods: WaitingPods
+    waiting_pods: WaitingPodsMap
     pods_in_pre_bind: PodsInPreBind
     dispatcher: fwk.Dispatcher
     pod_by_key: Callable[[str], Pod | None]
@@ -120,7 +120,7 @@ class Decided:
     pod: Pod
     """The pod with its node."""
     cycle: Cycle
-    waiting: WaitingPod | None = None
+    waiting: HeldPod | None = None
     evaluated_nodes: int = 0
     """Nodes that were looked at."""
     feasible_nodes: int = 0

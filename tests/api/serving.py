@@ -19,7 +19,7 @@ from api.face import Face
 from api.server import make_server
 from api.settings import Settings
 from api.starting import Opens, opens
-from extender.assembly import service as assembly
+from extender.assembly.backend import Backend
 from extender.config import Configuration
 from extender.evaluation.scenario import evaluate_scenario
 from extender.verbs import AnswersVerbs
@@ -84,7 +84,7 @@ def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Sett
         verbs = engine(settings)
         configuration = Configuration.default()
         evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
-        yield Face(assembly.Service(verbs, evaluate))
+        yield Face(Backend(verbs, evaluate))
 
     return lambda settings: lambda: opened(settings)
 

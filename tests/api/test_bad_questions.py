@@ -390,7 +390,7 @@ def in_process(state: Path, story: Callable[[httpx.AsyncClient, Face], Any]) -> 
     async def main() -> None:
         app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
         async with app.router.lifespan_context(app):
-            await until(lambda: app.state.face.service.verbs.is_ready)
+            await until(lambda: app.state.face.backend.verbs.is_ready)
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
                 await story(client, app.state.face)
 

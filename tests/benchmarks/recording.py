@@ -31,7 +31,7 @@ from extender.records.reporter import Findings
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
-from extender.runtime.waiting_pods import WaitingPods
+from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import Decided, PodsInPreBind, World
@@ -215,7 +215,7 @@ async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Fram
 def _world(cluster: Cluster, reporter: Guarded) -> World:
     queue = SchedulingQueue(lambda pod, queued: (), {}, lambda pod, last: "", now=lambda: 0.0, pod_lister=lambda key: None)
     # Nobody waits in the queue: pods are brought by hand.
-    return World(cluster, queue, WaitingPods(), PodsInPreBind(), RecordedWrites(cluster.cache), lambda key: None, reporter=reporter)
+    return World(cluster, queue, WaitingPodsMap(), PodsInPreBind(), RecordedWrites(cluster.cache), lambda key: None, reporter=reporter)
 
 
 @contextmanager

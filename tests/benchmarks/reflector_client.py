@@ -20,7 +20,7 @@ from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.informers.store import Change
-from extender.assembly.live_service import live_service
+from extender.assembly.live_backend import live_backend
 from extender.config import Configuration
 from extender.objects.kinds import NODES, PODS
 from extender.verbs import Verbs
@@ -54,7 +54,7 @@ async def follow(url: str) -> None:
     """Sync an engine, then follow."""
     client = Client(Target(url))
     before, began = _peak(), time.perf_counter()
-    async with live_service(Configuration.default(), client) as found:
+    async with live_backend(Configuration.default(), client) as found:
         await found.wait_for_sync()
         assert isinstance(found.verbs, Verbs)
         cache = found.verbs._cluster.cache

@@ -11,7 +11,7 @@ import uvloop
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.assembly.live_service import LiveOptions, live_service
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.config import Configuration
 from extender.verbs import Verbs
 
@@ -19,7 +19,7 @@ from extender.verbs import Verbs
 async def _drain(url: str, num_pods: int) -> None:
     client = Client(Target(url))
     began = time.process_time()
-    async with live_service(Configuration.default(), client, LiveOptions(decides=True)) as found:
+    async with live_backend(Configuration.default(), client, LiveOptions(decides=True)) as found:
         gc.collect()
         gc.freeze()  # as the service does
         assert isinstance(found.verbs, Verbs)

@@ -15,8 +15,8 @@ import pytest
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.assembly.live_service import LiveOptions, live_service
-from extender.assembly.service import Service
+from extender.assembly.backend import Backend
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.config import Configuration
 from extender.embedded.api_resources import LEASES
 from extender.embedded.statuses import ApiStatus
@@ -79,7 +79,7 @@ class Replica:
         self.scribe = Scribe(name, world)
         self.faults = FaultyTransport(self.scribe, rng=random.Random(name))
         self.slept = 0.0
-        self.found: Service | None = None
+        self.found: Backend | None = None
         chance = random.Random(name)
         loop = asyncio.get_running_loop()
         self.elector = LeaderElector(
@@ -100,7 +100,7 @@ class Replica:
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
-        opened = live_service(Configuration.default(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
+        opened = live_backend(Configuration.default(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
         self.found = await self._stack.enter_async_context(opened)
         return self
 

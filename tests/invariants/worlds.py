@@ -17,7 +17,7 @@ from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.informers.store import Change
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
@@ -90,7 +90,7 @@ class Life:
         chance = random.Random(seed)
         self.transport = FaultyTransport(witness, rng=random.Random(seed))
         self.client = Client(Target("http://embedded"), transport=bugs.listening(self.transport), rng=chance)
-        self.dispatcher = Dispatcher(self.client, rng=chance, now=clock, instance="test")
+        self.dispatcher = ApiDispatcher(self.client, rng=chance, now=clock, instance="test")
         self.informers = Informers(self.client, rng=chance, relist_period=relist)
         self.failed: list[str] = []
         """Changes that could not be taken in."""

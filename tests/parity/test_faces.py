@@ -22,7 +22,7 @@ from api.face import Face
 from api.settings import Settings
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
-from extender.assembly.service import Service
+from extender.assembly.backend import Backend
 from extender.config.loading import default_configuration, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
@@ -114,7 +114,7 @@ async def _not_asked(scenario: object) -> dict[str, Any]:
 async def _asked(
     application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
-    application.state.face = Face(Service(make_verbs(ClusterState()), _not_asked, questions=questions))
+    application.state.face = Face(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://reprieve") as client:
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")

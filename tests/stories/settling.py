@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.apiserver.informers.informers import Informers
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
 from extender.embedded.api_resources import PODS, Object
 from tests.stories.remote import RemoteApi, change
@@ -27,7 +27,7 @@ class Watched:
 
     alone: Scheduling
     informers: Informers
-    dispatcher: Dispatcher
+    dispatcher: ApiDispatcher
     by_hand: bool = False
     """Pods wait until the story has one tried."""
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, final
 
 from extender import framework as fwk
 from extender.apiserver.informers.informers import Informers
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
@@ -208,7 +208,7 @@ async def a_scene(
     further = {plugin.name: plugin for plugin in plugins}
     configuration = replace(_configuration([*_needed(only), *further], ["*"] if only else without, profiles), extenders=tuple(extenders))
     async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere) as setting:
-        dispatcher = Dispatcher(setting.client, rng=random.Random(1), instance="host")
+        dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), further=further)
         alone = assemble_scheduler(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)

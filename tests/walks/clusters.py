@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from extender.assembly.live_service import LiveOptions, live_service
+from extender.assembly.backend import Backend
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
-from extender.assembly.service import Service
 from extender.config import Configuration
 from extender.embedded.api_resources import EVENTS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -34,11 +34,11 @@ async def a_cluster(*objects: Object) -> AsyncIterator[ObjectRegistry]:
 @asynccontextmanager
 async def a_followed_cluster(
     *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport
-) -> AsyncIterator[tuple[ObjectRegistry, Service]]:
+) -> AsyncIterator[tuple[ObjectRegistry, Backend]]:
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
         client, chosen = own.client(), configuration or Configuration.default()
-        async with live_service(chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)) as found:
+        async with live_backend(chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)) as found:
             yield own.api.registry, found
         await client.aclose()
 

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.assembly.live_service import LiveOptions, live_service
+from extender.assembly.backend import Backend
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import OwnCluster, own_cluster
-from extender.assembly.service import Service
 from extender.config import Configuration
 from extender.embedded.api_resources import LEASES, Object
 from extender.embedded.transport import EmbeddedTransport
@@ -37,7 +37,7 @@ class Replica:
         self.client = Client(
             Target("http://embedded"), transport=self.transport, fence=self.elector.fence, write_seconds=self.elector.write_seconds
         )
-        self.following: Service | None = None
+        self.following: Backend | None = None
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
@@ -66,7 +66,7 @@ class Replica:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        async with live_service(
+        async with live_backend(
             self.configuration, self.client, LiveOptions(decides=True), elector=self.elector, rng=random.Random(1)
         ) as found:
             self.following = found

@@ -4,7 +4,7 @@ import asyncio
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from extender.assembly.service import Service
+from extender.assembly.backend import Backend
 from extender.embedded.api_resources import NODES, PODS
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import black_hole
@@ -12,7 +12,7 @@ from tests.walks.clusters import a_followed_cluster, node, pod, story
 from tests.walks.replicas import Replica, replicas
 
 
-def value(found: Service | None, name: str, /, **labels: str) -> float | None:
+def value(found: Backend | None, name: str, /, **labels: str) -> float | None:
     assert found is not None
     families = text_string_to_metric_families(found.metrics().decode())
     return next((one.value for family in families for one in family.samples if one.name == name and one.labels == labels), None)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from extender.apiserver.credentials.exec_plugin import API_VERSIONS, ExecPlugin, ExecPluginConfig
-from extender.apiserver.credentials.kubeconfig_files import Cluster, Context, Exec, Kubeconfig, User, read_files
+from extender.apiserver.credentials.kubeconfig_files import Context, Exec, Kubeconfig, KubeconfigCluster, KubeconfigUser, read_files
 from extender.apiserver.credentials.proxies import check_proxy
 from extender.apiserver.credentials.target import Credentials, CredentialsError, Target, TokenFile, basic_auth, nobody, token
 from extender.apiserver.credentials.tls import Pem, Tls
@@ -50,7 +50,7 @@ def _target(config: Kubeconfig, name: str) -> Target:
     )
 
 
-def _parts(config: Kubeconfig, name: str, context: Context) -> tuple[Cluster, User]:
+def _parts(config: Kubeconfig, name: str, context: Context) -> tuple[KubeconfigCluster, KubeconfigUser]:
     if not context.cluster:
         raise CredentialsError(f'cluster was not specified for context "{name}"')
     if not context.user:
@@ -64,7 +64,7 @@ def _parts(config: Kubeconfig, name: str, context: Context) -> tuple[Cluster, Us
     return cluster, user
 
 
-def _server(name: str, cluster: Cluster) -> str:
+def _server(name: str, cluster: KubeconfigCluster) -> str:
     if not cluster.server:
         raise CredentialsError(f'no server found for cluster "{name}"')
     server = cluster.server if "://" in cluster.server else f"http://{cluster.server}"
@@ -80,7 +80,7 @@ def _server(name: str, cluster: Cluster) -> str:
     return server.rstrip("/")
 
 
-def _tls(context: Context, cluster: Cluster, user: User) -> Tls:
+def _tls(context: Context, cluster: KubeconfigCluster, user: KubeconfigUser) -> Tls:
     ca = _pem(cluster.certificate_authority, cluster.certificate_authority_data, f"certificate-authority-data of {context.cluster}")
     if ca is not None and cluster.insecure_skip_tls_verify:
         raise CredentialsError("specifying a root certificates file with the insecure flag is not allowed")
@@ -105,7 +105,7 @@ def _pem(file: str, data: str, what: str) -> Pem | None:
     return Pem(file=Path(file)) if file else None
 
 
-def _credentials(name: str, user: User, cluster: Cluster) -> Credentials:
+def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) -> Credentials:
     if user.impersonate:
         raise CredentialsError(f"user {name} acts as another: impersonation is not supported")
     if user.auth_provider is not None:
@@ -125,7 +125,7 @@ def _credentials(name: str, user: User, cluster: Cluster) -> Credentials:
     return nobody()
 
 
-def _exec(name: str, plugin: Exec, cluster: Cluster) -> ExecPluginConfig:
+def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConfig:
     if not plugin.command:
         raise CredentialsError(f"command must be specified for {name} to use exec authentication plugin")
     if not plugin.api_version:
@@ -148,8 +148,8 @@ def _exec(name: str, plugin: Exec, cluster: Cluster) -> ExecPluginConfig:
     )
 
 
-def _cluster_info(cluster: Cluster) -> dict[str, Any]:
-    """What a plugin is told. Upstream: client-go/pkg/apis/clientauthentication/v1/types.go, Cluster."""
+def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:
+    """What a plugin is told. Upstream: client-go/pkg/apis/clientauthentication/v1/types.go, KubeconfigCluster."""
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
         info["tls-server-name"] = cluster.tls_server_name

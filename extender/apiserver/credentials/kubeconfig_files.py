@@ -13,7 +13,7 @@ from extender.golang.yaml import YamlError, read_yaml
 MAX_FILE_BYTES: Final = 4 << 20
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
     """Where a server is."""
 
     server: str = ""
@@ -43,7 +43,7 @@ class Exec(msgspec.Struct, rename="camel"):
     interactive_mode: str = ""
 
 
-class User(msgspec.Struct, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
     """Who we are."""
 
     client_certificate: str = ""
@@ -69,12 +69,12 @@ class Context(msgspec.Struct):
 
 class _NamedCluster(msgspec.Struct):
     name: str
-    cluster: Cluster | None = None
+    cluster: KubeconfigCluster | None = None
 
 
 class _NamedUser(msgspec.Struct):
     name: str
-    user: User | None = None
+    user: KubeconfigUser | None = None
 
 
 class _NamedContext(msgspec.Struct):
@@ -93,8 +93,8 @@ class Kubeconfig(msgspec.Struct):
     """One or more files together; paths in it are absolute."""
 
     current_context: str = ""
-    clusters: dict[str, Cluster] = {}
-    users: dict[str, User] = {}
+    clusters: dict[str, KubeconfigCluster] = {}
+    users: dict[str, KubeconfigUser] = {}
     contexts: dict[str, Context] = {}
 
 
@@ -111,9 +111,9 @@ def read_files(files: Sequence[Path]) -> Kubeconfig:
         one = _read_file(file)
         merged.current_context = merged.current_context or one.current_context
         for cluster in one.clusters or ():
-            merged.clusters.setdefault(cluster.name, _cluster_beside(file, cluster.cluster or Cluster()))
+            merged.clusters.setdefault(cluster.name, _cluster_beside(file, cluster.cluster or KubeconfigCluster()))
         for user in one.users or ():
-            merged.users.setdefault(user.name, _user_beside(file, user.user or User()))
+            merged.users.setdefault(user.name, _user_beside(file, user.user or KubeconfigUser()))
         for context in one.contexts or ():
             merged.contexts.setdefault(context.name, context.context or Context())
     return merged
@@ -137,12 +137,12 @@ def _read_file(file: Path) -> _File:
         raise CredentialsError(f"kubeconfig {file} is no kubeconfig: {error}") from None
 
 
-def _cluster_beside(file: Path, cluster: Cluster) -> Cluster:
+def _cluster_beside(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
     cluster.certificate_authority = _beside(file, cluster.certificate_authority)
     return cluster
 
 
-def _user_beside(file: Path, user: User) -> User:
+def _user_beside(file: Path, user: KubeconfigUser) -> KubeconfigUser:
     user.client_certificate = _beside(file, user.client_certificate)
     user.client_key = _beside(file, user.client_key)
     user.token_file = _beside(file, user.token_file)

@@ -31,7 +31,7 @@ class Health:
 
 @final
 @dataclass(slots=True)
-class Counters:
+class ReflectorCounters:
     """What has happened since the start."""
 
     lists: int = 0

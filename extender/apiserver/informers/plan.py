@@ -1,4 +1,4 @@
-"""Plan: what a reflector does next, and how soon.
+"""ReflectorPlan: what a reflector does next, and how soon.
 
 Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable (v1.36.2).
 """
@@ -28,7 +28,7 @@ MAX_FRUITLESS: Final = 3
 
 
 @final
-class Plan:
+class ReflectorPlan:
     """A list first; then watches, until one of them says or shows that there must be a list again."""
 
     def __init__(self, relist_period: float, rng: Random) -> None:

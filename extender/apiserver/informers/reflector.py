@@ -27,9 +27,9 @@ from extender.apiserver.errors import (
     Unreachable,
 )
 from extender.apiserver.informers import streamed_listing
-from extender.apiserver.informers.health import Counters, Health
+from extender.apiserver.informers.health import Health, ReflectorCounters
 from extender.apiserver.informers.listing import PAGE_SIZE, Lister, Listing
-from extender.apiserver.informers.plan import Plan
+from extender.apiserver.informers.plan import ReflectorPlan
 from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
 from extender.apiserver.informers.resource_versions import is_older
 from extender.apiserver.informers.store import Change, Store
@@ -86,13 +86,13 @@ class Reflector(Generic[T]):
             page_size: of lists that do not come from what the server has at hand.
         """
         self.kind = kind
-        self.counters = Counters()
+        self.counters = ReflectorCounters()
         self.last_resource_version = ""
         self._client = client
         self._on_changes = on_changes
         self._rng = rng
         self._page_size = page_size
-        self._plan = Plan(relist_period, rng)
+        self._plan = ReflectorPlan(relist_period, rng)
         self._reader = ObjectReader(kind)
         self._lister = Lister(client, kind, self._reader)
         self._store: Store[T] = Store()

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @final
 @dataclass(slots=True, eq=False)
-class Pool:
+class ConnectionPool:
     """One carrier, and how many are using it."""
 
     carrier: Carrier
@@ -37,13 +37,13 @@ class Connections:
     def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
         """Nothing is opened yet. `carrier`: instead of sockets."""
         self._target = target
-        self._pool = Pool(carrier, None) if carrier is not None else None
-        self._retired: list[Pool] = []
+        self._pool = ConnectionPool(carrier, None) if carrier is not None else None
+        self._retired: list[ConnectionPool] = []
         self._key_pair = Identity().key_pair
         self._read_at = 0.0
         self._closed = False
 
-    async def borrow(self) -> tuple[Pool, Identity]:
+    async def borrow(self) -> tuple[ConnectionPool, Identity]:
         """What carries the next request, to be given back, and who we are.
 
         Raises:
@@ -60,7 +60,7 @@ class Connections:
         pool.users += 1
         return pool, identity
 
-    async def give_back(self, pool: Pool) -> None:
+    async def give_back(self, pool: ConnectionPool) -> None:
         """The request is over. A carrier that was replaced ends with its last request."""
         pool.users -= 1
         if self._retired:
@@ -85,7 +85,7 @@ class Connections:
             self._retired.remove(pool)
             await pool.carrier.aclose()
 
-    def _pool_for(self, identity: Identity, now: float) -> Pool:
+    def _pool_for(self, identity: Identity, now: float) -> ConnectionPool:
         pool = self._pool
         if pool is not None:
             if pool.material is None or (now - self._read_at < REREAD_SECONDS and identity.key_pair == self._key_pair):
@@ -94,7 +94,7 @@ class Connections:
             self._key_pair = identity.key_pair
             try:
                 material = self._target.tls.read(identity.key_pair)
-                replacement = Pool(_open(self._target, material), material) if material != pool.material else pool
+                replacement = ConnectionPool(_open(self._target, material), material) if material != pool.material else pool
             except TlsError as error:
                 log.warning("New certificates for %s can not be used, and the old ones stay: %s", self._target.server, error)
                 return pool
@@ -106,7 +106,7 @@ class Connections:
         material = self._target.tls.read(identity.key_pair)
         self._read_at = now
         self._key_pair = identity.key_pair
-        self._pool = Pool(_open(self._target, material), material)
+        self._pool = ConnectionPool(_open(self._target, material), material)
         return self._pool
 
 

@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 @final
-class Dispatcher:
-    """Performs calls while `run` runs. It is the `Dispatcher` of the contract.
+class ApiDispatcher:
+    """Performs calls while `run` runs. It is the `ApiDispatcher` of the contract.
 
     State: the calls that wait or are being performed, and the events that were recorded lately.
     """
@@ -91,7 +91,7 @@ class Dispatcher:
         """Perform the call, and wait until that is done. Whoever is cancelled meanwhile withdraws a call that was not begun.
 
         Raises:
-            CallError: see `Dispatcher.perform`.
+            CallError: see `ApiDispatcher.perform`.
         """
         outcome = self._add(call)
         try:

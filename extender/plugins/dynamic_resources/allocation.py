@@ -12,7 +12,7 @@ from extender.plugins.dynamic_resources import capacities
 from extender.plugins.dynamic_resources.constraints import constraints_of
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
 from extender.plugins.dynamic_resources.pools import Pool, Slices
-from extender.plugins.dynamic_resources.requests import Wish, wishes_of
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, wishes_of
 from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
 from extender.plugins.dynamic_resources.selection import Selection
@@ -39,7 +39,7 @@ class Allocator:
         self._slices = slices
         self._taken = taken
         self._selection = selection
-        self._wishes: list[list[list[Wish]]] | None = None
+        self._wishes: list[list[list[DeviceRequestAlternative]]] | None = None
 
     def allocate(self, node: Node) -> list[AllocationResult] | None:
         """An allocation for each claim, None if the node has not enough devices.
@@ -72,7 +72,7 @@ class Allocator:
                 raise AllocationError(f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}")
         return demands
 
-    def _demand(self, wish: Wish, node: Node, pools: Sequence[Pool]) -> Demand:
+    def _demand(self, wish: DeviceRequestAlternative, node: Node, pools: Sequence[Pool]) -> Demand:
         if wish.count is not None:
             return Demand(wish, wish.count)
         for pool in pools:

@@ -8,13 +8,13 @@ from typing import Final
 
 from extender.objects.decoding import replaced
 from extender.objects.devices import DeviceAllocationConfiguration, ResourceClaim
-from extender.plugins.dynamic_resources.requests import Wish
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 
 FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"
 
 
-def configurations(claim: ResourceClaim, chosen: Iterable[Wish]) -> list[DeviceAllocationConfiguration]:
+def configurations(claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]) -> list[DeviceAllocationConfiguration]:
     """Those of the classes first, each class once; for all requests alike, none is named.
 
     Arguments:
@@ -40,10 +40,10 @@ def configurations(claim: ResourceClaim, chosen: Iterable[Wish]) -> list[DeviceA
     return [replaced(config, requests=[]) if _is_about_all(config.requests, claim, wish_of) else config for config in found]
 
 
-def _names_of(request: str, wish_of: dict[str, Wish]) -> set[str]:
+def _names_of(request: str, wish_of: dict[str, DeviceRequestAlternative]) -> set[str]:
     """How a configuration may name the request: by itself, and by the alternative that was taken."""
     return {request, wish_of[request].full_name} if request in wish_of else {request}
 
 
-def _is_about_all(requests: list[str], claim: ResourceClaim, wish_of: dict[str, Wish]) -> bool:
+def _is_about_all(requests: list[str], claim: ResourceClaim, wish_of: dict[str, DeviceRequestAlternative]) -> bool:
     return all(not _names_of(request.name, wish_of).isdisjoint(requests) for request in claim.spec.devices.requests)

@@ -14,7 +14,7 @@ from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 
 
-class Constraint(ABC):
+class AttributeConstraint(ABC):
     """Watches one attribute over the devices that a claim has so far."""
 
     __slots__ = ("_attribute", "_requests")
@@ -42,7 +42,7 @@ class Constraint(ABC):
 
 
 @final
-class MatchAttribute(Constraint):
+class MatchAttribute(AttributeConstraint):
     """All devices have the same value."""
 
     __slots__ = ("_num_devices", "_value")
@@ -65,7 +65,7 @@ class MatchAttribute(Constraint):
 
 
 @final
-class DistinctAttribute(Constraint):
+class DistinctAttribute(AttributeConstraint):
     """All devices have different values. As upstream, of several devices for one request only the last is remembered."""
 
     __slots__ = ("_values",)
@@ -86,7 +86,7 @@ class DistinctAttribute(Constraint):
         self._values.pop(request, None)
 
 
-def constraints_of(claim: ResourceClaim) -> list[Constraint]:
+def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:
     """The claim's constraints, with no device yet.
 
     Raises:
@@ -95,7 +95,7 @@ def constraints_of(claim: ResourceClaim) -> list[Constraint]:
     return [_constraint(claim, place, constraint) for place, constraint in enumerate(claim.spec.devices.constraints)]
 
 
-def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) -> Constraint:
+def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) -> AttributeConstraint:
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
     if constraint.distinct_attribute is not None:

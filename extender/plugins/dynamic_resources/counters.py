@@ -1,4 +1,4 @@
-"""Counters that the devices of a pool share, so that a physical device can be cut into partitions in several ways.
+"""SharedCounters that the devices of a pool share, so that a physical device can be cut into partitions in several ways.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, checkAvailableCounters (v1.36.2).
 """
@@ -16,7 +16,7 @@ CounterSets = dict[str, Amounts]
 
 
 @final
-class Counters:
+class SharedCounters:
     """What is left of the counters of every pool, as devices are tried and given back."""
 
     __slots__ = ("_left", "_taken")

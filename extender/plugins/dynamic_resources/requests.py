@@ -29,7 +29,7 @@ ALL: Final = "All"
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Wish:
+class DeviceRequestAlternative:
     """A request, or one alternative of a request; a number of devices of a class that match."""
 
     claim: ResourceClaim
@@ -86,7 +86,7 @@ class Wish:
         return all(any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in keeping_away)
 
 
-def wishes_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[Wish]]:
+def wishes_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
     """The alternatives of each request of the claim, best first; a request without alternatives is its own only one.
 
     Raises:
@@ -95,7 +95,7 @@ def wishes_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[
     return [_alternatives(claim, request, classes) for request in claim.spec.devices.requests]
 
 
-def _alternatives(claim: ResourceClaim, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> list[Wish]:
+def _alternatives(claim: ResourceClaim, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> list[DeviceRequestAlternative]:
     if request.first_available:
         return [_wish(claim, request.name, alternative.name, alternative, classes) for alternative in request.first_available]
     if request.exactly is None:
@@ -109,7 +109,7 @@ def _wish(
     alternative: str,
     asked: ExactDeviceRequest | DeviceSubRequest,
     classes: Mapping[str, DeviceClass],
-) -> Wish:
+) -> DeviceRequestAlternative:
     where = f"claim {claim.key}, request {alternative or request}"
     for place, selector in enumerate(asked.selectors):
         if selector.cel is None:
@@ -126,7 +126,7 @@ def _wish(
     mode = asked.allocation_mode or EXACT_COUNT
     if mode not in (EXACT_COUNT, ALL):
         raise AllocationError(f"{where}: unsupported count mode {mode}")
-    return Wish(
+    return DeviceRequestAlternative(
         claim=claim,
         request=request,
         alternative=alternative,

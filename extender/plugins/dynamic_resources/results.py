@@ -15,7 +15,7 @@ from extender.objects.node_selectors import NAME_FIELD
 from extender.plugins.dynamic_resources.configurations import configurations
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
-from extender.plugins.dynamic_resources.requests import Wish
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.taken import NANO, Amounts
 
 MOST_ALTERNATIVES: Final = 8
@@ -29,7 +29,7 @@ NOT_SHARED_YET: Final = ""
 class Pick:
     """A device for a wish, and what is taken of a shared one."""
 
-    wish: Wish
+    wish: DeviceRequestAlternative
     offer: Offer
     consumed: Amounts
 

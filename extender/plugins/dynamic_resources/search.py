@@ -9,12 +9,12 @@ from typing import Final, final
 
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources import capacities
-from extender.plugins.dynamic_resources.constraints import Constraint
-from extender.plugins.dynamic_resources.counters import Counters
+from extender.plugins.dynamic_resources.constraints import AttributeConstraint
+from extender.plugins.dynamic_resources.counters import SharedCounters
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.identifiers import DeviceId
 from extender.plugins.dynamic_resources.pools import Offer
-from extender.plugins.dynamic_resources.requests import Wish
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.results import Pick
 from extender.plugins.dynamic_resources.selection import Selection
 from extender.plugins.dynamic_resources.taken import Amounts, Taken, add_amounts
@@ -28,7 +28,7 @@ MOST_RESULTS: Final = 32
 class Demand:
     """A wish on a certain node."""
 
-    wish: Wish
+    wish: DeviceRequestAlternative
     count: int
     all_of_them: tuple[Offer, ...] | None = None
     """The devices that a wish for all devices means; None for other wishes."""
@@ -60,7 +60,7 @@ class Search:
         node: Node,
         offers: Sequence[Offer],
         demands: Sequence[Sequence[Sequence[Demand]]],
-        constraints: Sequence[Sequence[Constraint]],
+        constraints: Sequence[Sequence[AttributeConstraint]],
         taken: Taken,
         selection: Selection,
     ) -> None:
@@ -79,7 +79,7 @@ class Search:
         self._constraints = constraints
         self._taken = taken
         self._selection = selection
-        self._counters = Counters(taken)
+        self._counters = SharedCounters(taken)
         self._using: dict[DeviceId, _Using] = {}
 
     def find(self) -> bool:
@@ -155,19 +155,19 @@ class Search:
                 self._give_back(claim, demand.wish, offer)
         return is_found
 
-    def _may_have(self, claim: int, wish: Wish, offer: Offer) -> bool:
+    def _may_have(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> bool:
         """Whether the device is free, selected and large enough; what is cheap to know is asked first."""
         if self._is_in_use(claim, wish, offer):
             return False
         return self._selection.has(wish, offer, self._node) and self._is_left(wish, offer)
 
-    def _is_in_use(self, claim: int, wish: Wish, offer: Offer) -> bool:
+    def _is_in_use(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> bool:
         using = self._using.get(offer.id)
         if wish.has_admin_access:
             return using is not None and claim in using.claims
         return offer.id in self._taken.devices or (using is not None and bool(using.claims))
 
-    def _is_left(self, wish: Wish, offer: Offer) -> bool:
+    def _is_left(self, wish: DeviceRequestAlternative, offer: Offer) -> bool:
         taken = self._taken.capacity.get(offer.id, {})
         using = self._using.get(offer.id)
         if using is not None and using.shares:
@@ -197,7 +197,7 @@ class Search:
         self.picks[claim].append(Pick(wish, offer, consumed))
         return True
 
-    def _give_back(self, claim: int, wish: Wish, offer: Offer) -> None:
+    def _give_back(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> None:
         """Undo `_take`; always the last device taken."""
         pick = self.picks[claim].pop()
         using = self._using[offer.id]
@@ -220,7 +220,7 @@ class Search:
 
     def _meets_constraints(self, claim: int, demand: Demand, offer: Offer) -> bool:
         wish = demand.wish
-        added: list[Constraint] = []
+        added: list[AttributeConstraint] = []
         for constraint in self._concerned(claim, wish):
             if not constraint.add(wish.request, offer):
                 for earlier in added:
@@ -234,5 +234,5 @@ class Search:
             added.append(constraint)
         return True
 
-    def _concerned(self, claim: int, wish: Wish) -> list[Constraint]:
+    def _concerned(self, claim: int, wish: DeviceRequestAlternative) -> list[AttributeConstraint]:
         return [constraint for constraint in self._constraints[claim] if constraint.concerns(wish.request, wish.full_name)]

@@ -7,7 +7,7 @@ from extender.objects.devices import Device
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.errors import TimedOutError
 from extender.plugins.dynamic_resources.pools import Offer, Slices
-from extender.plugins.dynamic_resources.requests import Wish
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 
 
 @final
@@ -54,7 +54,7 @@ class Selection:
         self._timeout = timeout
         self._deadline: float | None = None
 
-    def has(self, wish: Wish, offer: Offer, node: Node) -> bool:
+    def has(self, wish: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
         """Whether the device is what the wish selects, and for the node.
 
         Raises:

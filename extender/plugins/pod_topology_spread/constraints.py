@@ -33,7 +33,7 @@ _WRITTEN: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
 
 @final
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class CompiledConstraint:
     """A constraint with its defaults filled in."""
 
     max_skew: int
@@ -50,7 +50,7 @@ class Constraint:
         return self.selector.matches(pod.labels)
 
 
-def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str) -> tuple[Constraint, ...]:
+def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str) -> tuple[CompiledConstraint, ...]:
     """Those of the constraints that say `action` when they cannot be met, in order.
 
     Arguments:
@@ -66,15 +66,15 @@ def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, s
 
 
 @lru_cache(maxsize=_COMPILED_KEPT)
-def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str) -> tuple[Constraint, ...]:
+def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str) -> tuple[CompiledConstraint, ...]:
     labels = dict(own)
     return tuple(_constraint(written, labels) for written in _WRITTEN.decode(encoded) if written.when_unsatisfiable == action)
 
 
-def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) -> Constraint:
+def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) -> CompiledConstraint:
     selector = selector_of(written.label_selector)
     agreed = {key: labels[key] for key in written.match_label_keys if key in labels}
-    return Constraint(
+    return CompiledConstraint(
         max_skew=written.max_skew,
         topology_key=written.topology_key,
         selector=with_requirements(selector, agreed) if agreed else selector,
@@ -84,7 +84,7 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) ->
     )
 
 
-def with_selector(constraint: Constraint, selector: Selector) -> Constraint:
+def with_selector(constraint: CompiledConstraint, selector: Selector) -> CompiledConstraint:
     """The constraint, counting the pods that this selector selects."""
     return replace(constraint, selector=selector)
 
@@ -138,7 +138,7 @@ class Inclusion:
         self._affine: Mask | None = None
         self._tolerated: Mask | None = None
 
-    def of(self, constraint: Constraint) -> Mask:
+    def of(self, constraint: CompiledConstraint) -> Mask:
         """(N,) the nodes that count."""
         included = np.ones(len(self._snapshot.nodes), np.bool_) if self._with_keys is None else self._with_keys
         if constraint.honors_affinity and _demands_a_node(self._pod):
@@ -164,7 +164,7 @@ def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod) -> Mask:
     return mask
 
 
-def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[Constraint]) -> list[LabelColumn]:
+def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> list[LabelColumn]:
     """The column of each constraint's topology key."""
     return [snapshot.nodes.label(constraint.topology_key) for constraint in constraints]
 

@@ -13,7 +13,14 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.pod_topology_spread.constraints import Constraint, Inclusion, columns_of, pods_counted, pods_moved, with_all_keys
+from extender.plugins.pod_topology_spread.constraints import (
+    CompiledConstraint,
+    Inclusion,
+    columns_of,
+    pods_counted,
+    pods_moved,
+    with_all_keys,
+)
 from extender.snapshot.axes import Codes, Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.domains import sums_by_value
@@ -30,7 +37,7 @@ _NO_DOMAIN: Final = 2**31 - 1
 class Domains:
     """What a constraint counts in the snapshot. Domains are values of the topology key, V of them; the place after the last is for none."""
 
-    constraint: Constraint
+    constraint: CompiledConstraint
     self_match: int
     """1 if the pod is one of those that are counted."""
     column: LabelColumn
@@ -50,14 +57,14 @@ class Domains:
     """There are fewer domains than minDomains: whatever they hold, the emptiest counts as empty."""
 
 
-def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[Constraint]) -> Sequence[Domains]:
+def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[CompiledConstraint]) -> Sequence[Domains]:
     """The domains of each constraint. Upstream: filtering.go, calPreFilterState."""
     columns = columns_of(snapshot, constraints)
     inclusion = Inclusion(snapshot, pod, with_all_keys(columns))
     return [_measured(snapshot, pod, *of_one, inclusion) for of_one in zip(constraints, columns, strict=True)]
 
 
-def _measured(snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: Constraint, column: LabelColumn, inclusion: Inclusion) -> Domains:
+def _measured(snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstraint, column: LabelColumn, inclusion: Inclusion) -> Domains:
     included = inclusion.of(constraint)
     is_domain = np.zeros(len(column.values) + 1, np.bool_)
     is_domain[column.codes[included]] = True

@@ -6,10 +6,10 @@ Upstream: framework/plugins/podtopologyspread/plugin.go, isSchedulableAfterPodCh
 from collections.abc import Sequence
 
 from extender import framework as fwk
-from extender.plugins.pod_topology_spread.constraints import Constraint
+from extender.plugins.pod_topology_spread.constraints import CompiledConstraint
 
 
-def after_pod_change(pod: fwk.Pod, constraints: Sequence[Constraint], old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
+def after_pod_change(pod: fwk.Pod, constraints: Sequence[CompiledConstraint], old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
     """A pod that is counted came, went, or is counted otherwise; or the pod itself tolerates more nodes whose taints count."""
     if old is None or new is None:
         moved = new if new is not None else old
@@ -27,7 +27,7 @@ def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
     )
 
 
-def after_node_change(constraints: Sequence[Constraint], old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
+def after_node_change(constraints: Sequence[CompiledConstraint], old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
     """A node in a domain came or went, moved to another domain, or has other taints."""
     was_in, is_in = _is_in_domains(constraints, old), _is_in_domains(constraints, new)
     if was_in != is_in or old is None or new is None:
@@ -36,5 +36,5 @@ def after_node_change(constraints: Sequence[Constraint], old: fwk.Node | None, n
     return fwk.queue_if(is_in and (moved or old.spec.taints != new.spec.taints))
 
 
-def _is_in_domains(constraints: Sequence[Constraint], node: fwk.Node | None) -> bool:
+def _is_in_domains(constraints: Sequence[CompiledConstraint], node: fwk.Node | None) -> bool:
     return node is not None and all(constraint.topology_key in node.labels for constraint in constraints)

@@ -8,12 +8,18 @@ from extender.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from extender.objects.cluster import ClusterObjects
 from extender.objects.label_selectors import SelectorError
 from extender.plugins.pod_topology_spread import filtering, hints, scoring
-from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Constraint, compiled, with_selector
+from extender.plugins.pod_topology_spread.constraints import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    CompiledConstraint,
+    compiled,
+    with_selector,
+)
 from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, ServicesByNamespace, default_selector
 from extender.snapshot.axes import Int64s, Mask
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
-_WISHES: Final = fwk.StateKey[scoring.Wishes]("PreScorePodTopologySpread")
+_WISHES: Final = fwk.StateKey[scoring.TopologyScores]("PreScorePodTopologySpread")
 _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 
 
@@ -53,7 +59,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """Raises SelectorError where a constraint cannot be used."""
         return hints.after_node_change(self._hard_constraints(pod), old, new)
 
-    def _hard_constraints(self, pod: fwk.Pod) -> tuple[Constraint, ...]:
+    def _hard_constraints(self, pod: fwk.Pod) -> tuple[CompiledConstraint, ...]:
         try:
             return self._constraints(pod, self.handle.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
@@ -98,7 +104,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """(R,) the more, the lower; see `scoring.normalized`."""
         return scoring.normalized(scores, state.find(_IGNORED))
 
-    def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[Constraint, ...]:
+    def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         """The pod's own constraints with this action; for a pod that has none at all the default ones."""
         own = pod.spec.topology_spread_constraints
         if own:

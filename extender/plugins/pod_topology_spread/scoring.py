@@ -12,7 +12,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.node import HOSTNAME_LABEL
-from extender.plugins.pod_topology_spread.constraints import Constraint, Inclusion, columns_of, pods_counted, with_all_keys
+from extender.plugins.pod_topology_spread.constraints import CompiledConstraint, Inclusion, columns_of, pods_counted, with_all_keys
 from extender.snapshot.axes import Codes, Floats, Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.domains import sums_by_value
@@ -20,7 +20,7 @@ from extender.snapshot.domains import sums_by_value
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ConstraintScore:
     """What a constraint adds to the score of a node."""
 
     scores: Floats
@@ -31,15 +31,15 @@ class Wish:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class TopologyScores:
     """All constraints of a pod."""
 
     ignored: Mask | None
     """(N,) nodes that lack a topology key and get no score; None for no node."""
-    of_constraints: tuple[Wish, ...]
+    of_constraints: tuple[ConstraintScore, ...]
 
 
-def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[Constraint], *, all_keys_needed: bool) -> Wishes:
+def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint], *, all_keys_needed: bool) -> TopologyScores:
     """Count the matching pods of each domain, and weigh constraints by how many domains there are to choose from.
 
     Arguments:
@@ -53,20 +53,20 @@ def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[Constraint], *, al
     with_keys = with_all_keys(columns) if all_keys_needed else None
     scored = rows.node if with_keys is None else rows.node[with_keys[rows.node]]
     inclusion = Inclusion(snapshot, pod, with_keys)
-    wishes: list[Wish] = []
+    wishes: list[ConstraintScore] = []
     for constraint, column in zip(constraints, columns, strict=True):
         counted = pods_counted(snapshot, pod.namespace, constraint.selector)
         if constraint.topology_key == HOSTNAME_LABEL:
             scores = _scores(constraint, counted, num_domains=len(scored))
             scores[column.codes < 0] = 0
-            wishes.append(Wish(scores, None))
+            wishes.append(ConstraintScore(scores, None))
         else:
             counts = sums_by_value(column, counted * inclusion.of(constraint))
             wishes.append(_wish(constraint, column, counts, column.codes[scored]))
-    return Wishes(None if with_keys is None else ~with_keys, tuple(wishes))
+    return TopologyScores(None if with_keys is None else ~with_keys, tuple(wishes))
 
 
-def _wish(constraint: Constraint, column: LabelColumn, counts: Int64s, scored: Codes) -> Wish:
+def _wish(constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes) -> ConstraintScore:
     """The wish of a constraint whose domains hold `counts` (V + 1,), with nodes in the domains `scored` (S,) to choose from."""
     is_choice = np.zeros(len(counts), np.bool_)
     is_choice[scored] = True
@@ -78,16 +78,16 @@ def _wish(constraint: Constraint, column: LabelColumn, counts: Int64s, scored: C
         num_domains -= int(is_choice[empty] and is_choice[-1])
     scores = _scores(constraint, counts, num_domains)
     scores[-1] = 0
-    return Wish(scores, column.codes)
+    return ConstraintScore(scores, column.codes)
 
 
-def _scores(constraint: Constraint, counts: Int64s, num_domains: int) -> Floats:
+def _scores(constraint: CompiledConstraint, counts: Int64s, num_domains: int) -> Floats:
     """Upstream: scoring.go, scoreForCount, topologyNormalizingWeight."""
     weight = math.log(num_domains + 2)
     return np.multiply(counts, weight, dtype=np.float64) + float(constraint.max_skew - 1)
 
 
-def raw_scores(rows: fwk.Rows, wishes: Wishes) -> Int64s:
+def raw_scores(rows: fwk.Rows, wishes: TopologyScores) -> Int64s:
     """(R,) matching pods in the row's domains, weighed and summed over the constraints; 0 for ignored nodes.
 
     Upstream: scoring.go, Score.

@@ -16,7 +16,7 @@ from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins.volume_binding.assume_cache import AssumeError
 from extender.plugins.volume_binding.pod_claims import DelayedClaim, PodClaims, Storage
 from extender.plugins.volume_binding.reach import capacity_mask, reach_of_bound, topology_mask
-from extender.plugins.volume_binding.static_matching import Choice, ClaimSelectorError, match_claims
+from extender.plugins.volume_binding.static_matching import ClaimSelectorError, VolumeChoice, match_claims
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Mask
 from extender.snapshot.symbols import ABSENT
@@ -45,7 +45,7 @@ class PodVolumes:
     """(reason, (N,) nodes it holds for), in the order in which a node lists its reasons."""
     failures: tuple[tuple[str, Mask], ...]
     """(message, (N,) nodes about which nothing can be said)."""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[VolumeChoice, ...] = ()
     to_provision: tuple[tuple[PersistentVolumeClaim, Mask], ...] = ()
     """(claim, (N,) nodes for which a volume would be made)."""
 
@@ -135,7 +135,7 @@ class _Delayed:
     """Nodes for which a volume would have to be made for which there is no room."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[VolumeChoice] = field(default_factory=list)
     to_provision: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
 
 

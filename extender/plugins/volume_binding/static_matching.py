@@ -39,7 +39,7 @@ _NO_RANK: Final = int(np.iinfo(np.intp).max)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VolumeChoice:
     """Which volume a claim would get on each node."""
 
     delayed: DelayedClaim
@@ -64,14 +64,14 @@ class ClaimSelectorError(Exception):
     """A claim selects volumes by a selector that cannot be used. The message is upstream's."""
 
 
-def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedClaim]) -> list[Choice]:
+def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedClaim]) -> list[VolumeChoice]:
     """What each claim would get, smaller claims first.
 
     Raises:
         ClaimSelectorError: the selector of a claim is faulty.
         QuantityError: a claim or a volume has a size that cannot be read.
     """
-    choices: list[Choice] = []
+    choices: list[VolumeChoice] = []
     taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
     for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
         if choices:
@@ -83,7 +83,7 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
         undecided = rank == _UNDECIDED
         if undecided.any():
             rank = np.where(undecided, _smallest(free, affinities, taken, rows, len(prebound)), rank)
-        choices.append(Choice(delayed, candidates, rank))
+        choices.append(VolumeChoice(delayed, candidates, rank))
     return choices
 
 
@@ -115,7 +115,7 @@ class _Taken:
         mask: Mask = self._on[rows, self._nodes]
         return mask
 
-    def add(self, choice: Choice) -> None:
+    def add(self, choice: VolumeChoice) -> None:
         """A claim gets its volumes."""
         found = np.flatnonzero(choice.found)
         names = [volume.metadata.name for volume in choice.volumes]

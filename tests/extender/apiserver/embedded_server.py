@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.embedded.api_resources import NAMESPACES, RESOURCES, Object, Resource
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -64,7 +64,7 @@ class Server:
     @asynccontextmanager
     async def dispatching(self) -> Any:
         client = Client(Target("http://server"), transport=self.transport, rng=random.Random(1))
-        dispatcher = Dispatcher(client, rng=random.Random(1), now=lambda: NOW, instance="host", fence=lambda: self.fenced)
+        dispatcher = ApiDispatcher(client, rng=random.Random(1), now=lambda: NOW, instance="host", fence=lambda: self.fenced)
         running = asyncio.ensure_future(dispatcher.run())
         try:
             yield dispatcher
@@ -73,7 +73,7 @@ class Server:
             await asyncio.wait([running])
             await client.aclose()
 
-    def run(self, story: Callable[[Dispatcher], Awaitable[T]]) -> T:
+    def run(self, story: Callable[[ApiDispatcher], Awaitable[T]]) -> T:
         """What the story returns, in virtual time."""
 
         async def main() -> T:

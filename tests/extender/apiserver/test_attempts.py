@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.framework import (
     BindPod,
     CallConflict,
@@ -38,7 +38,7 @@ from tests.extender.apiserver.embedded_server import BINDING, Server, pod_on
 def bind(server: Server, pod: Pod, node: str = "n1") -> tuple[str, float]:
     """How the binding ended, and after how many seconds."""
 
-    async def story(dispatcher: Dispatcher) -> tuple[str, float]:
+    async def story(dispatcher: ApiDispatcher) -> tuple[str, float]:
         try:
             await dispatcher.perform(BindPod.of(pod, node))
         except CallError as exc:
@@ -100,7 +100,7 @@ def test_after_an_outage_a_lost_binding_is_found_or_made() -> None:
     server = Server(Fault(drop_before_commit(), **BINDING))
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> tuple[bool, list[str], float]:
+    async def story(dispatcher: ApiDispatcher) -> tuple[bool, list[str], float]:
         binding = asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1")))
         await asyncio.sleep(0.01)
         server.transport.go_down()
@@ -155,7 +155,7 @@ def test_a_pod_that_was_bound_elsewhere_while_the_answer_was_lost_is_no_success(
 
     other = BindPod.of(pod, "n2")
 
-    async def bound_by_another(dispatcher: Dispatcher) -> str:
+    async def bound_by_another(dispatcher: ApiDispatcher) -> str:
         binding = asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1")))
         await asyncio.sleep(0.01)
         async with server.dispatching() as another:
@@ -212,7 +212,7 @@ def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
     server = Server(Fault(commit_then_drop(), **BINDING))
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> str:
+    async def story(dispatcher: ApiDispatcher) -> str:
         binding = asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1")))
         await asyncio.sleep(0.01)
         server.fenced = "this is not the leader"
@@ -233,14 +233,14 @@ def test_whatever_goes_wrong_the_outcome_is_the_servers(seed: int) -> None:
     server = Server(*(Fault(action, **BINDING, times=None, probability=0.12) for action in going_wrong), rng=random.Random(seed))
     pods = [pod_on(server, f"p{number}") for number in range(40)]
 
-    async def bound(dispatcher: Dispatcher, pod: Pod, node: str) -> str:
+    async def bound(dispatcher: ApiDispatcher, pod: Pod, node: str) -> str:
         try:
             await dispatcher.perform(BindPod.of(pod, node))
         except CallConflict:
             return ""
         return node
 
-    async def story(dispatcher: Dispatcher) -> tuple[list[str], list[str]]:
+    async def story(dispatcher: ApiDispatcher) -> tuple[list[str], list[str]]:
         async with server.dispatching() as another:
             ours, theirs = await asyncio.gather(
                 asyncio.gather(*(bound(dispatcher, pod, "ours") for pod in pods)),
@@ -318,7 +318,7 @@ def test_a_status_patch_that_always_fails_is_given_up_soon() -> None:
     server = Server(Fault(status(500), verb="patch", times=None))
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> float:
+    async def story(dispatcher: ApiDispatcher) -> float:
         with pytest.raises(CallUnknown):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
         return asyncio.get_running_loop().time()
@@ -333,7 +333,7 @@ def test_a_status_patch_does_not_hit_a_pod_that_took_over_the_name() -> None:
     server.delete_pod()
     pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         with pytest.raises(CallError):
             await dispatcher.perform(PatchPodStatus.of(old, nominated_node_name="n1"))
 
@@ -378,7 +378,7 @@ def test_what_is_said_of_a_pod_that_waits_is_not_said_of_one_that_has_a_node() -
     bind(server, pod)
     disrupted = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", "why")
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         with pytest.raises(CallConflict):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
         with pytest.raises(CallConflict):
@@ -395,7 +395,7 @@ def test_what_is_said_of_a_pod_that_waits_is_not_said_of_one_that_has_a_node() -
 
 
 def delete(server: Server, pod: Pod) -> str:
-    async def story(dispatcher: Dispatcher) -> str:
+    async def story(dispatcher: ApiDispatcher) -> str:
         try:
             await dispatcher.perform(DeletePod.of(pod))
         except CallError as exc:
@@ -468,7 +468,7 @@ def test_a_missing_pod_is_told_from_other_refusals() -> None:
     pod = pod_on(server)
     delete(server, pod)
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         with pytest.raises(CallNotFound):
             await dispatcher.perform(PatchPodStatus.of(pod, UNSCHEDULABLE))
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from extender.apiserver.writes.call_queue import Lane
-from extender.apiserver.writes.dispatcher import AT_A_TIME, Dispatcher
+from extender.apiserver.writes.dispatcher import AT_A_TIME, ApiDispatcher
 from extender.framework import (
     BindPod,
     CallError,
@@ -28,7 +28,7 @@ def test_only_so_many_bindings_are_under_way() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 6)]
 
-    async def story(dispatcher: Dispatcher) -> tuple[int, float]:
+    async def story(dispatcher: ApiDispatcher) -> tuple[int, float]:
         bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods]
         await asyncio.sleep(0.5)
         under_way = server.count("create", "pods", "binding")
@@ -42,7 +42,7 @@ def test_other_writes_go_on_while_bindings_are_stuck() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
 
-    async def story(dispatcher: Dispatcher) -> float:
+    async def story(dispatcher: ApiDispatcher) -> float:
         bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods[1:]]
         await asyncio.sleep(0.01)
         await dispatcher.perform(PatchPodStatus.of(pods[0], nominated_node_name="n1"))
@@ -61,7 +61,7 @@ def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
     server = Server(Fault(delay(3), verb="patch"))
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> float:
+    async def story(dispatcher: ApiDispatcher) -> float:
         first = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n1")))
         await asyncio.sleep(1)
         second = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2")))
@@ -80,7 +80,7 @@ def test_what_is_submitted_is_performed_in_the_background() -> None:
     server = Server()
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> bool:
+    async def story(dispatcher: ApiDispatcher) -> bool:
         dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
         return await dispatcher.drain(1)
 
@@ -93,7 +93,7 @@ def test_a_failure_in_the_background_is_logged_and_harms_nobody(caplog: pytest.L
     pod = pod_on(server)
     server.delete_pod()
 
-    async def story(dispatcher: Dispatcher) -> object:
+    async def story(dispatcher: ApiDispatcher) -> object:
         return await dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
 
     assert server.run(story) is None
@@ -104,7 +104,7 @@ def test_draining_takes_only_so_long() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pod = pod_on(server)
 
-    async def story(dispatcher: Dispatcher) -> tuple[bool, float]:
+    async def story(dispatcher: ApiDispatcher) -> tuple[bool, float]:
         dispatcher.submit(BindPod.of(pod, "n1"))
         return await dispatcher.drain(5), asyncio.get_running_loop().time()
 
@@ -118,7 +118,7 @@ def test_whoever_still_waits_when_it_ends_is_told() -> None:
     server = Server(Fault(black_hole(), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
 
-    async def story(_: Dispatcher) -> list[Any]:
+    async def story(_: ApiDispatcher) -> list[Any]:
         async with server.dispatching() as ending:
             bindings = [asyncio.ensure_future(ending.perform(BindPod.of(pod, "n1"))) for pod in pods]
             await asyncio.sleep(0.5)
@@ -136,7 +136,7 @@ def test_events_that_are_not_recorded_when_it_ends_are_told_of_in_one_line(caplo
     pod = pod_on(server)
     waiting = 5
 
-    async def story(_: Dispatcher) -> None:
+    async def story(_: ApiDispatcher) -> None:
         async with server.dispatching() as ending:
             for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
                 event = RecordEvent(reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler")
@@ -154,7 +154,7 @@ def test_a_caller_that_is_cancelled_withdraws_what_was_not_begun() -> None:
     server = Server(Fault(delay(1), **BINDING, times=None))
     pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods]
         await asyncio.sleep(0.5)
         for binding in bindings:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.apiserver.writes.event_recorder import ATTEMPTS
 from extender.framework import CallError, RecordEvent, reference_to
 from extender.testing import make_pod
@@ -21,7 +21,7 @@ def event(note: str = "0/1 nodes are available", reason: str = "FailedScheduling
 
 
 def record(server: Server, *events: RecordEvent, seconds_between: float = 1) -> None:
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         for one in events:
             await dispatcher.perform(one)
             await asyncio.sleep(seconds_between)
@@ -74,7 +74,7 @@ def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
     """
     server = Server()
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         for _ in range(3):
             await dispatcher.perform(event())
         await asyncio.sleep(1000)
@@ -89,7 +89,7 @@ def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
 def test_a_series_whose_event_has_expired_goes_on_in_a_new_one() -> None:
     server = Server()
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         await dispatcher.perform(event())
         for shown in recorded(server):
             server.delete("events", shown["metadata"]["name"])
@@ -122,7 +122,7 @@ def test_an_event_whose_answer_was_lost_is_recorded_once() -> None:
 def test_it_is_not_tried_for_ever() -> None:
     server = Server(Fault(refused(), verb="create", resource="events", times=None))
 
-    async def story(dispatcher: Dispatcher) -> float:
+    async def story(dispatcher: ApiDispatcher) -> float:
         with pytest.raises(CallError):
             await dispatcher.perform(event())
         return asyncio.get_running_loop().time()
@@ -134,7 +134,7 @@ def test_it_is_not_tried_for_ever() -> None:
 def test_what_the_api_server_refuses_is_not_tried_again() -> None:
     server = Server(Fault(status(403), verb="create", resource="events", times=None))
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         with pytest.raises(CallError):
             await dispatcher.perform(event())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.framework import (
     ApiCall,
     CallConflict,
@@ -44,7 +44,7 @@ POD = ResourceClaimConsumerReference(resource="pods", name="p", uid="pod-uid")
 def perform(server: Server, call: ApiCall[Any]) -> Any:
     """What the call yields, or the error it ends with."""
 
-    async def story(dispatcher: Dispatcher) -> Any:
+    async def story(dispatcher: ApiDispatcher) -> Any:
         try:
             return await dispatcher.perform(call)
         except CallError as exc:
@@ -128,7 +128,7 @@ def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
 def test_a_lost_answer_and_a_foreign_write_are_told_apart() -> None:
     server = Storage(Fault(drop_before_commit(), verb="patch"))
 
-    async def story(dispatcher: Dispatcher) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
         writing = asyncio.ensure_future(dispatcher.perform(server.binding))
         await asyncio.sleep(0.01)
         server.touch("persistentvolumes", "v", "")

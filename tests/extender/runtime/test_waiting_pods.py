@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.waiting_pods import WaitingPod, WaitingPods
+from extender.runtime.waiting_pods import HeldPod, WaitingPodsMap
 from extender.testing import make_pod
 from extender.testing.virtual_time import run
 
@@ -14,7 +14,7 @@ POD = make_pod("held").node("n").obj()
 
 def test_a_pod_goes_on_once_all_who_hold_it_let_go() -> None:
     async def main() -> None:
-        waiting = WaitingPod(POD, {"First": 10.0, "Second": 10.0})
+        waiting = HeldPod(POD, {"First": 10.0, "Second": 10.0})
 
         waiting.allow("First")
         assert waiting.pending_plugins == ["Second"]
@@ -27,7 +27,7 @@ def test_a_pod_goes_on_once_all_who_hold_it_let_go() -> None:
 
 def test_who_does_not_hold_a_pod_cannot_let_go_of_it() -> None:
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"First": 3.0})
+        waiting = HeldPod(POD, {"First": 3.0})
         waiting.allow("Stranger")
         return await waiting.wait()
 
@@ -36,7 +36,7 @@ def test_who_does_not_hold_a_pod_cannot_let_go_of_it() -> None:
 
 def test_a_refusal_is_signed() -> None:
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"First": 10.0})
+        waiting = HeldPod(POD, {"First": 10.0})
         assert waiting.reject("First", "no")
         return await waiting.wait()
 
@@ -49,7 +49,7 @@ def test_who_is_preempted_is_not_at_fault() -> None:
     """
 
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"First": 10.0})
+        waiting = HeldPod(POD, {"First": 10.0})
         assert waiting.preempt("DefaultPreemption", "preempted")
         return await waiting.wait()
 
@@ -61,7 +61,7 @@ def test_who_is_preempted_is_not_at_fault() -> None:
 )
 def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
     async def main() -> tuple[fwk.Status, float]:
-        waiting = WaitingPod(POD, {"Patient": 10_000.0, "Hasty": seconds})
+        waiting = HeldPod(POD, {"Patient": 10_000.0, "Hasty": seconds})
         return await waiting.wait(), asyncio.get_running_loop().time()
 
     status, time = run(main())
@@ -72,7 +72,7 @@ def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float,
 
 def test_time_runs_before_anybody_waits() -> None:
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"First": 2.0})
+        waiting = HeldPod(POD, {"First": 2.0})
         await asyncio.sleep(5)
         return await waiting.wait()
 
@@ -81,7 +81,7 @@ def test_time_runs_before_anybody_waits() -> None:
 
 def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"Hasty": 2.0, "Patient": 10.0})
+        waiting = HeldPod(POD, {"Hasty": 2.0, "Patient": 10.0})
         waiting.allow("Hasty")
         await asyncio.sleep(5)
         waiting.allow("Patient")
@@ -92,7 +92,7 @@ def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
 
 def test_after_the_first_word_nothing_counts() -> None:
     async def main() -> fwk.Status:
-        waiting = WaitingPod(POD, {"First": 2.0})
+        waiting = HeldPod(POD, {"First": 2.0})
         waiting.allow("First")
 
         assert not waiting.reject("First", "no")
@@ -105,7 +105,7 @@ def test_after_the_first_word_nothing_counts() -> None:
 
 def test_pods_are_known_by_uid_until_they_are_removed() -> None:
     async def main() -> None:
-        pods = WaitingPods()
+        pods = WaitingPodsMap()
         waiting = pods.add(POD, {"First": 2.0})
 
         assert (pods.get(POD.uid), list(pods), len(pods)) == (waiting, [waiting], 1)
@@ -121,7 +121,7 @@ def test_pods_are_known_by_uid_until_they_are_removed() -> None:
 
 def test_a_pod_that_is_gone_is_refused_by_nobody() -> None:
     async def main() -> None:
-        pods = WaitingPods()
+        pods = WaitingPodsMap()
         assert not pods.reject(POD.uid)
         waiting = pods.add(POD, {"First": 2.0})
 

@@ -11,7 +11,7 @@ from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
 from extender.preemption.preemptions import Preemptions
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.runtime.waiting_pods import WaitingPods
+from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.executor import Executor, PreparedCandidate
 from extender.scheduler.world import PodsInPreBind, World
 from extender.testing import make_cache, make_framework, make_node, make_pod
@@ -46,7 +46,7 @@ class Told:
         self.events = Events()
         self._in_memory = in_memory
         self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
-        self.world = World(Cluster(), cast("SchedulingQueue", None), WaitingPods(), PodsInPreBind(), self.writes, lambda key: None)
+        self.world = World(Cluster(), cast("SchedulingQueue", None), WaitingPodsMap(), PodsInPreBind(), self.writes, lambda key: None)
 
     @property
     def notes(self) -> list[tuple[str, str]]:

@@ -4,6 +4,6 @@ Not in here, so that an expression using them does not compile: the Kubernetes l
 further list functions. No expression takes long: see `cost`.
 """
 
-from extender.plugins.dynamic_resources.cel.selector import CelError, Facts, Selector, compiled, facts_of
+from extender.plugins.dynamic_resources.cel.selector import CelError, CelSelector, Facts, compiled, facts_of
 
-__all__ = ["CelError", "Facts", "Selector", "compiled", "facts_of"]
+__all__ = ["CelError", "Facts", "CelSelector", "compiled", "facts_of"]

@@ -10,7 +10,7 @@ from typing import Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]
 
-from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, Function, Kind, carried, uncarried
+from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, CelType, Function, carried, uncarried
 
 DRIVER: Final = "device.driver"
 MULTIPLE_ALLOCATIONS: Final = "device.allowMultipleAllocations"
@@ -19,23 +19,23 @@ CAPACITY: Final = "device.capacity"
 
 # "device" is not a variable with fields but four variables with dotted names, so that an unknown field is found when compiling.
 
-_BASIC: Final = {Kind.STRING: cel.Type.STRING, Kind.BOOL: cel.Type.BOOL, Kind.INT: cel.Type.INT, Kind.DOUBLE: cel.Type.DOUBLE}
+_BASIC: Final = {CelType.STRING: cel.Type.STRING, CelType.BOOL: cel.Type.BOOL, CelType.INT: cel.Type.INT, CelType.DOUBLE: cel.Type.DOUBLE}
 _DECLARED: Final = {
     **_BASIC,
-    Kind.QUANTITY: cel.Type.AbstractType("kubernetes.Quantity"),
-    Kind.SEMVER: cel.Type.AbstractType("kubernetes.Semver"),
+    CelType.QUANTITY: cel.Type.AbstractType("kubernetes.Quantity"),
+    CelType.SEMVER: cel.Type.AbstractType("kubernetes.Semver"),
 }
-_CARRIED: Final = {**_BASIC, Kind.QUANTITY: cel.Type.MAP, Kind.SEMVER: cel.Type.MAP}
+_CARRIED: Final = {**_BASIC, CelType.QUANTITY: cel.Type.MAP, CelType.SEMVER: cel.Type.MAP}
 
 
 def checking_environment() -> cel.Env:
     """Knows quantities and versions as types of their own; what it compiles cannot run."""
-    return _environment(_DECLARED[Kind.QUANTITY], _by_name(FUNCTIONS, _declared_overloads))
+    return _environment(_DECLARED[CelType.QUANTITY], _by_name(FUNCTIONS, _declared_overloads))
 
 
 def running_environment() -> cel.Env:
     """Knows them as maps; what the other environment has accepted runs here."""
-    return _environment(_CARRIED[Kind.QUANTITY], _by_name(FUNCTIONS, _running_overloads))
+    return _environment(_CARRIED[CelType.QUANTITY], _by_name(FUNCTIONS, _running_overloads))
 
 
 def _environment(quantity: cel.Type, functions: list[cel.FunctionDecl]) -> cel.Env:

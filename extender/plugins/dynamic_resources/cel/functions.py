@@ -2,7 +2,7 @@
 
 cel-expr-python can check values of types of our own, but not carry them. So every expression is checked against the types that upstream
 declares, and then runs with maps in their place: {"quantity": nanos as text} and {"semver": version as text}, which are equal exactly if
-the values are. A function gets Python values and gives one; `Kind` says how they are carried.
+the values are. A function gets Python values and gives one; `CelType` says how they are carried.
 
 Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2).
 """
@@ -25,7 +25,7 @@ Carrier = dict[str, str]
 """A quantity or a version, as an expression handles it."""
 
 
-class Kind(enum.Enum):
+class CelType(enum.Enum):
     """What a function takes or gives: a value of CEL, or a quantity (an int of nanos) or version (Semver) in its carrier."""
 
     STRING = str
@@ -43,8 +43,8 @@ class Function:
 
     id: str
     name: str
-    takes: tuple[Kind, ...]
-    gives: Kind
+    takes: tuple[CelType, ...]
+    gives: CelType
     call: Callable[..., object]
     is_member: bool = True
 
@@ -59,22 +59,22 @@ def carried_semver(version: Semver) -> Carrier:
     return {_SEMVER: str(version)}
 
 
-def uncarried(kind: Kind, value: Any) -> object | None:
+def uncarried(kind: CelType, value: Any) -> object | None:
     """The Python value behind an argument; None if it is not of the kind."""
-    if kind is Kind.QUANTITY:
+    if kind is CelType.QUANTITY:
         nanos = value.get(_QUANTITY) if isinstance(value, dict) else None
         return int(nanos) if isinstance(nanos, str) else None
-    if kind is Kind.SEMVER:
+    if kind is CelType.SEMVER:
         text = value.get(_SEMVER) if isinstance(value, dict) else None
         return Semver.parse(text) if isinstance(text, str) else None
     return value if type(value) is kind.value else None
 
 
-def carried(kind: Kind, value: Any) -> object:
+def carried(kind: CelType, value: Any) -> object:
     """What an expression goes on with."""
-    if kind is Kind.QUANTITY:
+    if kind is CelType.QUANTITY:
         return carried_quantity(value)
-    return carried_semver(value) if kind is Kind.SEMVER else value
+    return carried_semver(value) if kind is CelType.SEMVER else value
 
 
 def _quantity(text: str) -> int:
@@ -122,7 +122,7 @@ def _is_semver(text: str, loosely: bool = False) -> bool:
     return True
 
 
-_Q, _V, _S, _B, _I = Kind.QUANTITY, Kind.SEMVER, Kind.STRING, Kind.BOOL, Kind.INT
+_Q, _V, _S, _B, _I = CelType.QUANTITY, CelType.SEMVER, CelType.STRING, CelType.BOOL, CelType.INT
 
 FUNCTIONS: Final = (
     Function("string_to_quantity", "quantity", (_S,), _Q, _quantity, is_member=False),
@@ -131,7 +131,7 @@ FUNCTIONS: Final = (
     Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, lambda one, other: one > other),
     Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, lambda one, other: one < other),
     Function("quantity_compare_to", "compareTo", (_Q, _Q), _I, _compare),
-    Function("quantity_get_float", "asApproximateFloat", (_Q,), Kind.DOUBLE, _as_float),
+    Function("quantity_get_float", "asApproximateFloat", (_Q,), CelType.DOUBLE, _as_float),
     Function("quantity_get_int", "asInteger", (_Q,), _I, _as_integer),
     Function("quantity_is_integer", "isInteger", (_Q,), _B, _is_integer),
     Function("quantity_add", "add", (_Q, _Q), _Q, lambda one, other: one + other),

@@ -59,7 +59,7 @@ class Facts:
 
 
 @final
-class Selector:
+class CelSelector:
     """An expression that compiled. It keeps nothing of the devices it has seen."""
 
     __slots__ = ("_affordable", "_program", "_serialized")
@@ -122,7 +122,7 @@ class Selector:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def compiled(expression: str) -> Selector:
+def compiled(expression: str) -> CelSelector:
     """The expression, ready to be asked.
 
     Raises:
@@ -132,7 +132,7 @@ def compiled(expression: str) -> Selector:
         kind = _CHECKING.compile(expression).return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
             raise CelError(f"must evaluate to bool or the unknown type, not {_type_name(kind)}")
-        return Selector(_RUNNING.compile(expression))
+        return CelSelector(_RUNNING.compile(expression))
     except RuntimeError as exc:
         raise CelError(f"compilation failed: {_without_status(str(exc))}") from exc
     except TypeError as exc:

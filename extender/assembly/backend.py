@@ -1,4 +1,4 @@
-"""Service: everything that the HTTP routes, pages and commands answer with."""
+"""Backend: everything that the HTTP routes, pages and commands answer with."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ async def _nothing() -> None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Service:
-    """One cluster, and what is known, answered and decided about it. The defaults are those of a service that only answers."""
+class Backend:
+    """One cluster, and what is known, answered and decided about it. The defaults are those of a backend that only answers."""
 
     verbs: AnswersVerbs
     evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""A service for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
+"""A backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
 
 import asyncio
 import random
@@ -15,12 +15,12 @@ from extender.apiserver.client import Client
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.informers.store import Change
 from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.writes.dispatcher import Dispatcher
+from extender.apiserver.writes.dispatcher import ApiDispatcher
+from extender.assembly.backend import Backend
 from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.assembly.service import Service
 from extender.cache.cluster import Cluster
 from extender.cache.feed import ClusterFeed
 from extender.config import Configuration
@@ -41,7 +41,7 @@ SECONDS_TO_FINISH: Final = 5.0
 @final
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """What a live service may be told besides its configuration."""
+    """What a live backend may be told besides its configuration."""
 
     decides: bool = False
     """True to schedule the pods of the configuration's profiles, too."""
@@ -58,7 +58,7 @@ class LiveOptions:
 
 
 @asynccontextmanager
-async def live_service(
+async def live_backend(
     configuration: Configuration,
     client: Client,
     options: LiveOptions = LiveOptions(),
@@ -66,8 +66,8 @@ async def live_service(
     elector: LeaderElector | None = None,
     rng: random.Random | None = None,
     records: Records | None = None,
-) -> AsyncIterator[Service]:
-    """Opens a service that follows the client's cluster until the end of the block. It is ready once everything was listed.
+) -> AsyncIterator[Backend]:
+    """Opens a backend that follows the client's cluster until the end of the block. It is ready once everything was listed.
 
     Arguments:
         elector: says when this replica may decide and write; None without other replicas. The client must keep to its fence, too.
@@ -80,7 +80,7 @@ async def live_service(
     # 1 the parts
     rng, records = rng or random.Random(), records or Records()
     loop, fence = asyncio.get_running_loop(), _open if elector is None else elector.fence
-    dispatcher = Dispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
+    dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
     scheduling: Scheduling | None = None
     if options.decides:
@@ -124,7 +124,7 @@ async def live_service(
     lifecycle = None if scheduling is None else Lifecycle(informers, scheduling, dispatcher, elector, may_follow)
     if elector is None or lifecycle is None or not configuration.delay_cache_until_active:
         may_follow.set()
-    service = Service(
+    backend = Backend(
         verbs=verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
         questions=Questions(configuration, cluster, options.admits, queue=queue, records=records),
@@ -147,9 +147,9 @@ async def live_service(
         if lifecycle is not None:
             lifecycle.start(group)
         try:
-            yield service
+            yield backend
         finally:
-            await service.finish()
+            await backend.finish()
             if lifecycle is None:
                 await dispatcher.drain(SECONDS_TO_FINISH)
             for task in tasks:
