@@ -14,8 +14,6 @@ from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.refusals import RETRY_SOON, Refusal
 from extender.klog.setup import escaped, report
-from extender.protocol.arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
-from extender.protocol.results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
 from extender.verbs import VerbError

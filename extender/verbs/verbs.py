@@ -23,7 +23,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Snapshot
 from extender.verbs.filtering import FilterResult, filter_nodes, why_full
-from extender.verbs.preempting import MetaVictims, candidates_of, choose_victims
+from extender.verbs.preempting import candidates_of, choose_victims
 from extender.verbs.prioritizing import prioritize_nodes
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MetaVictims
-from extender.verbs.verbs import FilterResult, MetaVictims, VerbError
+from extender.verbs.verbs import FilterResult, VerbError
 
 
 class FailingEngine:

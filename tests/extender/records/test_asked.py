@@ -9,8 +9,7 @@ from extender.protocol.wire_types import MetaVictims
 from extender.records import Records
 from extender.records.records import BEST_OF_ASKED
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
-from extender.verbs import Verbs
-from extender.verbs.verbs import MetaVictims, VerbError
+from extender.verbs import VerbError, Verbs
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)

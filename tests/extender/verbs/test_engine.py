@@ -18,7 +18,7 @@ from extender.objects.pod import Pod
 from extender.protocol.wire_types import MetaVictims
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
-from extender.verbs import MetaVictims, VerbError, Verbs
+from extender.verbs import VerbError, Verbs
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
