@@ -6,4 +6,4 @@ further list functions. No expression takes long: see `cost`.
 
 from extender.plugins.dynamic_resources.cel.selector import CelError, CelSelector, Facts, compiled, facts_of
 
-__all__ = ["CelError", "Facts", "CelSelector", "compiled", "facts_of"]
+__all__ = ["CelError", "CelSelector", "Facts", "compiled", "facts_of"]
