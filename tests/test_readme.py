@@ -37,7 +37,7 @@ def port() -> Iterator[int]:
     """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = int(probe.getsockname()[1])
-    command = [BIN / "reprieve", "serve", "--port", str(free), "--kubernetes-port", "0"]
+    command = [str(BIN / "reprieve"), "serve", "--port", str(free), "--kubernetes-port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as server:
         try:
             wait_until_ready(free)

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MetaVictims
-from extender.verbs.verbs import FilterResult, VerbError
+from extender.verbs.filtering import FilterResult
+from extender.verbs.verbs import VerbError
 
 
 class FailingEngine:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from api.cli import app
 from tests.api.serving import Service, serving

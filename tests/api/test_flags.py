@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -279,7 +280,7 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
 
 def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:
     certificate, key = authority.sign("server", "DNS:localhost")
-    settings = {"tls_cert_file": certificate, "tls_private_key_file": key, "tls_min_version": "VersionTLS13"}
+    settings: dict[str, Any] = {"tls_cert_file": certificate, "tls_private_key_file": key, "tls_min_version": "VersionTLS13"}
     old = ssl.create_default_context(cafile=str(authority.certificate))
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 

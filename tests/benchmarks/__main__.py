@@ -1,10 +1,11 @@
 """`make bench`, or `python -m tests.benchmarks [NAME ...]`: all of them, or those that are named."""
 
 import sys
+from collections.abc import Callable
 
 from tests.benchmarks import decision, embedded, explain, preemption, queue, recording, reflector, standalone, verbs, what_if
 
-BENCHMARKS = {
+BENCHMARKS: dict[str, Callable[[], None]] = {
     "decision": decision.run,
     "embedded": embedded.run,
     "explain": explain.run,

@@ -7,8 +7,8 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from extender.answers.explain.explanation import explain
+from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.capacity import capacity
-from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.config.loading import default_configuration
 from extender.evaluation.evaluate import evaluate

@@ -40,9 +40,14 @@ def _through(num_pods: int) -> None:
     pods = [WEB.name(f"p{number}").priority(number % 10).obj() for number in range(num_pods)]
     popped: list[QueuedPodInfo] = []
     print(f"{num_pods} pods through the queue, microseconds each")
-    _print("come", num_pods, lambda: [queue.add(pod) for pod in pods])
+    _print("come", num_pods, lambda: _add_all(queue, pods))
     _print("are popped", num_pods, lambda: popped.extend(_pop_all(queue)))
     _print("come back refused", num_pods, lambda: _refuse(queue, popped, "NodeResourcesFit"))
+
+
+def _add_all(queue: SchedulingQueue, pods: list[Pod]) -> None:
+    for pod in pods:
+        queue.add(pod)
 
 
 def _held_against_a_change(num_refused: int) -> None:
@@ -64,7 +69,7 @@ def make_queue() -> SchedulingQueue:
         return gating_plugin(plugins.pre_enqueue, pod, last_gated_by)
 
     hints = {"default-scheduler": queueing_hint_map(registrations(plugins))}
-    return SchedulingQueue(plugins.queue_sort.sort_key, hints, gate, now=lambda: 0.0, pod_lister={}.get)
+    return SchedulingQueue(plugins.queue_sort.sort_key, hints, gate, now=lambda: 0.0, pod_lister=lambda uid: None)
 
 
 def _pop_all(queue: SchedulingQueue) -> list[QueuedPodInfo]:

@@ -27,8 +27,8 @@ from extender.plugins import IN_TREE
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records import NO_REPORTER, Guarded, Limits, Records, Reporter
-from extender.records.reporter import Findings
 from extender.runtime.cycle import Cycle
+from extender.runtime.findings import Findings
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
 from extender.runtime.waiting_pods import WaitingPodsMap

@@ -57,6 +57,7 @@ async def follow(url: str) -> None:
     async with live_backend(Configuration.default(), client) as found:
         await found.wait_for_sync()
         assert isinstance(found.verbs, Verbs)
+        assert found.informers is not None
         cache = found.verbs._cluster.cache
         nodes = len(cache.update_snapshot().nodes)
         seconds = time.perf_counter() - began

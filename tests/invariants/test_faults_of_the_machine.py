@@ -217,7 +217,7 @@ def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_n
             "kind": "Config", "current-context": "c", "clusters": [cluster], "users": [{"name": "c", "user": {}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
         }))  # fmt: skip
-        command = [sys.executable, "-m", "api.cli", "serve", "--schedule", "--kubeconfig", kubeconfig, "--config", configuration]
+        command = [sys.executable, "-m", "api.cli", "serve", "--schedule", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         api_server.setblocking(False)
 

@@ -1,5 +1,7 @@
 """Says in the end how many of the recorded cases agree."""
 
+from typing import Any
+
 import pytest
 
 from tests.each_case import CASES
@@ -11,7 +13,7 @@ NAMED = 20
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for found in terminalreporter.stats.values() for report in found if isinstance(report, pytest.TestReport)]
     ours = [report for report in reports if report.when == "call" and report.nodeid.startswith("tests/parity/")]
-    counts = [value for report in ours for name, value in report.user_properties if name == CASES]
+    counts: list[Any] = [value for report in ours for name, value in report.user_properties if name == CASES]
     if counts:
         total, failed = sum(number for number, _ in counts), sorted({name for _, names in counts for name in names})
         number = sum(len(names) for _, names in counts)

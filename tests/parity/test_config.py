@@ -1,5 +1,7 @@
 """Configuration files are read, defaulted, validated, resolved and written as the real scheduler does it."""
 
+from typing import Any
+
 from extender.config import IN_TREE_POINTS, ConfigErrors, load, written
 from extender.config.completion import complete
 from extender.runtime.profiles import ResolvedProfile, resolve_all
@@ -18,7 +20,7 @@ def answer(text):
         configuration = load(text, ignore_further_documents=True)
         resolved = resolve_all(complete(configuration), IN_TREE_POINTS)
     except ConfigErrors as exc:
-        found = {"stage": exc.stage, "error": str(exc)}
+        found: dict[str, Any] = {"stage": exc.stage, "error": str(exc)}
         if exc.stage == "validation":
             found["errors"] = [str(error) for error in exc.errors]
         return found
@@ -30,7 +32,7 @@ def answer(text):
 
 
 def by_point(profile: ResolvedProfile):
-    points = {point: list(names) for point, names in profile.plugins.items() if point not in WITHOUT_PLUGINS_BY_DEFAULT}
+    points: dict[str, Any] = {point: list(names) for point, names in profile.plugins.items() if point not in WITHOUT_PLUGINS_BY_DEFAULT}
     points["score"] = [{"name": name, "weight": profile.score_weights[name]} for name in profile.plugins["score"]]
     return points
 

@@ -4,7 +4,6 @@ import asyncio
 import html
 import json
 from collections.abc import Iterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from api.app import create_app
 from api.cli import app as command
 from api.face import Face
 from api.settings import Settings
+from api.starting import Opens
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
 from extender.assembly.backend import Backend
@@ -36,15 +36,13 @@ from tests.parity.test_what_if import as_served, promised
 NAME_OF_KIND = {kind.list_name: kind.name for kind in KINDS}
 
 
-@asynccontextmanager
-async def _nothing(settings: Settings):
+def _nothing(settings: Settings) -> Opens:
     raise AssertionError("the application is asked without being started")
-    yield
 
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[FastAPI]:
-    yield create_app(Settings(), lambda settings: lambda: _nothing(settings))
+    yield create_app(Settings(), _nothing)
 
 
 def objects_of(scenario: dict[str, Any]) -> dict[str, list[Any]]:

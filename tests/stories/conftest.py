@@ -62,7 +62,7 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     state, log = folder / "empty.json", folder / "log"
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
     python = ["/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable]
-    flags = ["--port", "0", "--kubernetes-port", "0", "--state", state, "--no-schedule", "--no-kubelet"]
+    flags = ["--port", "0", "--kubernetes-port", "0", "--state", str(state), "--no-schedule", "--no-kubelet"]
     process = Process([*python, "-m", "api.cli", "serve", *flags], log)
     try:
         process.wait_until(lambda: "kubectl --server" in log.read_text(), START_SECONDS)

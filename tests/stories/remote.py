@@ -1,5 +1,6 @@
 """An API server in another process, asked as the story asks: one question after the other, while the scheduler waits."""
 
+import builtins
 import json
 import ssl
 import time
@@ -127,7 +128,7 @@ class RemoteApi:
         """How far history is."""
         return int(self._ask("GET", _path(PODS, ""))["metadata"]["resourceVersion"])
 
-    def changes(self, resource: Resource, since: int) -> "list[Object]":
+    def changes(self, resource: Resource, since: int) -> builtins.list[Object]:
         """The objects as they became, one after the other."""
         query = f"?watch=1&resourceVersion={since}&timeoutSeconds=1"
         answer = self._http.get(_path(resource, "") + query)

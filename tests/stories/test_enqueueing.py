@@ -33,11 +33,12 @@ from tests.stories.wishes import away_from, near, on_node_named, on_nodes_with, 
 TAINTS, AFFINITY, FIT, PODS, PORTS = "TaintToleration", "NodeAffinity", "NodeResourcesFit", "InterPodAffinity", "NodePorts"
 CORDON, SPREAD, FEATURES = "NodeUnschedulable", "PodTopologySpread", "NodeDeclaredFeatures"
 
-BROKEN = {"taints": [taint("example.com/broken")]}
-ON_N, ON_M = {"nodeName": "n"}, {"nodeName": "m"}
+BROKEN: dict[str, Any] = {"taints": [taint("example.com/broken")]}
+ON_N: dict[str, Any] = {"nodeName": "n"}
+ON_M: dict[str, Any] = {"nodeName": "m"}
 GPU = "example.com/gpu"
 CLOSED = node("n", unschedulable=True)
-HOST_USERS = {"hostNetwork": True, "hostUsers": False}
+HOST_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}
 
 
 def asks(**amounts: str) -> Object:

@@ -120,7 +120,7 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
 @story
 async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
     """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node, fewer have to go."""
-    on = [{"nodeSelector": {"kubernetes.io/hostname": name}} for name in ("n", "m")]
+    on: list[dict[str, Any]] = [{"nodeSelector": {"kubernetes.io/hostname": name}} for name in ("n", "m")]
     async with a_scene(node("n", "4"), node("m", "4")) as scene:
         await scene.has(*(pod(f"low-{number}", "2", "low", **on[0]) for number in range(2)), pod("other", "3", "low", **on[1]))
         await scene.has(pod("high", "4", "high", schedulingGates=[{"name": "wait"}]))

@@ -150,7 +150,7 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
 async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
     """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on the node: the first
     one is not forgotten, and preempts on the other node."""
-    on_m = {"nodeSelector": {"kubernetes.io/hostname": "m"}}
+    on_m: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "m"}}
     async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
         await scene.has(*(pod(f"low-{number}", "1", "low") for number in range(4)))
         await scene.has(pod("middle", "4", "middle"), within=2)

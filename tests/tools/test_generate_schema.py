@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tools.generate_schema import read, served, table, text
 PUBLISHED = os.environ.get("REPRIEVE_API_TYPES", "")
 """A file with the published types, to hold the table of the package against."""
 
-SAMPLE = {
+SAMPLE: dict[str, Any] = {
     "core/v1.Shelf": {
         "fields": [
             {"go": "TypeMeta", "json": "", "inline": True, "type": "metav1.TypeMeta"},

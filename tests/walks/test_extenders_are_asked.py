@@ -351,5 +351,5 @@ def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_se
         assert {each["metadata"]["uid"] for each in left} <= set(bound)
 
     low = {**HIGH, "metadata": {"name": "low"}, "value": 1}
-    options = {f"{verb}_verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
+    options: dict[str, Any] = {f"{verb}_verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
     told(extenders(an_extender("one", weight=1, **options)), memory, [node("a"), node("b"), HIGH, low], tell)

@@ -43,7 +43,7 @@ def test_the_promise_is_written_before_the_victim_is_told_to_go() -> None:
             cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
             await asyncio.sleep(10)
 
-            seen = [(change.new or change.old).decoded() for change in watched.take()]
+            seen = [change.new.decoded() for change in watched.take()]
             promised = next(at for at, obj in enumerate(seen) if obj.get("status", {}).get("nominatedNodeName") == "n")
             told = next(at for at, obj in enumerate(seen) if obj["metadata"].get("deletionTimestamp"))
             assert seen[told]["metadata"]["uid"] == low["metadata"]["uid"]

@@ -10,8 +10,8 @@ from extender.embedded.api_resources import PODS, RESOURCES, Object, Resource
 from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.walks.clusters import a_cluster, events_of, node, pod, story
 
-SCRATCH = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
-DEVICE = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+SCRATCH: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+DEVICE: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
 
 
 def resource(plural: str) -> Resource:

@@ -1,6 +1,7 @@
 """Of several replicas one schedules; when it ends, however it ends, another goes on where it was, and no pod is bound twice."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from extender.testing.faults.answers import black_hole, commit_then_drop, delay
 from tests.walks.clusters import node, pod, story
 from tests.walks.replicas import holder, replicas
 
-BINDING = {"verb": "create", "subresource": "binding"}
+BINDING: dict[str, Any] = {"verb": "create", "subresource": "binding"}
 
 
 def node_of(cluster: ObjectRegistry, name: str) -> str:

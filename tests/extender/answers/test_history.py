@@ -12,8 +12,8 @@ from extender.records import Records
 from extender.records.arrays import keep_verdicts
 from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
 from extender.records.names import Naming
-from extender.records.reporter import Findings
 from extender.runtime.cycle import Cycle
+from extender.runtime.findings import Findings
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows

@@ -87,7 +87,7 @@ def resource(plural: str) -> Resource:
     return next(one for one in RESOURCES if one.plural == plural)
 
 
-BINDING = {"verb": "create", "subresource": "binding"}
+BINDING: dict[str, Any] = {"verb": "create", "subresource": "binding"}
 """The requests that bind a pod, for a fault."""
 
 

@@ -164,7 +164,7 @@ def test_what_is_under_way_counts_once_it_is_done(succeeded: bool, writes: bool)
         queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
         queue.queue.finish(first, succeeded=succeeded)
 
-        assert [call.changes_nomination for call in queue.pop_all()] == ([True] if writes else [])
+        assert [isinstance(call, PatchPodStatus) and call.changes_nomination for call in queue.pop_all()] == ([True] if writes else [])
 
     in_loop(story)
 

@@ -189,8 +189,7 @@ def test_one_who_finds_another_name_in_the_lease_stops_at_once_and_leaves_it() -
         server.write(holderIdentity="forged")
         await asyncio.sleep(RETRY)
 
-        assert first.ended == (62, "lease kube-system/kube-scheduler is held by forged")
-        assert server.spec()["holderIdentity"] == "forged"
+        assert (first.ended, server.spec()["holderIdentity"]) == ((62, "lease kube-system/kube-scheduler is held by forged"), "forged")
 
     story(tell)
 

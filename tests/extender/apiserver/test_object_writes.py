@@ -229,15 +229,14 @@ def test_a_claim_is_deallocated() -> None:
     assert not {"allocation", "reservedFor", "devices"} & server.get("resourceclaims", "c").get("status", {}).keys()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda server, stale: ProtectResourceClaim(*server.named, stale),
-        lambda server, stale: ReserveResourceClaim(*server.named, stale, POD, allocation()),
-        lambda server, stale: DeallocateResourceClaim(*server.named, stale),
-    ],
-    ids=["protect", "reserve", "deallocate"],
-)
+STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {
+    "protect": lambda server, stale: ProtectResourceClaim(*server.named, stale),
+    "reserve": lambda server, stale: ReserveResourceClaim(*server.named, stale, POD, allocation()),
+    "deallocate": lambda server, stale: DeallocateResourceClaim(*server.named, stale),
+}
+
+
+@pytest.mark.parametrize("call", STALE_CALLS.values(), ids=STALE_CALLS)
 def test_a_claim_that_has_changed_is_not_written(call: Callable[[Devices, str], ApiCall[Any]]) -> None:
     server = Devices()
     stale = server.claim.metadata.resource_version
@@ -246,14 +245,13 @@ def test_a_claim_that_has_changed_is_not_written(call: Callable[[Devices, str], 
     assert isinstance(perform(server, call(server, stale)), CallConflict)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda server: ProtectResourceClaim(*server.known),
-        lambda server: ReserveResourceClaim(*server.known, POD, allocation()),
-    ],
-    ids=["protect", "reserve"],
-)
+CALLS: dict[str, Callable[[Devices], ApiCall[Any]]] = {
+    "protect": lambda server: ProtectResourceClaim(*server.known),
+    "reserve": lambda server: ReserveResourceClaim(*server.known, POD, allocation()),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("fault", [commit_then_drop(), drop_before_commit()], ids=["done", "not done"])
 def test_a_lost_answer_about_a_claim_is_asked_for_again(fault: Any, call: Callable[[Devices], ApiCall[Any]]) -> None:
     server = Devices(Fault(fault, verb="patch"))

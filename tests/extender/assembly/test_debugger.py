@@ -57,6 +57,7 @@ def test_what_only_one_side_knows_is_told(caplog: pytest.LogCaptureFixture) -> N
             mistaken.set_node(make_node("ghost").obj())
             mistaken.cache.add_pod(make_pod("gone").node("ghost").obj())
 
+            assert found.informers is not None
             CacheDebugger(found.informers, mistaken, None, ["default-scheduler"]).compare()
 
     uids: list[str] = []

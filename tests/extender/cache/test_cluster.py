@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -219,13 +220,15 @@ def world(chance: random.Random, owners: dict[tuple[str, HostPort], str]) -> Obj
         pod for pod in random_one.pods if all(owners.setdefault((pod.spec.node_name, port), pod.uid) == pod.uid for port in host_ports(pod))
     ]
     waiting = [replaced(pod, metadata=replaced(pod.metadata, uid=f"{pod.name}-{chance.randrange(2)}")) for pod in random_one.arrivals]
-    for item in (*random_one.nodes, *running, *waiting, random_one.pod, *random_one.objects, namespace):
-        objects[FIELD_OF[type(item)], item.metadata.namespace, item.metadata.name] = item  # type: ignore[attr-defined]
+    everything: tuple[Any, ...] = (*random_one.nodes, *running, *waiting, random_one.pod, *random_one.objects, namespace)
+    for item in everything:
+        objects[FIELD_OF[type(item)], item.metadata.namespace, item.metadata.name] = item
     return objects
 
 
 def state_of(objects: Objects) -> ClusterState:
-    return ClusterState(**{field: [item for (kind, _, _), item in objects.items() if kind == field] for field in FIELD_OF.values()})
+    lists: dict[str, Any] = {field: [item for (kind, _, _), item in objects.items() if kind == field] for field in FIELD_OF.values()}
+    return ClusterState(**lists)
 
 
 def answers(engine: Verbs, objects: Objects) -> list[object]:

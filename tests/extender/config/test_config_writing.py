@@ -5,6 +5,7 @@ import json
 import pytest
 
 from extender.config import ConfigErrors, Configuration, Extender, calling_order, complete, load, written
+from extender.config.plugin_args import NodeResourcesFitArgs
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -59,7 +60,9 @@ def test_what_extenders_tell_to_ignore_takes_the_place_of_what_a_profile_ignores
 
     (profile,) = complete(configuration).profiles
 
-    assert profile.plugin_config["NodeResourcesFit"].ignored_resources == ("x.y/z",)
+    arguments = profile.plugin_config["NodeResourcesFit"]
+    assert isinstance(arguments, NodeResourcesFitArgs)
+    assert arguments.ignored_resources == ("x.y/z",)
 
 
 def test_without_extenders_nothing_changes():

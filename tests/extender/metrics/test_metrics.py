@@ -1,6 +1,9 @@
 """Metrics are named, labelled and sorted into buckets as kube-scheduler's."""
 
+from collections.abc import Iterable
+
 import pytest
+from prometheus_client import Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -10,7 +13,10 @@ from extender.metrics import Histogram, Metrics, exponential
 
 class Shown(Collector):
     def __init__(self, metrics: Metrics) -> None:
-        self.collect = metrics.collect  # type: ignore[method-assign]
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics.collect()
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

@@ -127,7 +127,14 @@ def test_resources_counted_one_by_one() -> None:
     """
     Extended resources, huge pages and attachable volumes are scalars; names without a domain that nobody knows are dropped.
     """
-    names = {"example.com/gpu": 1, "hugepages-2Mi": "4Mi", "attachable-volumes-x": 2, "my.kubernetes.io/thing": 3, "unknown": 4, "pods": 5}
+    names: dict[str, str | int | float] = {
+        "example.com/gpu": 1,
+        "hugepages-2Mi": "4Mi",
+        "attachable-volumes-x": 2,
+        "my.kubernetes.io/thing": 3,
+        "unknown": 4,
+        "pods": 5,
+    }
 
     taken = filter_requests(make_pod().req(names).obj())
 

@@ -280,8 +280,8 @@ def test_time_that_passed_before_counts() -> None:
     The claim was allocated longer ago than a driver may take.
     """
     old = allocated()
-    old["allocation"]["allocationTimestamp"] = "2025-12-31T23:58:30Z"  # type: ignore[index]
-    old["allocation"]["devices"]["results"][0]["bindingConditions"] = ["ready"]  # type: ignore[index]
+    old["allocation"]["allocationTimestamp"] = "2025-12-31T23:58:30Z"
+    old["allocation"]["devices"]["results"][0]["bindingConditions"] = ["ready"]
     scheduler = Scheduler(claim(**old))
     state, _ = scheduler.reserve(pod_with("c"))
 

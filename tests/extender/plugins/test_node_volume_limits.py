@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ NOT_ITS_OWN = error("PVC default/r-scratch was not created for pod default/r (po
 TOO_MANY = unschedulable("node(s) exceed max volume count")
 
 
-def bound(name: str, driver: str = CSI, **more: str) -> list[HasMetadata]:
+def bound(name: str, driver: str = CSI, **more: Any) -> list[HasMetadata]:
     """A claim and its volume."""
     return [make_claim(name, volume=f"pv-{name}"), make_volume(f"pv-{name}", claim=name, csi=driver, **more)]
 
@@ -63,7 +64,14 @@ def test_limits(pod: PodBuilder, running: list[PodBuilder], limits: dict[str, in
     """
     What is attached, each volume once, and what the pod adds must be no more than the driver can attach.
     """
-    objects = [*bound("a"), *bound("b"), *bound("e", EBS), *bound("e2", EBS), *bound("local", ""), make_class("std", provisioner=CSI)]
+    objects: list[HasMetadata] = [
+        *bound("a"),
+        *bound("b"),
+        *bound("e", EBS),
+        *bound("e2", EBS),
+        *bound("local", ""),
+        make_class("std", provisioner=CSI),
+    ]
     objects += [make_claim("u"), make_claim("nobody's", storage_class="ghost")]
 
     assert answer_on_n(limits, pod, running, *objects) == answer
@@ -84,7 +92,7 @@ def test_attachments(attachment: HasMetadata, answer: Status) -> None:
     """
     A volume is attached before its pod runs, and stays so for a while afterwards.
     """
-    objects = [*bound("a"), *bound("b"), *bound("r"), attachment]
+    objects: list[HasMetadata] = [*bound("a"), *bound("b"), *bound("r"), attachment]
 
     assert answer_on_n({CSI: 2}, make_pod().claim("a"), [make_pod("r").claim("r")], *objects) == answer
 
@@ -114,7 +122,7 @@ def test_without_a_csi_node_nothing_is_counted() -> None:
 
 
 def test_in_tree_volumes_behind_claims_count_as_what_they_are_served_as() -> None:
-    objects = [make_claim("a", volume="pv"), make_volume("pv", claim="a", ebs="vol-1"), *bound("b", EBS)]
+    objects: list[HasMetadata] = [make_claim("a", volume="pv"), make_volume("pv", claim="a", ebs="vol-1"), *bound("b", EBS)]
 
     assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").claim("b")], *objects) == TOO_MANY
     assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").volume(ebs_disk("vol-1"))], *objects) == SUCCESS
@@ -137,7 +145,7 @@ def test_claims_that_cannot_be_counted(pod: PodBuilder, answer: Status, node: st
     """
     They are in the way even where nothing is limited.
     """
-    objects = [make_csi_node("n", {CSI: 9}), make_claim("p-scratch")]
+    objects: list[HasMetadata] = [make_csi_node("n", {CSI: 9}), make_claim("p-scratch")]
     snapshot = make_snapshot(make_node(node), objects=objects)
 
     assert filter_nodes(NodeVolumeLimits(), snapshot, pod.obj()) == {node: answer}

@@ -1,5 +1,7 @@
 """Which changes of volumes and devices are worth another try of a pod that a plugin has refused."""
 
+from typing import Any
+
 import pytest
 
 from extender.framework import ActionType, ClusterEvent, EventResource, Plugin, QueueingHint
@@ -239,7 +241,7 @@ def using(*claims: PodResourceClaim, generated: dict[str, str] | None = None) ->
 
 
 NAMED, FROM_TEMPLATE = PodResourceClaim(name="a", resource_claim_name="ours"), PodResourceClaim(name="b", resource_claim_template_name="t")
-ALLOCATED = {"allocation": allocation_of("dev-1")}
+ALLOCATED: dict[str, Any] = {"allocation": allocation_of("dev-1")}
 GENERATED = make_resource_claim("gen", metadata={"ownerReferences": [{"kind": "Pod", "uid": "default/p", "controller": True}]})
 
 

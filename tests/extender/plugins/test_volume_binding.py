@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -151,7 +152,7 @@ def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]])
     ],
 )
 def test_of_several_bound_claims_the_first_in_the_way_is_told(order: list[str], refused: dict[str, list[str]]) -> None:
-    objects = [
+    objects: list[HasMetadata] = [
         make_claim("zonal", volume="pv"),
         make_claim("lost", volume="gone"),
         make_volume("pv", claim="zonal", affinity=in_zone("z1")),
@@ -263,9 +264,9 @@ def test_claims_that_wait_get_volumes_that_exist(claim: HasMetadata, volumes: li
     assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
 
 
-def changed(volume: HasMetadata, **spec: object) -> HasMetadata:
+def changed(volume: Any, **spec: object) -> Any:
     """The object with other fields in its spec."""
-    return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))  # type: ignore[attr-defined]
+    return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,10 @@ def changed(volume: HasMetadata, **spec: object) -> HasMetadata:
     ],
 )
 def test_volumes_of_another_kind_will_not_do(claim: dict[str, str], volume: dict[str, str]) -> None:
-    objects = [changed(make_claim("c", storage_class="local"), **claim), changed(make_volume("v", storage_class="local"), **volume)]
+    objects: list[HasMetadata] = [
+        changed(make_claim("c", storage_class="local"), **claim),
+        changed(make_volume("v", storage_class="local"), **volume),
+    ]
 
     assert refusals(make_pod().claim("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
 
@@ -305,7 +309,7 @@ def test_no_volume_is_given_away_twice(volumes: list[str], refused: list[str]) -
     """
     Two claims of a pod, one of 1Gi and one of 2Gi.
     """
-    objects = [make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)]
+    objects: list[HasMetadata] = [make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)]
     claims = [make_claim("large", storage_class="local", size="2Gi"), make_claim("small", storage_class="local")]
 
     found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
@@ -326,7 +330,7 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
     """
     Each takes the smallest that the others left.
     """
-    objects = [
+    objects: list[HasMetadata] = [
         make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None) for name, zone, size in volumes
     ]
     claims = [make_claim(name, storage_class="local") for name in ("c", "d", "e")]
@@ -440,7 +444,7 @@ def test_a_volume_that_is_being_made_holds_the_pod_to_its_node(selected: str, re
     """
     It is not matched with volumes that exist any more.
     """
-    objects = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
+    objects: list[HasMetadata] = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
 
     assert refusals(make_pod().claim("c"), *objects) == refused
 
@@ -449,7 +453,7 @@ def test_all_reasons_of_a_node_are_told() -> None:
     """
     Bound claims and those that wait are looked at, whatever the others say.
     """
-    objects = [
+    objects: list[HasMetadata] = [
         make_claim("bound", volume="pv"),
         make_volume("pv", claim="bound", affinity=in_zone("z2")),
         make_claim("waits", storage_class="local"),

@@ -57,7 +57,7 @@ class Binding:
 
         self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
         (self.plugin,) = self.framework.plugins.pre_bind
-        self.state = self._reserved()
+        self.state: CycleState = self._reserved()
 
     def _reserved(self) -> Cycle:
         snapshot = self.cache.update_snapshot()
@@ -180,7 +180,7 @@ def test_what_could_not_be_written_is_assumed_no_longer() -> None:
     """
     Of two volumes the first was written and stays the claim's; the second is free again, for another pod.
     """
-    two = (
+    two: tuple[HasMetadata, ...] = (
         LOCAL,
         *(make_claim(name, storage_class="local") for name in "cde"),
         *(make_volume(name, storage_class="local", affinity=ON_A) for name in "vw"),

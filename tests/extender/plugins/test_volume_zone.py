@@ -1,6 +1,7 @@
 import pytest
 
 from extender.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable
+from extender.objects.meta import HasMetadata
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from extender.plugins.volume_zone import VolumeZone
 from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
@@ -31,7 +32,7 @@ def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Statu
     """
     A bound volume can be used from nodes in its zones and regions.
     """
-    objects = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels=of_volume)]
+    objects: list[HasMetadata] = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels=of_volume)]
     snapshot = make_snapshot(make_node("n").label(of_node), objects=objects)
 
     assert filter_nodes(VolumeZone(), snapshot, make_pod().claim("data").obj()) == {"n": answer}
@@ -53,7 +54,7 @@ def test_claims_in_the_way(claim: str, why: str) -> None:
     """
     What cannot be looked up refuses the pod as a whole.
     """
-    objects = [
+    objects: list[HasMetadata] = [
         make_claim("lost", volume="pv-gone"),
         make_claim("plain", storage_class=None),
         make_claim("odd", storage_class="ghost"),
@@ -90,7 +91,7 @@ def test_filter_does_without_pre_filter(claim: str, why: str) -> None:
     """
     A profile may run one and not the other.
     """
-    objects = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels={ZONE_LABEL: "a"})]
+    objects: list[HasMetadata] = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels={ZONE_LABEL: "a"})]
     snapshot = make_snapshot(make_node("n").label({ZONE_LABEL: "b"}), objects=objects)
 
     verdicts = VolumeZone().filter(CycleState(), make_pod().claim(claim).obj(), Rows.of(snapshot))

@@ -1,6 +1,7 @@
 """A queue whose time is set by hand, with hints and gates that answer what a test wants."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from extender.framework import ActionType, ClusterEvent, EventResource, QueueingHint, QueueingHintFn
 from extender.framework.events import QueueingHintFunction
@@ -42,7 +43,7 @@ class ClockedQueue:
     A queue at a time that tests move, and the pods that its lister knows.
     """
 
-    def __init__(self, registered: Registered = NODES, gate: Callable[[Pod], str] = lambda pod: "", **options: float) -> None:
+    def __init__(self, registered: Registered = NODES, gate: Callable[[Pod], str] = lambda pod: "", **options: Any) -> None:
         self.now = 1000.0
         self.store: dict[str, Pod] = {}
         hints = {event: [QueueingHintFunction(*each) for each in hints.items()] for event, hints in registered.items()}

@@ -306,7 +306,9 @@ def test_run_flushes_both_queues_from_time_to_time() -> None:
 
     async def looked_at() -> dict[str, float]:
         loop = asyncio.get_running_loop()
-        queue = SchedulingQueue(PrioritySort().sort_key, {"default-scheduler": {}}, lambda pod, _: "", now=loop.time, pod_lister={}.get)
+        queue = SchedulingQueue(
+            PrioritySort().sort_key, {"default-scheduler": {}}, lambda pod, _: "", now=loop.time, pod_lister=lambda uid: None
+        )
         tried: dict[str, float] = {}
         await asyncio.sleep(0.25)
         for name, plugins in (("failed", []), ("refused", ["Fit"])):

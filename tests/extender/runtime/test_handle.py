@@ -1,6 +1,5 @@
 """What plugins reach through their Handle besides the cycle."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from extender.framework import Handle, PreFilterPlugin, PreFilterResult, RecordEvent, StateKey
@@ -28,7 +27,7 @@ def test_plugins_of_all_profiles_share_what_they_ask_for() -> None:
 
     frameworks = [make_framework(Counting, shared=shared) for _ in range(2)]
 
-    counts: list[Mapping[str, int]] = [framework.shared(COUNTS, dict) for framework in frameworks]
+    counts = [framework.shared(COUNTS, dict) for framework in frameworks]
     assert counts == [{"made": 2}, {"made": 2}]
 
 

@@ -69,9 +69,13 @@ def test_whoever_waits_beside_an_endless_loop_is_named_at_the_horizon():
 
 
 def test_work_in_a_thread_takes_no_time():
+    def decoded() -> str:
+        time.sleep(0.01)
+        return "done"
+
     async def decode_elsewhere() -> tuple[str, float]:
         async with asyncio.timeout(0.001):
-            result = await asyncio.to_thread(lambda: time.sleep(0.01) or "done")
+            result = await asyncio.to_thread(decoded)
         return result, asyncio.get_running_loop().time()
 
     assert virtual_time.run(decode_elsewhere()) == ("done", 0)

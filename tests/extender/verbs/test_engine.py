@@ -13,6 +13,7 @@ from extender.evaluation.scenario import evaluate_scenario
 from extender.framework import BindPod, CallConflict, RecordEvent
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
+from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MetaVictims
@@ -83,7 +84,8 @@ def test_binding_is_not_ours() -> None:
 def live_verbs(*pods: PodBuilder, cluster: Cluster | None = None) -> tuple[Verbs, RecordedWrites]:
     """Verbs for node a and these pods that can write."""
     cluster = cluster or Cluster()
-    for item in (A.obj(), *(pod.obj() for pod in pods)):
+    items: list[HasMetadata] = [A.obj(), *(pod.obj() for pod in pods)]
+    for item in items:
         cluster.changed(None, item)
     writes = RecordedWrites(cluster.cache)
     return make_verbs(cluster, dispatcher=writes), writes

@@ -13,7 +13,9 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
-from extender.verbs.verbs import FilterResult, choose_victims, filter_nodes, prioritize_nodes
+from extender.verbs.filtering import FilterResult, filter_nodes
+from extender.verbs.preempting import choose_victims
+from extender.verbs.prioritizing import prioritize_nodes
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
 from tests.extender.preemption.test_budgets import budget
 

@@ -161,7 +161,7 @@ def test_a_node_that_prefilter_has_left_out_says_so_where_no_filter_does() -> No
 
 
 def test_resources_that_the_profile_ignores_are_no_lack() -> None:
-    ignoring = make_framework(lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=["example.com/gpu"]), handle))
+    ignoring = make_framework(lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=("example.com/gpu",)), handle))
     cache = make_cache(make_node("a").capacity(cpu=1))
 
     (node,) = near(ignoring, cache, make_pod().req({"cpu": 2, "example.com/gpu": 1}))

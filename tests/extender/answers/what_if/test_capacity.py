@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from extender import framework as fwk
+from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import Capacity, NodeRoom
 from extender.answers.what_if.capacity import capacity
-from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
 from extender.config.loading import default_configuration

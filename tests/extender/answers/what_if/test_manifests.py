@@ -300,7 +300,10 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     made = taken(about, [workload("DaemonSet", "agent", pod_spec={**POD_SPEC, "affinity": affinity})])
 
     assert names(made) == ["agent-a", "agent-b", "agent-cordoned"]
-    pinned = made[0].spec.affinity and made[0].spec.affinity.node_affinity and made[0].spec.affinity.node_affinity.required
+    affinity_of_it = made[0].spec.affinity
+    assert affinity_of_it is not None
+    assert affinity_of_it.node_affinity is not None
+    pinned = affinity_of_it.node_affinity.required
     assert pinned is not None
     assert [field.values for each in pinned.node_selector_terms for field in each.match_fields] == [["a"]]
 

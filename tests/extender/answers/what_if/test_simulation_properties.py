@@ -6,8 +6,8 @@ import random
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.simulation import Simulation
-from extender.answers.what_if.what_if import simulated_frameworks
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
 from extender.evaluation.evaluate import evaluate
@@ -53,12 +53,12 @@ def test_in_the_end_nobody_could_do_better(seed: int) -> None:
     where = {pod.uid: pod.spec.node_name for pod in cluster.cache.pods}
     assert {each.pod.uid: each.node for each in simulation.placements if each.node}.items() <= where.items()
     for each in simulation.placements:
-        pod = cluster.pending.get(each.pod.uid)
-        if each.node or pod is None or pod.spec.scheduling_gates or pod.scheduler_name not in frameworks:
+        left = cluster.pending.get(each.pod.uid)
+        if each.node or left is None or left.spec.scheduling_gates or left.scheduler_name not in frameworks:
             continue
         snapshot = cluster.cache.update_snapshot()
         nominated = Nominations(cluster.nominees(frameworks))
-        end = asyncio.run(evaluate(Cycle(frameworks[pod.scheduler_name], snapshot, pod, nominated)))
+        end = asyncio.run(evaluate(Cycle(frameworks[left.scheduler_name], snapshot, left, nominated)))
         assert (end.feasible, end.error or end.message) == ((), each.message)
     gone = {each.victim.pod.uid for each in simulation.evictions if not each.returns}
     everybody = {pod.uid for pod in (*running, *arriving)}

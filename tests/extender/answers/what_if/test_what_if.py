@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
+from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
-from extender.answers.what_if.what_if import WhatIfError, simulated_frameworks, what_if
+from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
 from extender.config import Configuration
@@ -218,7 +219,7 @@ def test_devices_are_given_out_one_by_one() -> None:
         "metadata": {"name": "one"},
         "spec": {"spec": {"devices": {"requests": [exactly]}}},
     }
-    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
+    claims: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]}
     low = [written(f"low-{number}", **claims) for number in range(2)]
     about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(make_device_class("any"),))
 
@@ -475,7 +476,7 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
     for round_ in range(20):
         before = everything(about)
         fork = about.fork()
-        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request, TrialRegistry)))  # type: ignore[misc]
+        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request, TrialRegistry)))
         thread.start()
         assert everything(about) == before
         changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)

@@ -138,7 +138,7 @@ def test_who_is_overtaken_by_changes_looks_at_everything_anew(caplog: pytest.Log
 async def test_others_have_their_turn_while_much_is_written() -> None:
     async with moving() as registry:
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 300))
-        seen = []
+        seen: list[int] = []
         while len(seen) < 10_000 and (not seen or seen[-1] < 300):
             await asyncio.sleep(0)
             count = len(registry.store.read(PODS))

@@ -1,5 +1,7 @@
 """Deployments roll from one template to the next, and tell how far they are."""
 
+from collections.abc import Callable
+
 from extender.embedded.api_resources import DEPLOYMENTS, PODS, REPLICA_SETS, Object
 from tests.extender.embedded.controllers.moving import (
     add_deployment,
@@ -17,7 +19,7 @@ from tests.extender.embedded.controllers.moving import (
 )
 
 
-def with_image(image: str) -> object:
+def with_image(image: str) -> Callable[[Object], None]:
     def edit(deployment: Object) -> None:
         deployment["spec"]["template"]["spec"]["containers"][0]["image"] = image
 

@@ -1,5 +1,6 @@
 """Taints say what the node's spec and conditions say; those of others are left alone."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,13 +25,17 @@ def set_condition(registry: ObjectRegistry, kind: str, status: str) -> None:
     change(registry, NODES, "a", edit, subresource="status")
 
 
+def cordon(node: dict[str, Any], value: bool) -> None:
+    node["spec"]["unschedulable"] = value
+
+
 @story
 async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     async with moving() as registry:
         add_node(registry, "a", spec={"taints": [MINE]})
         seen: list[Any] = []
         for value in (True, False):
-            change(registry, NODES, "a", lambda node, value=value: node["spec"].update(unschedulable=value))
+            change(registry, NODES, "a", partial(cordon, value=value))
             await settle()
             seen.append(taints(registry))
 

@@ -1,12 +1,14 @@
 """Sets of fields are added and taken away as upstream does it."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.embedded.patches import field_sets
 
 NAMES = st.sampled_from(("f:a", "f:b", 'k:{"name":"c"}', 'v:"d"'))
-NODES = st.recursive(
+NODES: st.SearchStrategy[Any] = st.recursive(
     st.just({}),
     lambda below: st.builds(lambda kids, own: kids | ({".": {}} if own else {}), st.dictionaries(NAMES, below, min_size=1), st.booleans()),
     max_leaves=8,

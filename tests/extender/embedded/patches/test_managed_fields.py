@@ -1,6 +1,7 @@
 """Whoever writes an object owns what the write changed. The expected values are those of a real API server."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from extender.embedded.patches import managed_fields
 from extender.embedded.schema import api_types
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-CONTAINER = {
+CONTAINER: dict[str, Any] = {
     ".": {},
     "f:image": {},
     "f:imagePullPolicy": {},

@@ -1,5 +1,7 @@
 """What differs between two values, what a value sets, and what becomes of them when one is laid over the other."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,11 @@ THING = Struct(
     },
 )
 
+
+def key_of(port: Any) -> tuple[int, str]:
+    return port["port"], port.get("protocol", "TCP")
+
+
 WORDS = st.sampled_from(("a", "b"))
 NUMBERS = st.integers(1, 3)
 PORTS = st.fixed_dictionaries({"port": NUMBERS}, optional={"protocol": st.sampled_from(("TCP", "UDP")), "name": WORDS})
@@ -34,7 +41,7 @@ THINGS = st.fixed_dictionaries(
         "point": st.fixed_dictionaries({"x": NUMBERS}, optional={"y": NUMBERS}),
         "args": st.lists(WORDS, min_size=1, max_size=2),
         "tags": st.lists(st.sampled_from(("a", "b", "c")), min_size=1, unique=True),
-        "ports": st.lists(PORTS, min_size=1, max_size=4, unique_by=lambda port: (port["port"], port.get("protocol", "TCP"))),
+        "ports": st.lists(PORTS, min_size=1, max_size=4, unique_by=key_of),
         "inner": st.fixed_dictionaries({"text": WORDS}),
     },
 )

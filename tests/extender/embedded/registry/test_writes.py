@@ -305,11 +305,12 @@ def test_claims_get_the_default_storage_class() -> None:
     for name, mark in (("slow", "false"), ("fast", "true")):
         metadata = {"name": name, "annotations": {"storageclass.kubernetes.io/is-default-class": mark}}
         api.registry.create(STORAGE_CLASSES, "", {"metadata": metadata, "provisioner": "p"})
-    claim = {"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+    spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "c"}, "spec": spec}
 
     _, created = ask(api, "POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim)
     claim["metadata"] = {"name": "d"}
-    claim["spec"]["storageClassName"] = ""
+    spec["storageClassName"] = ""
     _, none = ask(api, "POST", "/api/v1/namespaces/default/persistentvolumeclaims", claim)
 
     assert created["spec"]["storageClassName"] == "fast"

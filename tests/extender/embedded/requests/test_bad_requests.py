@@ -209,8 +209,9 @@ def fresh() -> KubeApi:
 def is_clear(answer: Any) -> bool:
     """Either what was asked for, or a Status with a reason; never an error of ours."""
     body = orjson.loads(answer.body)
-    return answer.status < 500 or (
-        body["kind"] == "Status" and body["message"] != "Internal error occurred: the request could not be processed"
+    return bool(
+        answer.status < 500
+        or (body["kind"] == "Status" and body["message"] != "Internal error occurred: the request could not be processed")
     )
 
 

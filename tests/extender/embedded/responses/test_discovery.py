@@ -9,7 +9,9 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 def body(path, accept="application/json"):
-    return discovery.answer(path, accept, address="h:1").body
+    document = discovery.answer(path, accept, address="h:1")
+    assert document is not None
+    return document.body
 
 
 def test_the_core_group_has_its_own_root():
@@ -89,6 +91,7 @@ def test_one_document_may_tell_everything(version):
 
     document = discovery.answer("/api", accept)
 
+    assert document is not None
     assert (document.content_type, document.cache_control) == (accept, "public")
     assert document.body["apiVersion"] == f"apidiscovery.k8s.io/{version}"
     (core,) = document.body["items"]

@@ -1,6 +1,7 @@
 """What a pod is up to, in one word, and how many of its containers are ready."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def row(obj):
     return only
 
 
-RUNNING = {"running": {}}
+RUNNING: dict[str, Any] = {"running": {}}
 
 
 @pytest.mark.parametrize(

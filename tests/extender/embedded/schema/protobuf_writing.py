@@ -3,6 +3,7 @@
 import base64
 import struct
 from datetime import datetime
+from typing import Any
 
 import orjson
 
@@ -67,7 +68,8 @@ def sample(of):
 
 def _message(ways, of, obj):
     """The fields of an object. A way of several numbers leads through messages that JSON does not show."""
-    result, hidden = b"", {}
+    result = b""
+    hidden: dict[int, dict[str, Any]] = {}
     for name, (number, *rest) in ways.items():
         if rest:
             hidden.setdefault(number, {})[name] = rest

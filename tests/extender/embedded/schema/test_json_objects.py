@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,10 @@ def test_what_a_real_server_wrote_comes_back_as_it_is(body):
     """
     Every field is known, nothing is lost or added, and the order of the fields is that of the server.
     """
-    obj, problems = api_types.read(of_kind(body["apiVersion"], body["kind"]), body)
+    resource = of_kind(body["apiVersion"], body["kind"])
+    assert resource is not None
+
+    obj, problems = api_types.read(resource, body)
 
     assert problems == []
     assert json.dumps(obj) == json.dumps(body)
@@ -212,7 +216,7 @@ def test_what_is_no_object_has_no_kind():
 
 
 def test_reading_leaves_the_given_object_alone():
-    given = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}, "status": None}
+    given: Any = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}, "status": None}
     before = json.dumps(given)
 
     obj, _ = api_types.read(PODS, given)

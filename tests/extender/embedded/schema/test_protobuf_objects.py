@@ -1,6 +1,7 @@
 """Bodies in protobuf say the same as bodies in JSON."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ def test_a_deployment():
     obj, problems = api_types.read(DEPLOYMENTS, protobuf_objects.parse(DEPLOYMENT))
 
     container = {"name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {}}
-    said = {
+    said: Any = {
         "kind": "Deployment",
         "apiVersion": "apps/v1",
         "metadata": {"name": "nginx", "labels": {"app": "nginx"}},

@@ -1,6 +1,7 @@
 """What may change about a pod, and what is said about the rest."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ ZONE_B = {"key": "zone", "operator": "In", "values": ["b"]}
 
 
 def pod(**spec):
-    given = {
+    given: Any = {
         "metadata": {"name": "p", "namespace": "default", "resourceVersion": "1"},
         "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
     }

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,10 @@ LABEL = (
 
 def errors_of(spec, **metadata):
     """What is said of a pod with this spec; one container unless it says otherwise."""
-    given = {"metadata": {"name": "p", "namespace": "default", **metadata}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+    given: Any = {
+        "metadata": {"name": "p", "namespace": "default", **metadata},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
     obj, problems = api_types.read(api_resources.PODS, given)
     assert problems == []
     defaults.set_defaults(api_resources.PODS, obj)
@@ -258,7 +262,7 @@ def test_scheduling(spec, error):
 
 
 def test_an_affinity_term_without_a_topology_key_is_told_three_things():
-    term = {"labelSelector": {}}
+    term: dict[str, Any] = {"labelSelector": {}}
 
     errors = errors_of({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}})
 
