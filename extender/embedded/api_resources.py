@@ -211,6 +211,7 @@ RESOURCES: Final = (
 
 _BY_NAME: Final = {(each.group, each.version, each.plural): each for each in RESOURCES}
 _BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}
+_BY_BARE_KIND: Final = {each.kind: each for each in reversed(RESOURCES) if each.is_stored}
 
 
 def find(group: str, version: str, plural: str) -> Resource | None:
@@ -221,3 +222,8 @@ def find(group: str, version: str, plural: str) -> Resource | None:
 def of_kind(api_version: str, kind: str) -> Resource | None:
     """Returns the resource whose objects have this apiVersion and kind, or None if it is not served."""
     return _BY_KIND.get((api_version, kind))
+
+
+def stored_kind(kind: str) -> Resource | None:
+    """Returns the resource that keeps objects of this kind, whatever their apiVersion; None if there is none."""
+    return _BY_BARE_KIND.get(kind)

@@ -1,4 +1,4 @@
-"""TrialRegistry: what the API server would say of objects that somebody has written, tried on a registry that is thrown away afterwards."""
+"""TrialRegistry: what the API server would say of manifests, tried on a registry that is thrown away afterwards."""
 
 import copy
 import random
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, final
 
 from extender.embedded import statuses
-from extender.embedded.api_resources import RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, of_kind
+from extender.embedded.api_resources import RESOURCE_CLAIM_TEMPLATES, Object, of_kind, stored_kind
 from extender.embedded.dumps.seeding import seed
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.schema import api_types
@@ -19,8 +19,7 @@ TemplateOf = Callable[[str, str], Object | None]
 """(namespace, name) -> the ResourceClaimTemplate of a cluster, if there is one."""
 
 _CREATED_AT: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The creation time of everything; nobody sees it."""
-_BY_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
+"""The creation time of all objects; no answer shows it."""
 
 _POD_TEMPLATES: Final = {
     ("apps/v1", "DaemonSet"): ("spec", "template"),
@@ -65,7 +64,7 @@ class TrialRegistry:
 
     def api_version_of(self, kind: str) -> str | None:
         """Returns the apiVersion under which objects of this kind are kept; None if they are not."""
-        resource = _BY_KIND.get(kind)
+        resource = stored_kind(kind)
         return None if resource is None else resource.api_version
 
     def is_namespaced(self, api_version: str, kind: str) -> bool | None:
@@ -107,7 +106,9 @@ class TrialRegistry:
 
     def get(self, kind: str, namespace: str, name: str) -> Object | None:
         """Returns the object as it is kept, or a ResourceClaimTemplate of the cluster; None if there is none."""
-        resource = _BY_KIND[kind]
+        resource = stored_kind(kind)
+        if resource is None:
+            return None
         if self._registry.store.get(resource, namespace, name) is not None:
             return self._registry.get(resource, namespace, name)
         return self._template_of(namespace, name) if resource is RESOURCE_CLAIM_TEMPLATES else None

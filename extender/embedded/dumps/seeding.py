@@ -25,11 +25,11 @@ from extender.embedded.api_resources import (
     PODS,
     PRIORITY_CLASSES,
     RESOURCE_CLAIMS,
-    RESOURCES,
     STORAGE_CLASSES,
     Object,
     Resource,
     of_kind,
+    stored_kind,
 )
 from extender.embedded.dumps.state_file import collector_paused
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -213,9 +213,6 @@ class _Seeding:
         self._added.append(f"PriorityClass {name}")
 
 
-_BY_KIND: Final = {resource.kind: resource for resource in reversed(RESOURCES) if resource.is_stored}
-
-
 def _was_served(resource: Resource, obj: Object) -> bool:
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
@@ -227,7 +224,7 @@ def _was_served(resource: Resource, obj: Object) -> bool:
 
 def _resource_of(obj: Object) -> Resource | None:
     kind, api_version = str(obj.get("kind")), str(obj.get("apiVersion") or "")
-    resource = of_kind(api_version, kind) if api_version else _BY_KIND.get(kind)
+    resource = of_kind(api_version, kind) if api_version else stored_kind(kind)
     if resource is None or not resource.is_stored:
         return None
     return EVENTS if resource.stored_as == EVENTS.stored_as and not api_version else resource

@@ -4,7 +4,7 @@ Whether a namespace or a priority class exists is a question for admission.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple, final
 
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.validation import core_rules, device_rules, pod_rules, policy_rules, storage_rules, workload_rules
@@ -15,10 +15,23 @@ _New = Callable[[Object], list[FieldError]]
 _Change = Callable[[Object, Object], list[FieldError]]
 
 
+def _metadata_update(new: Object, old: Object) -> list[FieldError]:
+    return object_meta_update(new["metadata"], old["metadata"])
+
+
+@final
+class _Rules(NamedTuple):
+    """The rules of a kind: for new objects, and for objects and statuses that replace others (new, old)."""
+
+    create: _New
+    update: _Change = _metadata_update
+    status: _Change = _metadata_update
+
+
 def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new object or Binding. Reviews and Evictions have no rules."""
-    rule = _CREATE.get((resource.group, resource.kind))
-    return rule(obj) if rule is not None else []
+    rules = _RULES.get((resource.group, resource.kind))
+    return rules.create(obj) if rules is not None else []
 
 
 def validate_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
@@ -28,75 +41,37 @@ def validate_update(resource: Resource, new: Object, old: Object, subresource: s
         new: after `strategies.prepare_for_update`, with the resourceVersion of the object that it replaces.
         subresource: `status`, `finalize` or empty.
     """
-    key = (resource.group, resource.kind)
-    if subresource:
-        return _STATUS.get(key, _metadata_update)(new, old)
-    return _UPDATE.get(key, _metadata_update)(new, old)
+    rules = _RULES[resource.group, resource.kind]
+    return (rules.status if subresource else rules.update)(new, old)
 
 
-def _metadata_update(new: Object, old: Object) -> list[FieldError]:
-    return object_meta_update(new["metadata"], old["metadata"])
-
-
-_CREATE: Final[Mapping[tuple[str, str], _New]] = {
-    ("", "Binding"): pod_rules.binding,
-    ("", "Event"): core_rules.event,
-    ("", "Namespace"): core_rules.namespace,
-    ("", "Node"): core_rules.node,
-    ("", "PersistentVolume"): storage_rules.persistent_volume,
-    ("", "PersistentVolumeClaim"): storage_rules.persistent_volume_claim,
-    ("", "Pod"): pod_rules.pod,
-    ("", "ReplicationController"): workload_rules.replication_controller,
-    ("", "Service"): core_rules.service,
-    ("apps", "Deployment"): workload_rules.deployment,
-    ("apps", "ReplicaSet"): workload_rules.replica_set,
-    ("apps", "StatefulSet"): workload_rules.stateful_set,
-    ("coordination.k8s.io", "Lease"): policy_rules.lease,
-    ("events.k8s.io", "Event"): core_rules.new_event,
-    ("policy", "PodDisruptionBudget"): policy_rules.budget,
-    ("resource.k8s.io", "DeviceClass"): device_rules.device_class,
-    ("resource.k8s.io", "ResourceClaim"): device_rules.claim,
-    ("resource.k8s.io", "ResourceClaimTemplate"): device_rules.claim_template,
-    ("resource.k8s.io", "ResourceSlice"): device_rules.resource_slice,
-    ("scheduling.k8s.io", "PriorityClass"): policy_rules.priority_class,
-    ("storage.k8s.io", "CSIDriver"): storage_rules.csi_driver,
-    ("storage.k8s.io", "CSINode"): storage_rules.csi_node,
-    ("storage.k8s.io", "CSIStorageCapacity"): storage_rules.storage_capacity,
-    ("storage.k8s.io", "StorageClass"): storage_rules.storage_class,
-    ("storage.k8s.io", "VolumeAttachment"): storage_rules.attachment,
+_RULES: Final[Mapping[tuple[str, str], _Rules]] = {
+    ("", "Binding"): _Rules(pod_rules.binding),
+    ("", "Event"): _Rules(core_rules.event, core_rules.event_update),
+    ("", "Namespace"): _Rules(core_rules.namespace, status=core_rules.namespace_status_update),
+    ("", "Node"): _Rules(core_rules.node, core_rules.whole_node_update, core_rules.node_update),
+    ("", "PersistentVolume"): _Rules(storage_rules.persistent_volume, storage_rules.persistent_volume_update),
+    ("", "PersistentVolumeClaim"): _Rules(storage_rules.persistent_volume_claim, storage_rules.persistent_volume_claim_update),
+    ("", "Pod"): _Rules(pod_rules.pod, pod_rules.pod_update, pod_rules.pod_status_update),
+    ("", "ReplicationController"): _Rules(
+        workload_rules.replication_controller, workload_rules.replication_controller_update, workload_rules.status_update
+    ),
+    ("", "Service"): _Rules(core_rules.service, core_rules.service_update),
+    ("apps", "Deployment"): _Rules(workload_rules.deployment, workload_rules.deployment_update, workload_rules.status_update),
+    ("apps", "ReplicaSet"): _Rules(workload_rules.replica_set, workload_rules.replica_set_update, workload_rules.status_update),
+    ("apps", "StatefulSet"): _Rules(workload_rules.stateful_set, workload_rules.stateful_set_update, workload_rules.status_update),
+    ("coordination.k8s.io", "Lease"): _Rules(policy_rules.lease, policy_rules.lease_update),
+    ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
+    ("policy", "PodDisruptionBudget"): _Rules(policy_rules.budget, policy_rules.budget_update, policy_rules.budget_status_update),
+    ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, device_rules.device_class_update),
+    ("resource.k8s.io", "ResourceClaim"): _Rules(device_rules.claim, device_rules.claim_update, device_rules.claim_status_update),
+    ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(device_rules.claim_template, device_rules.claim_template_update),
+    ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),
+    ("scheduling.k8s.io", "PriorityClass"): _Rules(policy_rules.priority_class, policy_rules.priority_class_update),
+    ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),
+    ("storage.k8s.io", "CSINode"): _Rules(storage_rules.csi_node, storage_rules.csi_node_update),
+    ("storage.k8s.io", "CSIStorageCapacity"): _Rules(storage_rules.storage_capacity, storage_rules.storage_capacity_update),
+    ("storage.k8s.io", "StorageClass"): _Rules(storage_rules.storage_class, storage_rules.storage_class_update),
+    ("storage.k8s.io", "VolumeAttachment"): _Rules(storage_rules.attachment, storage_rules.attachment_update),
 }
-_UPDATE: Final[Mapping[tuple[str, str], _Change]] = {
-    ("", "Event"): core_rules.event_update,
-    ("", "Node"): core_rules.whole_node_update,
-    ("", "PersistentVolume"): storage_rules.persistent_volume_update,
-    ("", "PersistentVolumeClaim"): storage_rules.persistent_volume_claim_update,
-    ("", "Pod"): pod_rules.pod_update,
-    ("", "ReplicationController"): workload_rules.replication_controller_update,
-    ("", "Service"): core_rules.service_update,
-    ("apps", "Deployment"): workload_rules.deployment_update,
-    ("apps", "ReplicaSet"): workload_rules.replica_set_update,
-    ("apps", "StatefulSet"): workload_rules.stateful_set_update,
-    ("coordination.k8s.io", "Lease"): policy_rules.lease_update,
-    ("events.k8s.io", "Event"): core_rules.new_event_update,
-    ("policy", "PodDisruptionBudget"): policy_rules.budget_update,
-    ("resource.k8s.io", "DeviceClass"): device_rules.device_class_update,
-    ("resource.k8s.io", "ResourceClaim"): device_rules.claim_update,
-    ("resource.k8s.io", "ResourceClaimTemplate"): device_rules.claim_template_update,
-    ("resource.k8s.io", "ResourceSlice"): device_rules.resource_slice_update,
-    ("scheduling.k8s.io", "PriorityClass"): policy_rules.priority_class_update,
-    ("storage.k8s.io", "CSINode"): storage_rules.csi_node_update,
-    ("storage.k8s.io", "CSIStorageCapacity"): storage_rules.storage_capacity_update,
-    ("storage.k8s.io", "StorageClass"): storage_rules.storage_class_update,
-    ("storage.k8s.io", "VolumeAttachment"): storage_rules.attachment_update,
-}
-_STATUS: Final[Mapping[tuple[str, str], _Change]] = {
-    ("", "Namespace"): core_rules.namespace_status_update,
-    ("", "Node"): core_rules.node_update,
-    ("", "Pod"): pod_rules.pod_status_update,
-    ("", "ReplicationController"): workload_rules.status_update,
-    ("apps", "Deployment"): workload_rules.status_update,
-    ("apps", "ReplicaSet"): workload_rules.status_update,
-    ("apps", "StatefulSet"): workload_rules.status_update,
-    ("policy", "PodDisruptionBudget"): policy_rules.budget_status_update,
-    ("resource.k8s.io", "ResourceClaim"): device_rules.claim_status_update,
-}
+"""By group and kind."""
