@@ -41,7 +41,7 @@ _EMPTY: Final[Mapping[object, object]] = MappingProxyType({})
 
 @final
 class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
-    """Key -> object, in order of arrival, as a dict; and group -> the objects that belong to it.
+    """A dict from keys to objects, in order of arrival, that also finds the objects of a group without looking at the others.
 
     Objects are frozen, so that one changes its group only by being replaced.
     """
@@ -54,19 +54,19 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         self._groups: dict[G, dict[K, V]] = {}
 
     def copy(self) -> "GroupedTable[K, V, G]":
-        """The same objects in the same order, to be changed by itself."""
+        """Returns a table with the same objects in the same order."""
         other: GroupedTable[K, V, G] = GroupedTable(self._group_of)
         other._items = self._items.copy()
         other._groups = {group: members.copy() for group, members in self._groups.items()}
         return other
 
     def group(self, group: G) -> Mapping[K, V]:
-        """The objects that say they belong to this group; a view, in order of arrival there."""
+        """Returns the objects of a group; a view, in order of arrival there."""
         members = self._groups.get(group)
         return members if members is not None else _EMPTY  # type: ignore[return-value]
 
     def groups(self) -> Mapping[G, Mapping[K, V]]:
-        """Every group with its objects; a view."""
+        """Returns every group with its objects; a view."""
         return self._groups
 
     def __getitem__(self, key: K) -> V:
@@ -77,7 +77,7 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
     @overload
     def get(self, key: K, default: V | D, /) -> V | D: ...
     def get(self, key: K, default: V | D | None = None, /) -> V | D | None:
-        """The object, or `default`. The inherited way is correct, too, but five times as long."""
+        """Returns the object, or `default`. The inherited method is correct, too, but takes five times as long."""
         return self._items.get(key, default)
 
     def __setitem__(self, key: K, value: V) -> None:

@@ -11,39 +11,39 @@ from extender.objects.meta import ApiObject, Condition, Int64, NodeSelector, Obj
 from extender.objects.quantity import RawQuantity
 
 
-class CELDeviceSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+class CELDeviceSelector(ApiObject, frozen=True):
     """resourcev1.CELDeviceSelector."""
 
     expression: str = ""
 
 
-class DeviceSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceSelector(ApiObject, frozen=True):
     """resourcev1.DeviceSelector."""
 
     cel: CELDeviceSelector | None = None
 
 
-class OpaqueDeviceConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+class OpaqueDeviceConfiguration(ApiObject, frozen=True):
     """resourcev1.OpaqueDeviceConfiguration: what only the driver understands."""
 
     driver: str = ""
     parameters: Any = None
 
 
-class DeviceClassConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceClassConfiguration(ApiObject, frozen=True):
     """resourcev1.DeviceClassConfiguration."""
 
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClaimConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceClaimConfiguration(ApiObject, frozen=True):
     """resourcev1.DeviceClaimConfiguration: for all requests, or only those that are named."""
 
     requests: list[str] = []
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceAllocationConfiguration(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceAllocationConfiguration(ApiObject, frozen=True):
     """resourcev1.DeviceAllocationConfiguration: `source` is FromClass or FromClaim."""
 
     source: str = ""
@@ -51,7 +51,7 @@ class DeviceAllocationConfiguration(ApiObject, frozen=True, gc=False, rename="ca
     opaque: OpaqueDeviceConfiguration | None = None
 
 
-class DeviceClassSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceClassSpec(ApiObject, frozen=True):
     """resourcev1.DeviceClassSpec."""
 
     selectors: list[DeviceSelector] = []
@@ -59,14 +59,14 @@ class DeviceClassSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceClass(ApiObject, frozen=True):
     """resourcev1.DeviceClass."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)
 
 
-class ResourceClaimConsumerReference(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceClaimConsumerReference(ApiObject, frozen=True):
     """resourcev1.ResourceClaimConsumerReference."""
 
     api_group: str = ""
@@ -75,7 +75,7 @@ class ResourceClaimConsumerReference(ApiObject, frozen=True, gc=False, rename="c
     uid: str = ""
 
 
-class DeviceToleration(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceToleration(ApiObject, frozen=True):
     """resourcev1.DeviceToleration: `operator` is Exists or Equal, which is the default."""
 
     key: str = ""
@@ -84,13 +84,13 @@ class DeviceToleration(ApiObject, frozen=True, gc=False, rename="camel"):
     effect: str = ""
 
 
-class CapacityRequirements(ApiObject, frozen=True, gc=False, rename="camel"):
+class CapacityRequirements(ApiObject, frozen=True):
     """resourcev1.CapacityRequirements: how much of a device's capacity is asked for."""
 
     requests: dict[str, RawQuantity] = {}
 
 
-class ExactDeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
+class ExactDeviceRequest(ApiObject, frozen=True):
     """resourcev1.ExactDeviceRequest: `allocation_mode` is ExactCount or All."""
 
     device_class_name: str = ""
@@ -102,7 +102,7 @@ class ExactDeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
     capacity: CapacityRequirements | None = None
 
 
-class DeviceSubRequest(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceSubRequest(ApiObject, frozen=True):
     """resourcev1.DeviceSubRequest: one of several alternatives, without admin access."""
 
     name: str = ""
@@ -114,7 +114,7 @@ class DeviceSubRequest(ApiObject, frozen=True, gc=False, rename="camel"):
     capacity: CapacityRequirements | None = None
 
 
-class DeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceRequest(ApiObject, frozen=True):
     """resourcev1.DeviceRequest: either `exactly`, or the first that is available."""
 
     name: str = ""
@@ -122,7 +122,7 @@ class DeviceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
     first_available: list[DeviceSubRequest] = []
 
 
-class DeviceConstraint(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceConstraint(ApiObject, frozen=True):
     """resourcev1.DeviceConstraint: over all requests, or only those that are named."""
 
     requests: list[str] = []
@@ -130,7 +130,7 @@ class DeviceConstraint(ApiObject, frozen=True, gc=False, rename="camel"):
     distinct_attribute: str | None = None
 
 
-class DeviceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceClaim(ApiObject, frozen=True):
     """resourcev1.DeviceClaim."""
 
     requests: list[DeviceRequest] = []
@@ -138,13 +138,13 @@ class DeviceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
     config: list[DeviceClaimConfiguration] = []
 
 
-class ResourceClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceClaimSpec(ApiObject, frozen=True):
     """resourcev1.ResourceClaimSpec."""
 
     devices: DeviceClaim = msgspec.field(default_factory=DeviceClaim)
 
 
-class DeviceRequestAllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceRequestAllocationResult(ApiObject, frozen=True):
     """resourcev1.DeviceRequestAllocationResult. With a `share_id` only `consumed_capacity` of the device is taken."""
 
     request: str = ""
@@ -159,14 +159,14 @@ class DeviceRequestAllocationResult(ApiObject, frozen=True, gc=False, rename="ca
     consumed_capacity: dict[str, RawQuantity] = {}
 
 
-class DeviceAllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceAllocationResult(ApiObject, frozen=True):
     """resourcev1.DeviceAllocationResult."""
 
     results: list[DeviceRequestAllocationResult] = []
     config: list[DeviceAllocationConfiguration] = []
 
 
-class AllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
+class AllocationResult(ApiObject, frozen=True):
     """resourcev1.AllocationResult."""
 
     devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
@@ -174,7 +174,7 @@ class AllocationResult(ApiObject, frozen=True, gc=False, rename="camel"):
     allocation_timestamp: str | None = None
 
 
-class AllocatedDeviceStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class AllocatedDeviceStatus(ApiObject, frozen=True):
     """resourcev1.AllocatedDeviceStatus: what the driver says of an allocated device."""
 
     driver: str = ""
@@ -183,7 +183,7 @@ class AllocatedDeviceStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     conditions: list[Condition] = []
 
 
-class ResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceClaimStatus(ApiObject, frozen=True):
     """resourcev1.ResourceClaimStatus."""
 
     allocation: AllocationResult | None = None
@@ -191,7 +191,7 @@ class ResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     devices: list[AllocatedDeviceStatus] = []
 
 
-class ResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceClaim(ApiObject, frozen=True):
     """resourcev1.ResourceClaim."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -209,7 +209,7 @@ class ResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
         return f"{self.namespace}/{self.metadata.name}"
 
 
-class ResourcePool(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourcePool(ApiObject, frozen=True):
     """resourcev1.ResourcePool."""
 
     name: str = ""
@@ -217,7 +217,7 @@ class ResourcePool(ApiObject, frozen=True, gc=False, rename="camel"):
     resource_slice_count: Int64 = 0
 
 
-class DeviceAttribute(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceAttribute(ApiObject, frozen=True):
     """resourcev1.DeviceAttribute: exactly one of the members is set."""
 
     int_value: Int64 | None = msgspec.field(default=None, name="int")
@@ -226,7 +226,7 @@ class DeviceAttribute(ApiObject, frozen=True, gc=False, rename="camel"):
     version: str | None = None
 
 
-class CapacityRequestPolicyRange(ApiObject, frozen=True, gc=False, rename="camel"):
+class CapacityRequestPolicyRange(ApiObject, frozen=True):
     """resourcev1.CapacityRequestPolicyRange."""
 
     min: RawQuantity | None = None
@@ -234,7 +234,7 @@ class CapacityRequestPolicyRange(ApiObject, frozen=True, gc=False, rename="camel
     step: RawQuantity | None = None
 
 
-class CapacityRequestPolicy(ApiObject, frozen=True, gc=False, rename="camel"):
+class CapacityRequestPolicy(ApiObject, frozen=True):
     """resourcev1.CapacityRequestPolicy: which amounts may be asked for, and what counts as asked when nothing is."""
 
     default: RawQuantity | None = None
@@ -242,34 +242,34 @@ class CapacityRequestPolicy(ApiObject, frozen=True, gc=False, rename="camel"):
     valid_range: CapacityRequestPolicyRange | None = None
 
 
-class DeviceCapacity(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceCapacity(ApiObject, frozen=True):
     """resourcev1.DeviceCapacity."""
 
     value: RawQuantity = "0"
     request_policy: CapacityRequestPolicy | None = None
 
 
-class Counter(ApiObject, frozen=True, gc=False, rename="camel"):
+class Counter(ApiObject, frozen=True):
     """resourcev1.Counter."""
 
     value: RawQuantity = "0"
 
 
-class CounterSet(ApiObject, frozen=True, gc=False, rename="camel"):
+class CounterSet(ApiObject, frozen=True):
     """resourcev1.CounterSet: what the partitions of a physical device share."""
 
     name: str = ""
     counters: dict[str, Counter] = {}
 
 
-class DeviceCounterConsumption(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceCounterConsumption(ApiObject, frozen=True):
     """resourcev1.DeviceCounterConsumption."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
 
 
-class DeviceTaint(ApiObject, frozen=True, gc=False, rename="camel"):
+class DeviceTaint(ApiObject, frozen=True):
     """resourcev1.DeviceTaint: `effect` is NoSchedule, NoExecute or None."""
 
     key: str = ""
@@ -277,7 +277,7 @@ class DeviceTaint(ApiObject, frozen=True, gc=False, rename="camel"):
     effect: str = ""
 
 
-class Device(ApiObject, frozen=True, gc=False, rename="camel"):
+class Device(ApiObject, frozen=True):
     """resourcev1.Device. Node name, selector and `all_nodes` count only in slices with `per_device_node_selection`."""
 
     name: str = ""
@@ -294,7 +294,7 @@ class Device(ApiObject, frozen=True, gc=False, rename="camel"):
     allow_multiple_allocations: bool | None = None
 
 
-class ResourceSliceSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceSliceSpec(ApiObject, frozen=True):
     """resourcev1.ResourceSliceSpec: devices, or the counters that devices of the same pool share."""
 
     driver: str = ""
@@ -307,7 +307,7 @@ class ResourceSliceSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     shared_counters: list[CounterSet] = []
 
 
-class ResourceSlice(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceSlice(ApiObject, frozen=True):
     """resourcev1.ResourceSlice."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

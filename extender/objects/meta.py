@@ -13,10 +13,10 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class ApiObject(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """Base of every object and part: camelCase on the wire, unknown fields ignored, empty ones not written."""
+    """Base of every object and part: camelCase on the wire, unknown fields ignored, empty ones not written. Its options are inherited."""
 
 
-class OwnerReference(ApiObject, frozen=True, gc=False, rename="camel"):
+class OwnerReference(ApiObject, frozen=True):
     """metav1.OwnerReference."""
 
     api_version: str = ""
@@ -26,7 +26,7 @@ class OwnerReference(ApiObject, frozen=True, gc=False, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(ApiObject, frozen=True, gc=False, rename="camel"):
+class ObjectMeta(ApiObject, frozen=True):
     """metav1.ObjectMeta."""
 
     name: str = ""
@@ -57,7 +57,7 @@ def version(meta: ObjectMeta) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-class LabelSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+class LabelSelectorRequirement(ApiObject, frozen=True):
     """metav1.LabelSelectorRequirement: `operator` is In, NotIn, Exists or DoesNotExist."""
 
     key: str = ""
@@ -65,14 +65,14 @@ class LabelSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel")
     values: list[str] = []
 
 
-class LabelSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+class LabelSelector(ApiObject, frozen=True):
     """metav1.LabelSelector. Absent (None) selects nothing, empty selects everything."""
 
     match_labels: dict[str, str] = {}
     match_expressions: list[LabelSelectorRequirement] = []
 
 
-class Condition(ApiObject, frozen=True, gc=False, rename="camel"):
+class Condition(ApiObject, frozen=True):
     """A pod or node condition, as far as scheduling looks at one."""
 
     type: str = ""
@@ -81,7 +81,7 @@ class Condition(ApiObject, frozen=True, gc=False, rename="camel"):
     message: str = ""
 
 
-class NodeSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeSelectorRequirement(ApiObject, frozen=True):
     """v1.NodeSelectorRequirement: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
 
     key: str = ""
@@ -89,14 +89,14 @@ class NodeSelectorRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
     values: list[str] = []
 
 
-class NodeSelectorTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeSelectorTerm(ApiObject, frozen=True):
     """v1.NodeSelectorTerm: its requirements are AND-ed; an empty term matches nothing."""
 
     match_expressions: list[NodeSelectorRequirement] = []
     match_fields: list[NodeSelectorRequirement] = []
 
 
-class NodeSelector(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeSelector(ApiObject, frozen=True):
     """v1.NodeSelector: its terms are OR-ed."""
 
     node_selector_terms: list[NodeSelectorTerm] = []

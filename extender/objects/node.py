@@ -14,7 +14,7 @@ BETA_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION_LABEL = "failure-domain.beta.kubernetes.io/region"
 
 
-class Taint(ApiObject, frozen=True, gc=False, rename="camel"):
+class Taint(ApiObject, frozen=True):
     """v1.Taint: `effect` is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str = ""
@@ -22,21 +22,21 @@ class Taint(ApiObject, frozen=True, gc=False, rename="camel"):
     effect: str = ""
 
 
-class ContainerImage(ApiObject, frozen=True, gc=False, rename="camel"):
+class ContainerImage(ApiObject, frozen=True):
     """v1.ContainerImage: one image under all its names; size in bytes."""
 
     names: list[str] = []
     size_bytes: Int64 = 0
 
 
-class NodeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeSpec(ApiObject, frozen=True):
     """v1.NodeSpec."""
 
     unschedulable: bool = False
     taints: list[Taint] = []
 
 
-class NodeStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeStatus(ApiObject, frozen=True):
     """v1.NodeStatus."""
 
     allocatable: ResourceList = {}
@@ -46,7 +46,7 @@ class NodeStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     declared_features: list[str] = []
 
 
-class Node(ApiObject, frozen=True, gc=False, rename="camel"):
+class Node(ApiObject, frozen=True):
     """v1.Node."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

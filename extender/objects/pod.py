@@ -12,14 +12,14 @@ STARTED_NOW = 2**63 - 1
 """Start time of a pod without status.startTime: upstream takes "now" for it, later than every real time."""
 
 
-class ResourceClaimRef(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceClaimRef(ApiObject, frozen=True):
     """v1.ResourceClaim inside container resources: which of the pod's claims the container uses."""
 
     name: str = ""
     request: str = ""
 
 
-class ResourceRequirements(ApiObject, frozen=True, gc=False, rename="camel"):
+class ResourceRequirements(ApiObject, frozen=True):
     """v1.ResourceRequirements."""
 
     requests: ResourceList = {}
@@ -27,7 +27,7 @@ class ResourceRequirements(ApiObject, frozen=True, gc=False, rename="camel"):
     claims: list[ResourceClaimRef] = []
 
 
-class ContainerPort(ApiObject, frozen=True, gc=False, rename="camel"):
+class ContainerPort(ApiObject, frozen=True):
     """v1.ContainerPort; `host_port` 0 means that no host port is asked for."""
 
     container_port: Int32 = 0
@@ -36,13 +36,13 @@ class ContainerPort(ApiObject, frozen=True, gc=False, rename="camel"):
     protocol: str = ""
 
 
-class RestartPolicyRule(ApiObject, frozen=True, gc=False, rename="camel"):
+class RestartPolicyRule(ApiObject, frozen=True):
     """v1.ContainerRestartRule; only its presence matters."""
 
     action: str = ""
 
 
-class Container(ApiObject, frozen=True, gc=False, rename="camel"):
+class Container(ApiObject, frozen=True):
     """v1.Container. An init container with `restart_policy` Always is a sidecar."""
 
     name: str = ""
@@ -58,7 +58,7 @@ class Container(ApiObject, frozen=True, gc=False, rename="camel"):
         return self.restart_policy == "Always"
 
 
-class Toleration(ApiObject, frozen=True, gc=False, rename="camel"):
+class Toleration(ApiObject, frozen=True):
     """v1.Toleration."""
 
     key: str = ""
@@ -67,21 +67,21 @@ class Toleration(ApiObject, frozen=True, gc=False, rename="camel"):
     effect: str = ""
 
 
-class PreferredSchedulingTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+class PreferredSchedulingTerm(ApiObject, frozen=True):
     """v1.PreferredSchedulingTerm."""
 
     weight: Int32 = 0
     preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
-class NodeAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeAffinity(ApiObject, frozen=True):
     """v1.NodeAffinity."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[PreferredSchedulingTerm] | None = msgspec.field(default=None, name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
-class PodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodAffinityTerm(ApiObject, frozen=True):
     """v1.PodAffinityTerm."""
 
     label_selector: LabelSelector | None = None
@@ -92,21 +92,21 @@ class PodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
     mismatch_label_keys: list[str] = []
 
 
-class WeightedPodAffinityTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+class WeightedPodAffinityTerm(ApiObject, frozen=True):
     """v1.WeightedPodAffinityTerm."""
 
     weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = msgspec.field(default_factory=PodAffinityTerm)
 
 
-class PodAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodAffinity(ApiObject, frozen=True):
     """v1.PodAffinity and v1.PodAntiAffinity: they have the same shape."""
 
     required: list[PodAffinityTerm] = msgspec.field(default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: list[WeightedPodAffinityTerm] = msgspec.field(default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
-class Affinity(ApiObject, frozen=True, gc=False, rename="camel"):
+class Affinity(ApiObject, frozen=True):
     """v1.Affinity."""
 
     node_affinity: NodeAffinity | None = None
@@ -114,7 +114,7 @@ class Affinity(ApiObject, frozen=True, gc=False, rename="camel"):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpreadConstraint(ApiObject, frozen=True, gc=False, rename="camel"):
+class TopologySpreadConstraint(ApiObject, frozen=True):
     """v1.TopologySpreadConstraint."""
 
     max_skew: Int32 = 0
@@ -127,18 +127,18 @@ class TopologySpreadConstraint(ApiObject, frozen=True, gc=False, rename="camel")
     match_label_keys: list[str] = []
 
 
-class PersistentVolumeClaimVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeClaimVolumeSource(ApiObject, frozen=True):
     """v1.PersistentVolumeClaimVolumeSource."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class EphemeralVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+class EphemeralVolumeSource(ApiObject, frozen=True):
     """v1.EphemeralVolumeSource: the claim is called `<pod name>-<volume name>`."""
 
 
-class GCEPersistentDisk(ApiObject, frozen=True, gc=False, rename="camel"):
+class GCEPersistentDisk(ApiObject, frozen=True):
     """v1.GCEPersistentDiskVolumeSource."""
 
     pd_name: str = ""
@@ -147,7 +147,7 @@ class GCEPersistentDisk(ApiObject, frozen=True, gc=False, rename="camel"):
     read_only: bool = False
 
 
-class AWSElasticBlockStore(ApiObject, frozen=True, gc=False, rename="camel"):
+class AWSElasticBlockStore(ApiObject, frozen=True):
     """v1.AWSElasticBlockStoreVolumeSource."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
@@ -156,7 +156,7 @@ class AWSElasticBlockStore(ApiObject, frozen=True, gc=False, rename="camel"):
     read_only: bool = False
 
 
-class AzureDisk(ApiObject, frozen=True, gc=False, rename="camel"):
+class AzureDisk(ApiObject, frozen=True):
     """v1.AzureDiskVolumeSource."""
 
     disk_name: str = ""
@@ -164,32 +164,32 @@ class AzureDisk(ApiObject, frozen=True, gc=False, rename="camel"):
     kind: str | None = None
 
 
-class CinderVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class CinderVolume(ApiObject, frozen=True):
     """v1.CinderVolumeSource."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class PortworxVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class PortworxVolume(ApiObject, frozen=True):
     """v1.PortworxVolumeSource."""
 
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class VsphereVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class VsphereVolume(ApiObject, frozen=True):
     """v1.VsphereVirtualDiskVolumeSource."""
 
     volume_path: str = ""
 
 
-class AzureFile(ApiObject, frozen=True, gc=False, rename="camel"):
+class AzureFile(ApiObject, frozen=True):
     """v1.AzureFileVolumeSource."""
 
     secret_name: str = ""
     share_name: str = ""
 
 
-class ISCSIVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class ISCSIVolume(ApiObject, frozen=True):
     """v1.ISCSIVolumeSource."""
 
     target_portal: str = ""
@@ -198,7 +198,7 @@ class ISCSIVolume(ApiObject, frozen=True, gc=False, rename="camel"):
     read_only: bool = False
 
 
-class RBDVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class RBDVolume(ApiObject, frozen=True):
     """v1.RBDVolumeSource."""
 
     monitors: list[str] = []
@@ -207,19 +207,19 @@ class RBDVolume(ApiObject, frozen=True, gc=False, rename="camel"):
     read_only: bool = False
 
 
-class ImageVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class ImageVolume(ApiObject, frozen=True):
     """v1.ImageVolumeSource."""
 
     reference: str = ""
 
 
-class CSIVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSIVolume(ApiObject, frozen=True):
     """v1.CSIVolumeSource: an inline ephemeral CSI volume."""
 
     driver: str = ""
 
 
-class Volume(ApiObject, frozen=True, gc=False, rename="camel"):
+class Volume(ApiObject, frozen=True):
     """v1.Volume: exactly one of the sources is set; kinds that scheduling ignores are left out."""
 
     name: str = ""
@@ -238,13 +238,13 @@ class Volume(ApiObject, frozen=True, gc=False, rename="camel"):
     csi: CSIVolume | None = None
 
 
-class PodSchedulingGate(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodSchedulingGate(ApiObject, frozen=True):
     """v1.PodSchedulingGate."""
 
     name: str = ""
 
 
-class PodResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodResourceClaim(ApiObject, frozen=True):
     """v1.PodResourceClaim."""
 
     name: str = ""
@@ -252,7 +252,7 @@ class PodResourceClaim(ApiObject, frozen=True, gc=False, rename="camel"):
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodSpec(ApiObject, frozen=True):
     """v1.PodSpec."""
 
     node_name: str = ""
@@ -275,7 +275,7 @@ class PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     host_users: bool | None = None
 
 
-class ContainerStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class ContainerStatus(ApiObject, frozen=True):
     """v1.ContainerStatus, for in-place resize."""
 
     name: str = ""
@@ -283,14 +283,14 @@ class ContainerStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     resources: ResourceRequirements | None = None
 
 
-class PodResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodResourceClaimStatus(ApiObject, frozen=True):
     """v1.PodResourceClaimStatus: which claim was generated for a template; None when none was needed."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
-class ContainerExtendedResourceRequest(ApiObject, frozen=True, gc=False, rename="camel"):
+class ContainerExtendedResourceRequest(ApiObject, frozen=True):
     """v1.ContainerExtendedResourceRequest: which request of the claim stands for a container's extended resource."""
 
     container_name: str = ""
@@ -298,14 +298,14 @@ class ContainerExtendedResourceRequest(ApiObject, frozen=True, gc=False, rename=
     request_name: str = ""
 
 
-class PodExtendedResourceClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodExtendedResourceClaimStatus(ApiObject, frozen=True):
     """v1.PodExtendedResourceClaimStatus: the claim that was made for extended resources which device classes serve."""
 
     request_mappings: list[ContainerExtendedResourceRequest] = []
     resource_claim_name: str = ""
 
 
-class PodStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class PodStatus(ApiObject, frozen=True):
     """v1.PodStatus."""
 
     phase: str = ""
@@ -320,7 +320,7 @@ class PodStatus(ApiObject, frozen=True, gc=False, rename="camel"):
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
-class Pod(ApiObject, frozen=True, gc=False, rename="camel"):
+class Pod(ApiObject, frozen=True):
     """v1.Pod."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

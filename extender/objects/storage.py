@@ -19,7 +19,7 @@ from extender.objects.pod import (
 )
 
 
-class PersistentVolumeClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeClaimSpec(ApiObject, frozen=True):
     """v1.PersistentVolumeClaimSpec. `storage_class_name` None and "" mean different things."""
 
     access_modes: list[str] = []
@@ -31,13 +31,13 @@ class PersistentVolumeClaimSpec(ApiObject, frozen=True, gc=False, rename="camel"
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolumeClaimStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeClaimStatus(ApiObject, frozen=True):
     """v1.PersistentVolumeClaimStatus."""
 
     phase: str = ""
 
 
-class PersistentVolumeClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeClaim(ApiObject, frozen=True):
     """v1.PersistentVolumeClaim."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -45,7 +45,7 @@ class PersistentVolumeClaim(ApiObject, frozen=True, gc=False, rename="camel"):
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
 
-class ObjectReference(ApiObject, frozen=True, gc=False, rename="camel"):
+class ObjectReference(ApiObject, frozen=True):
     """v1.ObjectReference."""
 
     api_version: str = ""
@@ -56,26 +56,26 @@ class ObjectReference(ApiObject, frozen=True, gc=False, rename="camel"):
     resource_version: str = ""
 
 
-class CSIPersistentVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSIPersistentVolumeSource(ApiObject, frozen=True):
     """v1.CSIPersistentVolumeSource."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
-class LocalVolumeSource(ApiObject, frozen=True, gc=False, rename="camel"):
+class LocalVolumeSource(ApiObject, frozen=True):
     """v1.LocalVolumeSource."""
 
     path: str = ""
 
 
-class VolumeNodeAffinity(ApiObject, frozen=True, gc=False, rename="camel"):
+class VolumeNodeAffinity(ApiObject, frozen=True):
     """v1.VolumeNodeAffinity."""
 
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeSpec(ApiObject, frozen=True):
     """v1.PersistentVolumeSpec, with the sources that scheduling looks at."""
 
     capacity: ResourceList = {}
@@ -96,13 +96,13 @@ class PersistentVolumeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     vsphere_volume: VsphereVolume | None = None
 
 
-class PersistentVolumeStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolumeStatus(ApiObject, frozen=True):
     """v1.PersistentVolumeStatus."""
 
     phase: str = ""
 
 
-class PersistentVolume(ApiObject, frozen=True, gc=False, rename="camel"):
+class PersistentVolume(ApiObject, frozen=True):
     """v1.PersistentVolume."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -110,20 +110,20 @@ class PersistentVolume(ApiObject, frozen=True, gc=False, rename="camel"):
     status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
 
-class TopologySelectorLabelRequirement(ApiObject, frozen=True, gc=False, rename="camel"):
+class TopologySelectorLabelRequirement(ApiObject, frozen=True):
     """v1.TopologySelectorLabelRequirement."""
 
     key: str = ""
     values: list[str] = []
 
 
-class TopologySelectorTerm(ApiObject, frozen=True, gc=False, rename="camel"):
+class TopologySelectorTerm(ApiObject, frozen=True):
     """v1.TopologySelectorTerm."""
 
     match_label_expressions: list[TopologySelectorLabelRequirement] = []
 
 
-class StorageClass(ApiObject, frozen=True, gc=False, rename="camel"):
+class StorageClass(ApiObject, frozen=True):
     """storagev1.StorageClass."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -132,47 +132,47 @@ class StorageClass(ApiObject, frozen=True, gc=False, rename="camel"):
     allowed_topologies: list[TopologySelectorTerm] = []
 
 
-class VolumeNodeResources(ApiObject, frozen=True, gc=False, rename="camel"):
+class VolumeNodeResources(ApiObject, frozen=True):
     """storagev1.VolumeNodeResources: how many volumes of a driver a node can attach; None is no limit."""
 
     count: Int32 | None = None
 
 
-class CSINodeDriver(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSINodeDriver(ApiObject, frozen=True):
     """storagev1.CSINodeDriver."""
 
     name: str = ""
     allocatable: VolumeNodeResources | None = None
 
 
-class CSINodeSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSINodeSpec(ApiObject, frozen=True):
     """storagev1.CSINodeSpec."""
 
     drivers: list[CSINodeDriver] = []
 
 
-class CSINode(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSINode(ApiObject, frozen=True):
     """storagev1.CSINode: named like its node."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
 
 
-class CSIDriverSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSIDriverSpec(ApiObject, frozen=True):
     """storagev1.CSIDriverSpec."""
 
     attach_required: bool | None = None
     storage_capacity: bool | None = None
 
 
-class CSIDriver(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSIDriver(ApiObject, frozen=True):
     """storagev1.CSIDriver."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
 
 
-class CSIStorageCapacity(ApiObject, frozen=True, gc=False, rename="camel"):
+class CSIStorageCapacity(ApiObject, frozen=True):
     """storagev1.CSIStorageCapacity."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
@@ -182,13 +182,13 @@ class CSIStorageCapacity(ApiObject, frozen=True, gc=False, rename="camel"):
     maximum_volume_size: str | int | float | None = None
 
 
-class VolumeAttachmentSource(ApiObject, frozen=True, gc=False, rename="camel"):
+class VolumeAttachmentSource(ApiObject, frozen=True):
     """storagev1.VolumeAttachmentSource."""
 
     persistent_volume_name: str | None = None
 
 
-class VolumeAttachmentSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class VolumeAttachmentSpec(ApiObject, frozen=True):
     """storagev1.VolumeAttachmentSpec."""
 
     attacher: str = ""
@@ -196,7 +196,7 @@ class VolumeAttachmentSpec(ApiObject, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
 
 
-class VolumeAttachment(ApiObject, frozen=True, gc=False, rename="camel"):
+class VolumeAttachment(ApiObject, frozen=True):
     """storagev1.VolumeAttachment."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

@@ -33,7 +33,7 @@ class Labels:
         self.of: Final = of
 
 
-class SeenOwner(ApiObject, frozen=True, gc=False, rename="camel"):
+class SeenOwner(ApiObject, frozen=True):
     """metav1.OwnerReference."""
 
     api_version: str = ""
@@ -107,7 +107,7 @@ class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
         return not self.deleted and self.phase not in FINISHED
 
 
-class NodeTaint(ApiObject, frozen=True, gc=False, rename="camel"):
+class NodeTaint(ApiObject, frozen=True):
     """v1.Taint."""
 
     key: str = ""
@@ -211,7 +211,7 @@ class Reader:
         return known
 
 
-class _Meta(ApiObject, frozen=True, gc=False, rename="camel"):
+class _Meta(ApiObject, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -228,7 +228,7 @@ class _Any(ApiObject, frozen=True, gc=False):
     metadata: _Meta
 
 
-class _PodClaim(ApiObject, frozen=True, gc=False, rename="camel"):
+class _PodClaim(ApiObject, frozen=True):
     name: str = ""
     resource_claim_name: str = ""
     resource_claim_template_name: str = ""
@@ -242,13 +242,13 @@ class _Volume(ApiObject, frozen=True, gc=False):
     ephemeral: _Ephemeral | None = None
 
 
-class _PodSpec(ApiObject, frozen=True, gc=False, rename="camel"):
+class _PodSpec(ApiObject, frozen=True):
     node_name: str = ""
     resource_claims: list[_PodClaim] = []  # noqa: RUF012
     volumes: list[_Volume] = []  # noqa: RUF012
 
 
-class _PodStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class _PodStatus(ApiObject, frozen=True):
     phase: str = ""
     conditions: list[Condition] = []  # noqa: RUF012
     resource_claim_statuses: list[_PodClaim] = []  # noqa: RUF012
@@ -265,11 +265,11 @@ class _NodeSpec(ApiObject, frozen=True, gc=False):
     taints: list[NodeTaint] = []  # noqa: RUF012
 
 
-class _NodeInfo(ApiObject, frozen=True, gc=False, rename="camel"):
+class _NodeInfo(ApiObject, frozen=True):
     kubelet_version: str = ""
 
 
-class _NodeStatus(ApiObject, frozen=True, gc=False, rename="camel"):
+class _NodeStatus(ApiObject, frozen=True):
     conditions: list[Condition] = []  # noqa: RUF012
     node_info: _NodeInfo = _NodeInfo()
 
