@@ -51,7 +51,7 @@ def read_configuration(path: Path | None) -> Configuration:
         StartUpError: the file cannot be read, or is wrong.
     """
     if path is None:
-        return Configuration.default()
+        return Configuration()
     try:
         return load_file(path)
     except ConfigErrors as exc:

@@ -16,7 +16,7 @@ from extender.config.configuration import (
     PluginConfig,
     Profile,
 )
-from extender.config.loading import default_configuration, load, load_file
+from extender.config.loading import load, load_file
 from extender.config.plugin_args import (
     DefaultPreemptionArgs,
     DynamicResourcesArgs,
@@ -69,7 +69,6 @@ __all__ = [
     "VolumeBindingArgs",
     "calling_order",
     "complete",
-    "default_configuration",
     "load",
     "load_file",
     "validate",

@@ -173,8 +173,3 @@ class Configuration:
         default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), omit_empty=True)
     )
     delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
-
-    @classmethod
-    def default(cls) -> "Configuration":
-        """What an empty configuration file means."""
-        return cls()

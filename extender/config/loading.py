@@ -53,11 +53,6 @@ def load_file(path: str | Path) -> Configuration:
     return load(text)
 
 
-def default_configuration() -> Configuration:
-    """What an empty configuration says."""
-    return Configuration.default()
-
-
 @dataclass(frozen=True, slots=True)
 class _PluginConfigAsWritten:
     name: str = field(default="", metadata=wire(STRING))

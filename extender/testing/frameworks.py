@@ -101,7 +101,5 @@ def make_verbs(
     """
     known = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
     registry = Registry(IN_TREE)
-    frameworks = registry.make_frameworks(
-        configuration or Configuration.default(), random.Random(), dispatcher=dispatcher, live=known.cache
-    )
+    frameworks = registry.make_frameworks(configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache)
     return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)

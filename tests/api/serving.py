@@ -82,7 +82,7 @@ def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Sett
     @asynccontextmanager
     async def opened(settings: Settings) -> AsyncIterator[Face]:
         verbs = engine(settings)
-        configuration = Configuration.default()
+        configuration = Configuration()
         evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
         yield Face(Backend(verbs, evaluate))
 

@@ -38,8 +38,8 @@ def test_version() -> None:
 def test_print_config_spells_out_every_default() -> None:
     printed = reprieve("print-config").stdout
 
-    assert yaml.safe_load(printed) == written(Configuration.default())
-    assert load(printed) == Configuration.default()
+    assert yaml.safe_load(printed) == written(Configuration())
+    assert load(printed) == Configuration()
 
 
 def test_print_config_of_a_file(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ contexts:
 
 
 def chosen(configuration: Configuration | None = None, **flags: object) -> Followed | Own:
-    return choose_cluster(read_settings({}, **flags), configuration or Configuration.default(), {})
+    return choose_cluster(read_settings({}, **flags), configuration or Configuration(), {})
 
 
 def kubeconfig(folder: Path) -> Path:
@@ -49,7 +49,7 @@ def test_somebodys_own_kubeconfig_is_not_used_unasked(tmp_path: Path) -> None:
     """
     settings = read_settings({})
 
-    assert isinstance(choose_cluster(settings, Configuration.default(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), Own)
+    assert isinstance(choose_cluster(settings, Configuration(), {"KUBECONFIG": str(kubeconfig(tmp_path))}), Own)
 
 
 def test_the_kubeconfig_that_is_asked_for(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
     environment = IN_A_POD | {"KUBECONFIG": str(kubeconfig(tmp_path))}
 
-    found = choose_cluster(read_settings({}), Configuration.default(), environment, tmp_path)
-    own = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration.default(), environment, tmp_path)
+    found = choose_cluster(read_settings({}), Configuration(), environment, tmp_path)
+    own = choose_cluster(read_settings({}, state=tmp_path / "dump.yaml"), Configuration(), environment, tmp_path)
 
     assert isinstance(found, Followed)
     assert found.target.server == "https://10.0.0.1:443"
@@ -114,7 +114,7 @@ def test_in_a_pod_it_is_the_cluster_of_the_pod(tmp_path: Path) -> None:
 
 
 def test_a_pod_without_a_token_has_a_cluster_of_its_own(tmp_path: Path) -> None:
-    assert isinstance(choose_cluster(read_settings({}), Configuration.default(), IN_A_POD, tmp_path), Own)
+    assert isinstance(choose_cluster(read_settings({}), Configuration(), IN_A_POD, tmp_path), Own)
 
 
 def test_a_cluster_of_our_own_that_is_asked_for_wins_over_the_configuration(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_the_elections_flags_are_over_the_configuration() -> None:
         {}, config=Path("x"), leader_elect=False, leader_elect_lease_duration="1m", leader_elect_resource_name="gpu", kube_api_qps=7
     )
 
-    changed = overridden(Configuration.default(), settings)
+    changed = overridden(Configuration(), settings)
 
     election = changed.leader_election
     assert (election.leader_elect, str(election.lease_duration), election.resource_name) == (False, "1m0s", "gpu")
@@ -169,7 +169,7 @@ def test_the_elections_flags_are_over_the_configuration() -> None:
 
 def test_flags_that_a_configuration_file_overrides_are_passed_over_with_a_word(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(written(Configuration.default())))
+    path.write_text(yaml.safe_dump(written(Configuration())))
 
     done = reprieve("serve", "--config", str(path), "--kube-api-qps=5", "--write-config-to", str(tmp_path / "written.yaml"))
 
@@ -178,18 +178,18 @@ def test_flags_that_a_configuration_file_overrides_are_passed_over_with_a_word(t
 
 
 def test_without_a_configuration_file_the_older_flags_count() -> None:
-    changed = overridden(Configuration.default(), read_settings({}, kube_api_qps=7, kube_api_burst=9, profiling=False))
+    changed = overridden(Configuration(), read_settings({}, kube_api_qps=7, kube_api_burst=9, profiling=False))
 
     assert (changed.client_connection.qps, changed.client_connection.burst, changed.enable_profiling) == (7, 9, False)
 
 
 def test_what_flags_make_of_the_configuration_is_checked() -> None:
     with pytest.raises(StartUpError, match="resourceLock"):
-        overridden(Configuration.default(), read_settings({}, leader_elect_resource_lock="endpoints"))
+        overridden(Configuration(), read_settings({}, leader_elect_resource_lock="endpoints"))
 
 
 def test_nothing_said_changes_nothing() -> None:
-    assert overridden(Configuration.default(), Settings()) == Configuration.default()
+    assert overridden(Configuration(), Settings()) == Configuration()
 
 
 def test_the_configuration_can_be_written_down(tmp_path: Path) -> None:

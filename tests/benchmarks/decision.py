@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from extender.cache import Cache
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
@@ -81,7 +81,7 @@ class Figures:
 
 def decide(cache: Cache, pods: list[Pod]) -> Figures:
     """Schedule and assume the pods, one after the other."""
-    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1))["default-scheduler"]
     algorithm = SchedulingAlgorithm()
     took: list[float] = []
     cache.update_snapshot()  # the first one lays the columns out: that is starting up, not deciding

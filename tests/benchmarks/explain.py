@@ -10,7 +10,7 @@ from extender.answers.explain.explanation import explain
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.capacity import capacity
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.evaluation.evaluate import evaluate
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
@@ -45,7 +45,7 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
     """Print a line for each size and shape."""
     print("explain (evaluate, reasons, nearest nodes, fixes tried, preemption), 10 pods a node, every node dry-run; median CPU ms")
     print(f"{'nodes':>7} {'pod':10} {'evaluate':>9} {'explain':>9} {'+ picture':>10} {'fixes':>6}")
-    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
     for num_nodes in sizes:
         snapshot = make_full_cache(num_nodes, 10).update_snapshot()
         for shape, pod in SHAPES.items():
@@ -61,7 +61,7 @@ def _count(num_nodes: int, limit: int = 5000) -> None:
     print(f"{'pod':14} {'fit':>7} {'CPU s':>8}")
     for shape, make in (("basic", basic), ("spread", spread), ("anti-affinity", anti_affinity)):
         cluster = Cluster(make_cache(num_nodes))
-        frameworks = simulated_frameworks(default_configuration(), cluster)
+        frameworks = simulated_frameworks(Configuration(), cluster)
         began = time.process_time()
         found = capacity(cluster, frameworks, make(0), 10**6 if shape == "basic" else limit)
         print(f"{shape:14} {found.fits:7} {time.process_time() - began:8.2f}", flush=True)

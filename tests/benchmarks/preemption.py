@@ -6,7 +6,7 @@ import statistics
 import time
 
 from extender import framework as fwk
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import statuses_by_node
@@ -30,7 +30,7 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
 
 def evaluate(num_nodes: int, rounds: int) -> tuple[int, float]:
     """(number of candidates, median milliseconds of PostFilter)."""
-    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
     snapshot = make_full_cache(num_nodes).update_snapshot()
     pod = make_pod("preemptor", cpu="4", memory="8Gi", priority=1000)
     took: list[float] = []

@@ -20,7 +20,7 @@ import msgspec
 from extender.assembly.scheduling import assemble_scheduler
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.framework import PreemptionOutcome, Status
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
@@ -109,7 +109,7 @@ def _info(pod: Pod) -> QueuedPodInfo:
 
 def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tuple[list[float], list[float]]:
     """Seconds a decision (snapshot, filters, scores, select, assume), without and with."""
-    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1))["default-scheduler"]
     algorithm = SchedulingAlgorithm()
     took: dict[Guarded, list[float]] = {NO_REPORTER: [], Guarded(_full()): []}
     with _collected():
@@ -134,7 +134,7 @@ async def _attempts(cache: Cache, make: Callable[[int], Pod], num_blocks: int, s
     """Seconds of a whole attempt of a scheduler that writes to nobody, without and with."""
     cluster, switch, records = Cluster(cache), _Switch(), Guarded(_full())
     writes = RecordedWrites(cache)
-    alone = assemble_scheduler(default_configuration(), cluster, writes, random.Random(1), reporter=switch)
+    alone = assemble_scheduler(Configuration(), cluster, writes, random.Random(1), reporter=switch)
     took: dict[Guarded, list[float]] = {NO_REPORTER: [], records: []}
     with _collected():
         for block in range(num_blocks):
@@ -182,7 +182,7 @@ class _Switch(Reporter):
 
 async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple[float, float]:
     """Bytes of 1,000 attempts, as `Records` counts them and as Python does."""
-    framework = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(1))["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1))["default-scheduler"]
     limits = Limits(size=2**40, details_a_second=2**30)
     algorithm, records, cluster = SchedulingAlgorithm(), Records(limits), Cluster(cache)
     world = _world(cluster, Guarded(records))

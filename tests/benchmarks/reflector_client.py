@@ -54,7 +54,7 @@ async def follow(url: str) -> None:
     """Sync an engine, then follow."""
     client = Client(Target(url))
     before, began = _peak(), time.perf_counter()
-    async with live_backend(Configuration.default(), client) as found:
+    async with live_backend(Configuration(), client) as found:
         await found.wait_for_sync()
         assert isinstance(found.verbs, Verbs)
         assert found.informers is not None

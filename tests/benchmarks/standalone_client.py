@@ -19,7 +19,7 @@ from extender.verbs import Verbs
 async def _drain(url: str, num_pods: int) -> None:
     client = Client(Target(url))
     began = time.process_time()
-    async with live_backend(Configuration.default(), client, LiveOptions(decides=True)) as found:
+    async with live_backend(Configuration(), client, LiveOptions(decides=True)) as found:
         gc.collect()
         gc.freeze()  # as the service does
         assert isinstance(found.verbs, Verbs)

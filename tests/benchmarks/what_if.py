@@ -9,7 +9,7 @@ from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from tests.benchmarks.cluster import make_cache, make_full_cache
 
@@ -40,7 +40,7 @@ async def asked(cluster: Cluster, request: WhatIfRequest) -> tuple[float, float,
     began = time.thread_time()
     fork = cluster.fork()
     forking, forked = time.thread_time() - began, time.perf_counter()
-    answer = asyncio.create_task(asyncio.to_thread(what_if, fork, default_configuration(), request, TrialRegistry))
+    answer = asyncio.create_task(asyncio.to_thread(what_if, fork, Configuration(), request, TrialRegistry))
     longest = 0.0
     while not answer.done():
         before = time.perf_counter()

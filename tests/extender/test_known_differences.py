@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.evaluation.scenario import evaluate_scenario
 from extender.objects.decoding import DecodeError, decode
 from extender.objects.node import Node
@@ -24,7 +24,7 @@ def test_an_extended_resource_that_a_device_class_stands_for_is_counted_like_any
         "pod": {"metadata": {"name": "p"}, "spec": {"containers": [container]}},
     }
 
-    answer = asyncio.run(evaluate_scenario(scenario, default_configuration()))
+    answer = asyncio.run(evaluate_scenario(scenario, Configuration()))
 
     assert answer["fitError"] == "0/1 nodes are available: 1 Insufficient example.com/gpu."
 

@@ -95,7 +95,7 @@ def test_who_is_told_to_end_does_what_was_decided_and_no_more(how: Action) -> No
             world.node("n")
             faults = FaultyTransport(world.witness, Fault(how, verb="create", subresource="binding"))
             client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
-            async with live_backend(Configuration.default(), client, LiveOptions(decides=True), rng=random.Random(1)):
+            async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
                 await asyncio.sleep(5)
                 world.pod("web")
                 await asyncio.sleep(0.5)
@@ -124,7 +124,7 @@ def test_who_is_told_to_end_while_the_server_is_away_does_end() -> None:
             world.node("n")
             faults = FaultyTransport(world.witness, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None))
             client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
-            async with live_backend(Configuration.default(), client, LiveOptions(decides=True), rng=random.Random(1)):
+            async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
                 await asyncio.sleep(5)
                 world.pod("web")
                 await asyncio.sleep(0.5)

@@ -27,7 +27,7 @@ from tests.invariants.worlds import World, a_world, now
 
 SEEDS: Final = range(int(os.environ.get("INVARIANT_SEEDS", "3")))
 STEPS: Final = 50
-ELECTION: Final = Configuration.default().leader_election
+ELECTION: Final = Configuration().leader_election
 LEASE_FAULTS: Final[tuple[Action, ...]] = (
     answers.status(500),
     answers.status(409),
@@ -100,7 +100,7 @@ class Replica:
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
-        opened = live_backend(Configuration.default(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
+        opened = live_backend(Configuration(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
         self.found = await self._stack.enter_async_context(opened)
         return self
 

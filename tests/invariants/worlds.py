@@ -148,7 +148,7 @@ class World:
         self.seed = seed
         self.registry = ObjectRegistry(ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed))
         self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
-        self._configuration = configuration or Configuration.default()
+        self._configuration = configuration or Configuration()
         self._bugs = bugs
         self._plugins = plugins
         self._relist = relist

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.evaluation.scenario import evaluate_scenario
 from tests.each_case import each_case
 from tests.parity.cases import FOLDER, decision_cases
@@ -13,7 +13,7 @@ from tests.parity.compare import differences
 
 _COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client"}
 FAMILIES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz")} - _COMPONENTS)
-CONFIGURATION = default_configuration()
+CONFIGURATION = Configuration()
 
 
 def id_of(case: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration, load
+from extender.config import Configuration, load
 from extender.objects import decoding
 from extender.objects.cluster import ClusterState, identified
 from extender.objects.pod import Pod
@@ -39,7 +39,7 @@ def explained(scenario: dict[str, Any]) -> Explanation:
     """The pod of the scenario, explained in its cluster."""
     pod = identified(decoding.convert(Pod, scenario["pod"]))
     written = scenario.get("config")
-    configuration = default_configuration() if written is None else load(msgspec.json.encode(written))
+    configuration = Configuration() if written is None else load(msgspec.json.encode(written))
     frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), is_exhaustive=True)
     cluster = Cluster.of(ClusterState.decode(scenario.get("objects", {})))
     further = [(identified(decoding.convert(Pod, one["pod"])), one["nodeName"]) for one in scenario.get("nominated") or ()]

@@ -23,7 +23,7 @@ from api.starting import Opens
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
 from extender.assembly.backend import Backend
-from extender.config.loading import default_configuration, load
+from extender.config import Configuration, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
 from extender.objects.kinds import KINDS
@@ -78,7 +78,7 @@ def seen() -> Iterator[Seen]:
 def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tmp_path: Path, seen: Seen) -> None:
     scenario = case["scenario"]
     written, objects = scenario.get("config"), objects_of(scenario)
-    configuration = default_configuration() if written is None else load(msgspec.json.encode(written))
+    configuration = Configuration() if written is None else load(msgspec.json.encode(written))
     namespace, name = objects["pods"][-1]["metadata"]["namespace"], objects["pods"][-1]["metadata"]["name"]
 
     questions = Questions.of(configuration, ClusterState.decode(objects), TrialRegistry)

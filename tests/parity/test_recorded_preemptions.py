@@ -10,7 +10,7 @@ import pytest
 from extender.answers.types import PreemptionAnswer, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import convert
@@ -53,7 +53,7 @@ def cluster_when_asked(preemptor: str) -> Cluster:
 
 def victims_of(preemptor: str) -> PreemptionAnswer:
     pod = {"apiVersion": "v1", "kind": "Pod", **PREEMPTIONS[preemptor]["body"]["Pod"]}
-    answer = what_if(cluster_when_asked(preemptor), default_configuration(), WhatIfRequest(create=[pod]), TrialRegistry)
+    answer = what_if(cluster_when_asked(preemptor), Configuration(), WhatIfRequest(create=[pod]), TrialRegistry)
     preemption = answer.placements[0].preemption
     assert preemption is not None
     assert answer.placements[0].node == preemption.node

@@ -6,7 +6,7 @@ from typing import Any
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
 from extender.cache.cluster import Cluster
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
 from extender.objects.preemption_messages import STILL_TERMINATING
@@ -39,7 +39,7 @@ def test_what_if_says_what_the_real_scheduler_says(case: dict[str, Any]) -> None
     objects["pods"] = [*objects.get("pods", []), *(promised(entry) for entry in scenario.get("nominated") or ())]
     request = WhatIfRequest(create=[as_served(scenario["pod"])], configuration=scenario.get("config"))
 
-    answer = what_if(Cluster.of(ClusterState.decode(objects)), default_configuration(), request, TrialRegistry)
+    answer = what_if(Cluster.of(ClusterState.decode(objects)), Configuration(), request, TrialRegistry)
 
     placement = answer.placements[0]
     said = expected.get("fitErrorWithPostFilter") or expected["fitError"]

@@ -37,7 +37,7 @@ async def a_followed_cluster(
 ) -> AsyncIterator[tuple[ObjectRegistry, Backend]]:
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
-        client, chosen = own.client(), configuration or Configuration.default()
+        client, chosen = own.client(), configuration or Configuration()
         async with live_backend(chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)) as found:
             yield own.api.registry, found
         await client.aclose()

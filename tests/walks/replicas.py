@@ -26,7 +26,7 @@ class Replica:
         self.transport = FaultyTransport(EmbeddedTransport(own.api), *faults)
         self.slept = 0.0
         loop = asyncio.get_running_loop()
-        self.configuration = configuration = configuration or Configuration.default()
+        self.configuration = configuration = configuration or Configuration()
         self.elector = LeaderElector(
             Client(Target("http://embedded"), transport=self.transport),
             configuration.leader_election,

@@ -8,7 +8,7 @@ from extender.embedded.api_resources import PODS
 from tests.walks.clusters import node, pod, story
 from tests.walks.replicas import Replica, replicas
 
-DELAYED = dataclasses.replace(Configuration.default(), delay_cache_until_active=True)
+DELAYED = dataclasses.replace(Configuration(), delay_cache_until_active=True)
 
 
 def is_ready(replica: Replica) -> bool:

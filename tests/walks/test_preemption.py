@@ -31,7 +31,7 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
         ],
         objects=[budget(0)],
     )  # fmt: skip
-    (framework,) = Registry(IN_TREE, ()).make_frameworks(Configuration.default(), random.Random(0)).values()
+    (framework,) = Registry(IN_TREE, ()).make_frameworks(Configuration(), random.Random(0)).values()
     algorithm = SchedulingAlgorithm()
     preemptor = make_pod("important").req(cpu=2).priority(10).obj()
 

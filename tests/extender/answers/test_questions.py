@@ -39,7 +39,7 @@ def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = 
     """
     Of an extender: another scheduler decides.
     """
-    return Questions(load(PROFILES + profiles) if profiles else Configuration.default(), cluster(*nodes, pods=pods), TrialRegistry)
+    return Questions(load(PROFILES + profiles) if profiles else Configuration(), cluster(*nodes, pods=pods), TrialRegistry)
 
 
 def explained(questions: Questions, name: str) -> Explanation:
@@ -73,7 +73,7 @@ def test_a_pod_that_has_got_its_place_is_being_bound() -> None:
     live = cluster(A, pods=[a_pod("p")])
     live.assume("uid-p", "a")
 
-    found = explained(Questions(Configuration.default(), live, TrialRegistry), "p")
+    found = explained(Questions(Configuration(), live, TrialRegistry), "p")
 
     assert (found.state, found.node, found.waterfall) == ("Binding", "a", ())
 
@@ -166,7 +166,7 @@ def test_who_decides_leaves_the_pods_of_others_alone() -> None:
     async def tell() -> None:
         scheduling = Scheduling()
         scheduling.comes(A, a_pod("p").scheduler_name("theirs"))
-        questions = Questions(Configuration.default(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
+        questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
         found = await questions.explain("default", "p")
         fits = await questions.capacity("default", "p", 10)
@@ -185,7 +185,7 @@ def test_who_decides_leaves_the_pods_of_others_alone() -> None:
 def deciding(records: Records) -> tuple[Scheduling, Questions]:
     scheduling = Scheduling(records)
     questions = Questions(
-        Configuration.default(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records, now=lambda: NOON
+        Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records, now=lambda: NOON
     )
     return scheduling, questions
 
@@ -284,7 +284,7 @@ def test_another_version_says_that_something_may_be_otherwise() -> None:
 
 def test_a_what_if_leaves_everything_as_it_was() -> None:
     live = cluster(A, B, pods=[a_pod("web", 3).node("a"), a_pod("waits", 2), a_pod("promised", 2).nominated_node("b")])
-    questions = Questions(Configuration.default(), live, TrialRegistry)
+    questions = Questions(Configuration(), live, TrialRegistry)
     explained(questions, "waits")  # by which nominations are known
     before = seen(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
 

@@ -16,7 +16,6 @@ from extender.config import (
     PluginSet,
     ResourceSpec,
     ScoringStrategy,
-    default_configuration,
     load,
     load_file,
 )
@@ -38,7 +37,7 @@ def refusal(text):
 
 
 def test_a_file_that_says_nothing_means_the_defaults():
-    assert load(HEAD) == Configuration() == Configuration.default() == default_configuration()
+    assert load(HEAD) == Configuration() == Configuration() == Configuration()
 
 
 def test_yaml_and_json_are_both_read():

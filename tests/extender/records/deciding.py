@@ -26,9 +26,7 @@ class Scheduling:
     def __init__(self, reporter: Reporter = NO_REPORTER, configuration: Configuration | None = None) -> None:
         self.cluster = Cluster()
         self.writes = RecordedWrites(self.cluster.cache)
-        self.alone = assemble_scheduler(
-            configuration or Configuration.default(), self.cluster, self.writes, random.Random(1), reporter=reporter
-        )
+        self.alone = assemble_scheduler(configuration or Configuration(), self.cluster, self.writes, random.Random(1), reporter=reporter)
 
     def comes(self, *objects: Node | Pod | PodDisruptionBudget | NodeBuilder | PodBuilder) -> None:
         for each in objects:

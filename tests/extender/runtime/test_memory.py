@@ -25,7 +25,7 @@ from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, random_cluster
 
-DEFAULT = Configuration.default()
+DEFAULT = Configuration()
 
 
 def default_framework() -> Framework:

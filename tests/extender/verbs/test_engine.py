@@ -359,7 +359,7 @@ def test_a_resource_that_only_the_callers_node_has() -> None:
 
 
 def evaluated(scenario: dict[str, Any]) -> dict[str, Any]:
-    return asyncio.run(evaluate_scenario(scenario, Configuration.default()))
+    return asyncio.run(evaluate_scenario(scenario, Configuration()))
 
 
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
@@ -412,7 +412,7 @@ def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], er
 def test_asking_what_if_changes_nothing() -> None:
     ready = engine(A)
     asyncio.run(
-        evaluate_scenario({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}, Configuration.default())
+        evaluate_scenario({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}, Configuration())
     )
 
     assert kept(ready, "a", "n") == ["a"]

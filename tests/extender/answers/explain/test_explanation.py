@@ -7,7 +7,7 @@ import pytest
 
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.types import Explanation, NodeScore, PodName
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.nominations import NO_NOMINATIONS
@@ -15,7 +15,7 @@ from extender.runtime.registry import Registry
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot
 
-PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(0))["default-scheduler"]
+PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
 def explained(snapshot: Snapshot, pod: Pod, *, picture: bool = False) -> Explanation:

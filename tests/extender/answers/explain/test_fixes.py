@@ -12,7 +12,7 @@ from extender.answers.explain.headroom import Headroom
 from extender.answers.explain.refusals import Refusals
 from extender.answers.explain.suggestions import Situation, giving_in_to_all, giving_in_to_one
 from extender.answers.types import Fix
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
 from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
@@ -43,7 +43,7 @@ from extender.testing import (
 )
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(0))["default-scheduler"]
+PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
 def found(snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS) -> tuple[Fix, ...]:

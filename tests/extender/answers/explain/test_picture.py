@@ -7,7 +7,7 @@ import pytest
 
 from extender.answers.explain.verdict_tables import picture
 from extender.answers.types import NodePicture, PluginVerdict
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.evaluation.as_json import answer
 from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.plugins import IN_TREE
@@ -19,7 +19,7 @@ from extender.runtime.registry import Registry
 from extender.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster
 
-PROFILE = Registry(IN_TREE, []).make_frameworks(default_configuration(), random.Random(0))["default-scheduler"]
+PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
 def test_each_distinct_answer_is_written_once() -> None:

@@ -12,7 +12,7 @@ from extender.answers.types import Capacity, NodeRoom
 from extender.answers.what_if.capacity import capacity
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError
-from extender.config.loading import default_configuration
+from extender.config import Configuration
 from extender.evaluation.evaluate import evaluate
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
@@ -38,7 +38,7 @@ def cluster_of(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder] = ()) ->
 
 
 def fitting(cluster: Cluster, pod: Pod, limit: int = 1000) -> Capacity:
-    return capacity(cluster, simulated_frameworks(default_configuration(), cluster), pod, limit)
+    return capacity(cluster, simulated_frameworks(Configuration(), cluster), pod, limit)
 
 
 def node(name: str, cpu: int) -> NodeBuilder:
@@ -218,6 +218,6 @@ def test_counting_that_nobody_waits_for_ends() -> None:
     about = cluster_of([node(f"n{number}", 4) for number in range(5)])
     pod = make_pod().label(app="web").pod_anti_affinity(HOST, app="web").obj()
     with pytest.raises(AbandonedError):
-        capacity(about, simulated_frameworks(default_configuration(), about), pod, 1000, is_wanted)
+        capacity(about, simulated_frameworks(Configuration(), about), pod, 1000, is_wanted)
 
     assert looks == [True, True, False]

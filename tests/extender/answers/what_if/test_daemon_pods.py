@@ -30,7 +30,7 @@ def new_node(name: str = "n2", labels: dict[str, str] | None = None, **spec: Any
 
 
 def ask(about: Cluster, *create: dict[str, Any]) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), include_pending=True), TrialRegistry)
+    return what_if(about.fork(), Configuration(), WhatIfRequest(create=list(create), include_pending=True), TrialRegistry)
 
 
 def places(answer: WhatIf) -> dict[str, str]:

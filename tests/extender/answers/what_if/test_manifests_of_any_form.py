@@ -97,7 +97,7 @@ def spoilt(obj: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 def test_what_is_not_spoilt_is_taken_in(obj: dict[str, Any]) -> None:
     cluster = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, pods=10).obj()]))
 
-    assert what_if(cluster, Configuration.default(), WhatIfRequest(create=[CLASS, obj]), TrialRegistry).is_complete
+    assert what_if(cluster, Configuration(), WhatIfRequest(create=[CLASS, obj]), TrialRegistry).is_complete
 
 
 @pytest.mark.parametrize("obj", OBJECTS, ids=[obj["kind"] for obj in OBJECTS])
@@ -108,7 +108,7 @@ def test_what_is_spoilt_is_taken_in_or_refused(obj: dict[str, Any]) -> None:
     for _ in range(40):
         request = WhatIfRequest(create=[CLASS, spoilt(obj, chance)])
         try:
-            what_if(cluster.fork(), Configuration.default(), request, TrialRegistry)
+            what_if(cluster.fork(), Configuration(), request, TrialRegistry)
         except WhatIfError as exc:
             refused += 1
             assert isinstance(exc.__cause__, ManifestError)

@@ -23,7 +23,7 @@ def written(name: str, cpu: int, node: str = "", **status: Any) -> dict[str, Any
 
 
 def ask(*create: dict[str, Any]) -> WhatIf:
-    return what_if(cluster(), Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
+    return what_if(cluster(), Configuration(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
 def test_it_is_taken_as_it_is_and_its_room_is_gone() -> None:

@@ -43,7 +43,7 @@ def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
 
 
 def ask(about: Cluster, *create: dict[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=list(create), **request), TrialRegistry)
+    return what_if(about.fork(), Configuration(), WhatIfRequest(create=list(create), **request), TrialRegistry)
 
 
 def gone(answer: WhatIf) -> list[tuple[str, str]]:

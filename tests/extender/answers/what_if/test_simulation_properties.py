@@ -38,7 +38,7 @@ def test_in_the_end_nobody_could_do_better(seed: int) -> None:
     running = [with_owner(pod, chance) for pod in before.pods]
     arriving = [with_owner(pod, chance) for pod in (before.pod, *before.arrivals)]
     cluster = Cluster.of(ClusterState(nodes=before.nodes, pods=[*running, *(pod for pod in arriving if not pod.spec.node_name)]))
-    frameworks = simulated_frameworks(Configuration.default(), cluster)
+    frameworks = simulated_frameworks(Configuration(), cluster)
     simulation = Simulation(cluster, frameworks)
     for pod in list(cluster.pending.values()):
         simulation.submit(pod, "pending")

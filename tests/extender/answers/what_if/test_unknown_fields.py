@@ -17,7 +17,7 @@ SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c",
 
 def ask(*create: dict[str, Any]) -> WhatIf:
     about = Cluster.of(ClusterState(nodes=[make_node("n").capacity(cpu=4, memory="8Gi", pods=10).obj()]))
-    return what_if(about, Configuration.default(), WhatIfRequest(create=list(create)), TrialRegistry)
+    return what_if(about, Configuration(), WhatIfRequest(create=list(create)), TrialRegistry)
 
 
 def written(api_version: str, kind: str, spec: dict[str, Any], **others: Any) -> dict[str, Any]:

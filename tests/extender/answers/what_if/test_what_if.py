@@ -57,7 +57,7 @@ def written(name: str, cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
 
 
 def ask(about: Cluster, *create: Mapping[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration.default(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry)
+    return what_if(about.fork(), Configuration(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry)
 
 
 def places(answer: WhatIf) -> dict[str, str]:
@@ -447,7 +447,7 @@ def test_who_runs_out_of_steps_says_so() -> None:
     about = cluster(node("n", 8))
     request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
 
-    answer = what_if(about, Configuration.default(), request, TrialRegistry, steps=4)
+    answer = what_if(about, Configuration(), request, TrialRegistry, steps=4)
 
     assert (answer.is_complete, answer.unplaced) == (False, 2)
     assert [bool(placement.node) for placement in answer.placements] == [True] * 4 + [False] * 2
@@ -476,7 +476,7 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
     for round_ in range(20):
         before = everything(about)
         fork = about.fork()
-        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration.default(), request, TrialRegistry)))
+        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration(), request, TrialRegistry)))
         thread.start()
         assert everything(about) == before
         changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)
@@ -509,7 +509,7 @@ def everything(about: Cluster) -> dict[str, Any]:
 def test_frameworks_of_a_question_are_its_own() -> None:
     about = cluster(node("n"))
 
-    assert simulated_frameworks(Configuration.default(), about).keys() == {"default-scheduler"}
+    assert simulated_frameworks(Configuration(), about).keys() == {"default-scheduler"}
 
 
 def test_a_simulation_that_nobody_waits_for_ends() -> None:
@@ -525,7 +525,7 @@ def test_a_simulation_that_nobody_waits_for_ends() -> None:
     about = cluster(node("n", 8))
     request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
     with pytest.raises(AbandonedError):
-        what_if(about, Configuration.default(), request, TrialRegistry, is_wanted=is_wanted)
+        what_if(about, Configuration(), request, TrialRegistry, is_wanted=is_wanted)
 
     assert looks == [True, True, True, False]
     assert len([pod for pod in about.cache.pods if pod.spec.node_name == "n"]) == 3

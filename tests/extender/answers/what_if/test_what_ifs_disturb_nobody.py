@@ -47,7 +47,7 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
     All that is known in the end, and what was answered.
     """
     scheduling = Scheduling()
-    questions = Questions(Configuration.default(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
+    questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
     requests = [
         WhatIfRequest(create=[HIGH, URGENT], include_pending=True),
         WhatIfRequest(drain_nodes=["n0"], remove_nodes=["n1"]),
