@@ -16,15 +16,11 @@ from extender.embedded.admission import admission_plugins
 from extender.embedded.admission.defaults import set_defaults
 from extender.embedded.admission.pod_resources import qos_class
 from extender.embedded.api_resources import (
-    CSI_NODES,
     EVENTS,
     NAMESPACES,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
     PODS,
     PRIORITY_CLASSES,
-    RESOURCE_CLAIMS,
     STORAGE_CLASSES,
     Object,
     Resource,
@@ -49,18 +45,18 @@ from extender.objects.storage import CSINode, PersistentVolume, PersistentVolume
 _FIRST: Final = (NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES, NODES)
 """The resources that other objects refer to when they are admitted."""
 _TYPED: Final[Mapping[str, type[ApiObject]]] = {
-    PODS.stored_as: Pod,
-    NODES.stored_as: Node,
-    PERSISTENT_VOLUMES.stored_as: PersistentVolume,
-    PERSISTENT_VOLUME_CLAIMS.stored_as: PersistentVolumeClaim,
-    RESOURCE_CLAIMS.stored_as: ResourceClaim,
-    CSI_NODES.stored_as: CSINode,
+    "Pod": Pod,
+    "Node": Node,
+    "PersistentVolume": PersistentVolume,
+    "PersistentVolumeClaim": PersistentVolumeClaim,
+    "ResourceClaim": ResourceClaim,
+    "CSINode": CSINode,
 }
 """The kinds of which a dump may hold very many."""
 _ONLY_SERVERS_SAY: Final = {
-    PODS.stored_as: ("status", "qosClass"),
-    PERSISTENT_VOLUMES.stored_as: ("status", "phase"),
-    PERSISTENT_VOLUME_CLAIMS.stored_as: ("status", "phase"),
+    "Pod": ("status", "qosClass"),
+    "PersistentVolume": ("status", "phase"),
+    "PersistentVolumeClaim": ("status", "phase"),
 }
 """Fields that are not written by hand, of kinds whose resourceVersions a state file leaves out."""
 
@@ -147,7 +143,7 @@ class _Seeding:
             raise statuses.already_exists(resource, name)
         if namespace:
             self._require_namespace(namespace)
-        typed = _TYPED.get(resource.stored_as)
+        typed = _TYPED.get(resource.kind)
         if typed is not None and _was_served(resource, obj):
             decoding.convert(typed, obj)
             self._require_class(resource, obj)
@@ -217,7 +213,7 @@ def _was_served(resource: Resource, obj: Object) -> bool:
     metadata = obj["metadata"]
     if metadata.get("resourceVersion"):
         return True
-    part, name = _ONLY_SERVERS_SAY.get(resource.stored_as, ("", ""))
+    part, name = _ONLY_SERVERS_SAY.get(resource.kind, ("", ""))
     said = obj.get(part)
     return bool(isinstance(said, dict) and said.get(name) and metadata.get("uid") and metadata.get("creationTimestamp"))
 
