@@ -10,13 +10,12 @@ import logging
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, final
 
 import msgspec
 
 from extender.golang.quoting import quoted
-from extender.objects.meta import ApiObject, ObjectMeta
+from extender.objects.meta import HasMetadata
 
 MAX_VERBOSITY: Final = logging.INFO - 1
 
@@ -83,7 +82,7 @@ class Logger:
 
 def as_text(value: object) -> str:
     """Returns a value as klog's text format writes it, on one line but for `Lines`."""
-    meta = _meta_of(value)
+    meta = value.metadata if isinstance(value, HasMetadata) else None
     if meta is not None:
         return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
     match value:
@@ -99,7 +98,7 @@ def as_text(value: object) -> str:
 
 def as_json(value: object) -> Any:
     """Returns a value for klog's JSON format, in dicts, lists and scalars."""
-    meta = _meta_of(value)
+    meta = value.metadata if isinstance(value, HasMetadata) else None
     if meta is not None:
         return {"name": meta.name, "namespace": meta.namespace} if meta.namespace else {"name": meta.name}
     match value:
@@ -117,20 +116,6 @@ def as_json(value: object) -> Any:
             return [as_json(each) for each in value]
         case _:
             return _short(_shown(value))
-
-
-@cache
-def _is_named(kind: type) -> bool:
-    return issubclass(kind, ApiObject) and "metadata" in kind.__struct_fields__
-
-
-def _meta_of(value: object) -> ObjectMeta | None:
-    """Returns the metadata of an object of the API; None for anything else."""
-    kind: Any = type(value)
-    if not _is_named(kind):
-        return None
-    meta: ObjectMeta = value.metadata  # type: ignore[attr-defined]
-    return meta
 
 
 def _shown(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from extender.objects.meta import ApiObject, Condition, Int64, NodeSelector, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, HasMetadata, Int64, NodeSelector
 from extender.objects.quantity import RawQuantity
 
 
@@ -59,10 +59,9 @@ class DeviceClassSpec(ApiObject, frozen=True):
     extended_resource_name: str | None = None
 
 
-class DeviceClass(ApiObject, frozen=True):
+class DeviceClass(HasMetadata, frozen=True):
     """resourcev1.DeviceClass."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: DeviceClassSpec = msgspec.field(default_factory=DeviceClassSpec)
 
 
@@ -191,10 +190,9 @@ class ResourceClaimStatus(ApiObject, frozen=True):
     devices: list[AllocatedDeviceStatus] = []
 
 
-class ResourceClaim(ApiObject, frozen=True):
+class ResourceClaim(HasMetadata, frozen=True):
     """resourcev1.ResourceClaim."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ResourceClaimSpec = msgspec.field(default_factory=ResourceClaimSpec)
     status: ResourceClaimStatus = msgspec.field(default_factory=ResourceClaimStatus)
 
@@ -307,8 +305,7 @@ class ResourceSliceSpec(ApiObject, frozen=True):
     shared_counters: list[CounterSet] = []
 
 
-class ResourceSlice(ApiObject, frozen=True):
+class ResourceSlice(HasMetadata, frozen=True):
     """resourcev1.ResourceSlice."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: ResourceSliceSpec = msgspec.field(default_factory=ResourceSliceSpec)

@@ -2,13 +2,11 @@
 
 import msgspec
 
-from extender.objects.meta import ApiObject, Int32, LabelSelector, ObjectMeta
+from extender.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector
 
 
-class Namespace(ApiObject, frozen=True):
+class Namespace(HasMetadata, frozen=True):
     """v1.Namespace: only its labels matter."""
-
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
 class MapSelectorSpec(ApiObject, frozen=True):
@@ -17,17 +15,15 @@ class MapSelectorSpec(ApiObject, frozen=True):
     selector: dict[str, str] | None = None
 
 
-class Service(ApiObject, frozen=True):
+class Service(HasMetadata, frozen=True):
     """v1.Service."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
 
 
-class ReplicationController(ApiObject, frozen=True):
+class ReplicationController(HasMetadata, frozen=True):
     """v1.ReplicationController."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
 
 
@@ -37,17 +33,15 @@ class LabelSelectorSpec(ApiObject, frozen=True):
     selector: LabelSelector | None = None
 
 
-class ReplicaSet(ApiObject, frozen=True):
+class ReplicaSet(HasMetadata, frozen=True):
     """appsv1.ReplicaSet."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
 
 
-class StatefulSet(ApiObject, frozen=True):
+class StatefulSet(HasMetadata, frozen=True):
     """appsv1.StatefulSet."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
 
 
@@ -64,9 +58,8 @@ class PodDisruptionBudgetStatus(ApiObject, frozen=True):
     disrupted_pods: dict[str, str | None] = {}
 
 
-class PodDisruptionBudget(ApiObject, frozen=True):
+class PodDisruptionBudget(HasMetadata, frozen=True):
     """policyv1.PodDisruptionBudget."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
     status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)

@@ -1,6 +1,6 @@
 """The parts that Kubernetes objects share: metadata, owners, selectors."""
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 
@@ -42,13 +42,20 @@ class ObjectMeta(ApiObject, frozen=True):
     deletion_timestamp: str | None = None
 
 
-class HasMetadata(Protocol):
-    """Any object of the API that has a name of its own."""
+class HasMetadata(ApiObject, frozen=True):
+    """Base of the objects that have a name of their own."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
     @property
-    def metadata(self) -> ObjectMeta:
-        """Name, namespace, UID, resource version."""
-        ...
+    def name(self) -> str:
+        """metadata.name."""
+        return self.metadata.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """metadata.labels."""
+        return self.metadata.labels
 
 
 def version(meta: ObjectMeta) -> int:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from extender.objects.meta import ApiObject, Condition, Int64, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, HasMetadata, Int64
 
 ResourceList = dict[str, str | int | float]
 """Resource name -> quantity as written; `objects.quantity` reads it."""
@@ -46,19 +46,8 @@ class NodeStatus(ApiObject, frozen=True):
     declared_features: list[str] = []
 
 
-class Node(ApiObject, frozen=True):
+class Node(HasMetadata, frozen=True):
     """v1.Node."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
-
-    @property
-    def name(self) -> str:
-        """metadata.name."""
-        return self.metadata.name
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """metadata.labels."""
-        return self.metadata.labels

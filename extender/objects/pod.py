@@ -4,7 +4,7 @@ import msgspec
 
 from extender.golang.times import moment_of
 from extender.objects.decoding import DecodeError
-from extender.objects.meta import ApiObject, Condition, Int32, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta
+from extender.objects.meta import ApiObject, Condition, HasMetadata, Int32, LabelSelector, NodeSelector, NodeSelectorTerm
 from extender.objects.node import ResourceList
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -320,17 +320,11 @@ class PodStatus(ApiObject, frozen=True):
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
-class Pod(ApiObject, frozen=True):
+class Pod(HasMetadata, frozen=True):
     """v1.Pod."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)
-
-    @property
-    def name(self) -> str:
-        """metadata.name."""
-        return self.metadata.name
 
     @property
     def namespace(self) -> str:
@@ -346,11 +340,6 @@ class Pod(ApiObject, frozen=True):
     def key(self) -> str:
         """`namespace/name`, as upstream logs and queues name a pod."""
         return f"{self.namespace}/{self.metadata.name}"
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """metadata.labels."""
-        return self.metadata.labels
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import Final, final
 
 import msgspec
 
-from extender.objects.meta import ApiObject, Int32, LabelSelector, NodeSelector, ObjectMeta
+from extender.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector, NodeSelector
 from extender.objects.node import ResourceList
 from extender.objects.pod import (
     AWSElasticBlockStore,
@@ -37,10 +37,9 @@ class PersistentVolumeClaimStatus(ApiObject, frozen=True):
     phase: str = ""
 
 
-class PersistentVolumeClaim(ApiObject, frozen=True):
+class PersistentVolumeClaim(HasMetadata, frozen=True):
     """v1.PersistentVolumeClaim."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
     status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
 
@@ -102,10 +101,9 @@ class PersistentVolumeStatus(ApiObject, frozen=True):
     phase: str = ""
 
 
-class PersistentVolume(ApiObject, frozen=True):
+class PersistentVolume(HasMetadata, frozen=True):
     """v1.PersistentVolume."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
     status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
@@ -123,10 +121,9 @@ class TopologySelectorTerm(ApiObject, frozen=True):
     match_label_expressions: list[TopologySelectorLabelRequirement] = []
 
 
-class StorageClass(ApiObject, frozen=True):
+class StorageClass(HasMetadata, frozen=True):
     """storagev1.StorageClass."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: list[TopologySelectorTerm] = []
@@ -151,10 +148,9 @@ class CSINodeSpec(ApiObject, frozen=True):
     drivers: list[CSINodeDriver] = []
 
 
-class CSINode(ApiObject, frozen=True):
+class CSINode(HasMetadata, frozen=True):
     """storagev1.CSINode: named like its node."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
 
 
@@ -165,17 +161,15 @@ class CSIDriverSpec(ApiObject, frozen=True):
     storage_capacity: bool | None = None
 
 
-class CSIDriver(ApiObject, frozen=True):
+class CSIDriver(HasMetadata, frozen=True):
     """storagev1.CSIDriver."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
 
 
-class CSIStorageCapacity(ApiObject, frozen=True):
+class CSIStorageCapacity(HasMetadata, frozen=True):
     """storagev1.CSIStorageCapacity."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     node_topology: LabelSelector | None = None
     storage_class_name: str = ""
     capacity: str | int | float | None = None
@@ -196,10 +190,9 @@ class VolumeAttachmentSpec(ApiObject, frozen=True):
     node_name: str = ""
 
 
-class VolumeAttachment(ApiObject, frozen=True):
+class VolumeAttachment(HasMetadata, frozen=True):
     """storagev1.VolumeAttachment."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
 
 

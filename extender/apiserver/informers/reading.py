@@ -41,7 +41,7 @@ class ObjectReader(Generic[T]):
         """
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
-        self._fields = kind.type.__struct_fields__  # type: ignore[attr-defined]
+        self._fields = kind.type.__struct_fields__
         self._keep = keep or keeper_of(kind)
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:

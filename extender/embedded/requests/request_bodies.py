@@ -10,7 +10,7 @@ from extender.embedded.api_resources import RESOURCES, Object
 from extender.embedded.requests.request_options import WriteOptions
 from extender.embedded.schema import api_types, protobuf_objects
 from extender.golang.json import JsonError, parse_json, plain
-from extender.golang.schema import Struct, read_as, type_meta
+from extender.golang.schema import NO_TYPE_META, Struct, read_as, type_meta
 from extender.golang.yaml import YamlError, read_yaml
 
 JSON: Final = "application/json"
@@ -54,7 +54,7 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
     except protobuf_objects.BrokenObjectError as error:
         raise statuses.bad_request(f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}') from error
     except ValueError as error:
-        prefix = "" if media_type == protobuf_objects.MEDIA_TYPE else "couldn't get version/kind; json parse error: "
+        prefix = "" if media_type == protobuf_objects.MEDIA_TYPE else NO_TYPE_META
         raise _unrecognized(kind, f"{prefix}{error}", body) from error
     try:
         found_version, found_kind = type_meta(value)
