@@ -33,8 +33,8 @@ from extender.embedded.dumps.state_file import StateFileError, form_of, load
 from extender.http_extender import check_extenders
 from extender.klog.outlet import STDERR
 from extender.plugins import IN_TREE
-from extender.records import Records
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.records.records import Records
 from extender.runtime.registry import Registry
 
 _LOGGER: Final = logging.getLogger(__name__)

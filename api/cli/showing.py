@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from extender.answers.types import Answer, PodName, Victim
+from extender.answers.types import Answer
+from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=Answer)
 

@@ -14,9 +14,10 @@ from api.cli.manifests import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.fatal_errors import StartUpError
 from extender.answers.phrases import why_no_room
-from extender.answers.types import Eviction, Placement, Victim, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, Placement, WhatIf, WhatIfRequest
 from extender.golang.json import plain
 from extender.golang.yaml import YamlError, read_yaml
+from extender.records.values import Victim
 
 Manifests = Annotated[
     list[str] | None, typer.Option("--filename", "-f", help="Objects to create: pods, workloads, nodes, ...; - reads standard input.")

@@ -12,7 +12,7 @@ from api.cli.service_answers import from_service
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
 from api.cli.signatures import Options
 from api.fatal_errors import StartUpError
-from extender.answers.types import PreemptionRecord, Preemptions
+from extender.answers.types import Preemption, Preemptions
 
 MAX_SHOWN = 20
 
@@ -48,7 +48,7 @@ def _in_words(console: Console, answer: Preemptions, wide: bool) -> None:
         _one(console, made, wide=wide)
 
 
-def _one(console: Console, made: PreemptionRecord, *, wide: bool) -> None:
+def _one(console: Console, made: Preemption, *, wide: bool) -> None:
     by = made.by
     uid = f", UID {by.uid}" if wide and by.uid else ""
     console.print(Text(f"{made.time}  preempted on {made.node} for {name_of(by)} (priority {by.priority}{uid})", style="bold"))

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from api.ui.priorities import Priorities
 from api.ui.wording import ago, plural, pod_words, priority_words, share
 from extender.answers.cluster_map import ClusterMap
-from extender.answers.types import PodName, Queue, QueuePlace
+from extender.answers.types import Queue, QueuePlace
+from extender.records.values import PodName
 
 MAX_PENDING: Final = 150
 """The number of pods that are listed; others are counted, and can be found by name."""

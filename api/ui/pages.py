@@ -23,7 +23,7 @@ from api.ui.waterfall_table import waterfall_table
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
 from extender.answers.phrases import in_words, noun, why_no_room
-from extender.answers.types import Attempt, Explanation, PreemptionRecord, WhatIf
+from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 
 MAX_LISTED: Final = 200
 """The number of nodes in the table; others can be found by name."""
@@ -56,7 +56,7 @@ def _environment() -> Environment:
 
 
 def cluster_page(
-    frame: Frame, shown: ClusterMap, by: Resource, attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime
+    frame: Frame, shown: ClusterMap, by: Resource, attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now: datetime
 ) -> str:
     """Returns the map: a drawing of each node while there are few, a grid when there are many; and the recent activity."""
     recent = timeline(attempts, preemptions, now) if attempts else None
@@ -139,7 +139,7 @@ def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
 def history_page(
     frame: Frame,
     attempts: Sequence[Attempt],
-    preemptions: Sequence[PreemptionRecord],
+    preemptions: Sequence[Preemption],
     nodes: Mapping[str, NodeOnMap],
     now: datetime,
 ) -> str:

@@ -7,7 +7,8 @@ import msgspec
 
 from api.ui.changes import NodeChange
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
-from extender.answers.types import CandidateNode, PodName, PreemptionAnswer, PreemptionRecord
+from extender.answers.types import Preemption, PreemptionAnswer
+from extender.records.values import CandidateNode, PodName
 
 
 @final
@@ -26,14 +27,14 @@ class PreemptionView:
     num_unlisted: int
 
 
-def preemption_view(answer: PreemptionAnswer | PreemptionRecord) -> PreemptionView:
+def preemption_view(answer: PreemptionAnswer | Preemption) -> PreemptionView:
     """Returns the candidates of the answer; none if no node helps."""
     chosen = [CandidateNode(node=answer.node, victims=answer.victims, num_pdb_violations=answer.num_pdb_violations)] if answer.node else []
     listed = (*chosen, *(candidate for candidate in answer.candidates if candidate.node != answer.node))
     return PreemptionView(listed, answer.node, max(0, answer.num_candidates - len(listed)))
 
 
-def change_by_record(now: NodeOnMap, record: PreemptionRecord) -> NodeChange | None:
+def change_by_record(now: NodeOnMap, record: Preemption) -> NodeChange | None:
     """Returns what a preemption has changed on its node, worked out from the node as it is now.
 
     Before, the victims were there and the preemptor was not. Returns None if the preemptor is not on the node, or may not be shown.

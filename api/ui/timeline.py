@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from api.ui.svg import drawing, element
 from api.ui.wording import plural, preemption_words
-from extender.answers.types import Attempt, PreemptionRecord
+from extender.answers.types import Attempt, Preemption
 from extender.golang.times import moment_of
 
 WIDTH, HEIGHT = 1000, 190
@@ -38,7 +38,7 @@ class _Bucket:
             self.refused += 1
 
 
-def timeline(attempts: Sequence[Attempt], preemptions: Sequence[PreemptionRecord], now: datetime) -> Markup:
+def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now: datetime) -> Markup:
     """Returns the picture, from the oldest attempt to now."""
     times = [then for attempt in attempts if (then := moment_of(attempt.time)) is not None]
     flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
@@ -82,7 +82,7 @@ def _bars(bucket: _Bucket, x: float, wide: float, most: int, begins: datetime) -
     return found
 
 
-def _flag(record: PreemptionRecord, x: float) -> Markup:
+def _flag(record: Preemption, x: float) -> Markup:
     pole = element("line", class_="pole", x1=x, x2=x, y1=8, y2=_LINE)
     cloth = element("path", class_="flag", d=f"M{x:.1f} 6l{-12 if x > WIDTH - 12 else 12} 6L{x:.1f} 18z")
     return element(

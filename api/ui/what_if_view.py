@@ -8,7 +8,8 @@ from typing import Final, final
 from api.ui.changes import NodeChange
 from api.ui.wording import requested
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
-from extender.answers.types import Eviction, PodName, WhatIf
+from extender.answers.types import Eviction, WhatIf
+from extender.records.values import PodName
 
 MAX_NODES: Final = 12
 """The number of nodes that are drawn before and after."""

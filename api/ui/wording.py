@@ -6,10 +6,11 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from extender.answers.types import PodName, PreemptionRecord
+from extender.answers.types import Preemption
 from extender.golang.times import moment_of
 from extender.objects.priority_classes import SYSTEM_CRITICAL
 from extender.objects.quantity import QuantityError, milli_value_of, value_of
+from extender.records.values import PodName
 
 HIDDEN: Final = "another namespace's pod"
 
@@ -80,7 +81,7 @@ def requested(requests: dict[str, str]) -> tuple[int, int]:
         return 0, 0
 
 
-def preemption_words(record: PreemptionRecord) -> str:
+def preemption_words(record: Preemption) -> str:
     """Returns a preemption in one sentence."""
     victims = ", ".join(pod_words(victim.pod) for victim in record.victims) or "no pod"
     return f"{pod_words(record.by)} preempted {victims}" + (f" on {record.node}" if record.node else "")

@@ -7,9 +7,10 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
-from extender.answers.types import Answer, PodName
+from extender.answers.types import Answer
 from extender.cache.cluster import Cluster
 from extender.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
+from extender.records.values import PodName
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import CPU, MEMORY
 

@@ -1,7 +1,7 @@
-"""What was recorded, as answers: worked out of packed arrays when somebody asks."""
+"""What was recorded, as answers: the packed arrays are unpacked when somebody asks."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -9,72 +9,60 @@ import numpy as np
 
 from extender.answers.explain.preemption import why_not
 from extender.answers.explain.verdict_tables import reason_counts
-from extender.answers.types import (
-    Attempt,
-    CandidateNode,
-    NodePicture,
-    NodeScore,
-    PluginVerdict,
-    PodName,
-    PreemptionAnswer,
-    PreemptionRecord,
-    ReasonCount,
-    Victim,
-    WaterfallStep,
-)
+from extender.answers.types import Attempt, NodePicture, NodeScore, PluginVerdict, Preemption, PreemptionAnswer, ReasonCount, WaterfallStep
 from extender.framework import Code
 from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
-from extender.records.arrays import KeptVerdicts
-from extender.records.kept import AttemptMade, Details, KeptAttempt, Leaving, PodId, PreemptionMade, Room
+from extender.records.arrays import Details, KeptAttempt, KeptVerdicts
+from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord
 from extender.snapshot.axes import Mask
 
 BEST_NODES: Final = 16
-"""Scores shown of an attempt."""
+"""The number of nodes with scores in the answer about an attempt."""
 EXTENDERS: Final = "extenders"
-"""Stands for the extenders that the configuration names, in the place of a plugin."""
+"""Stands for the configured extenders, in place of a plugin."""
 
 
-def attempt_answer(attempt: KeptAttempt, *, picture: bool = False) -> Attempt:
-    """The attempt, with as much as is still kept of it.
+def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
+    """Returns the attempt, with as much as is still kept of it.
 
     Arguments:
-        picture: with the plugin that refused each node, too.
+        picture: whether to add the plugin that refused each node.
     """
-    made, details = attempt.made, attempt.details or Details()
-    best = details.scores.best(BEST_NODES, made.node) if details.scores is not None else details.best
+    record, details = kept.record, kept.details or Details()
+    best = details.scores.best(BEST_NODES, record.node) if details.scores is not None else details.best
     return Attempt(
-        id=made.id,
-        time=_time(made.time),
-        pod=_pod(made.pod),
-        profile=made.profile,
-        number=made.number,
-        outcome=made.outcome,
-        node=made.node,
-        message=made.message,
-        evaluated=made.evaluated,
-        feasible=made.feasible,
-        seconds=round(made.seconds, 6),
-        woken_by=made.woken_by,
-        waterfall=_waterfall(details.verdicts, refuses_all=made.feasible == 0) if details.verdicts is not None else (),
+        id=record.id,
+        time=_time(record.time),
+        pod=record.pod,
+        profile=record.profile,
+        number=record.number,
+        outcome=record.outcome,
+        node=record.node,
+        message=record.message,
+        evaluated=record.evaluated,
+        feasible=record.feasible,
+        seconds=round(record.seconds, 6),
+        woken_by=record.woken_by,
+        waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0) if details.verdicts is not None else (),
         scores=tuple(NodeScore(node=node, total=total) for node, total in best),
-        preemption=_preemption(made, attempt.preemption, details),
+        preemption=_preemption(record, kept.preemption, details),
         picture=_picture(details.verdicts) if picture and details.verdicts is not None and details.verdicts.num_rows else None,
     )
 
 
-def preemption_answer(made: PreemptionMade) -> PreemptionRecord:
-    """The preemption, with the best of the nodes that were not chosen."""
-    return PreemptionRecord(
-        id=made.id,
-        time=_time(made.time),
-        by=_pod(made.by),
-        node=made.node,
-        victims=tuple(map(_victim, made.victims)),
-        num_pdb_violations=made.num_pdb_violations,
-        candidates=_candidates(made.candidates, made.node),
-        num_candidates=made.num_candidates,
-        outcome=made.outcome,
+def preemption(record: PreemptionRecord) -> Preemption:
+    """Returns the preemption, with the best of the nodes that were not chosen."""
+    return Preemption(
+        id=record.id,
+        time=_time(record.time),
+        by=record.by,
+        node=record.node,
+        victims=record.victims,
+        num_pdb_violations=record.num_pdb_violations,
+        candidates=_candidates(record.candidates, record.node),
+        num_candidates=record.num_candidates,
+        outcome=record.outcome,
     )
 
 
@@ -82,10 +70,10 @@ def preemption_answer(made: PreemptionMade) -> PreemptionRecord:
 
 
 def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallStep, ...]:
-    """A step for each plugin that refused nodes; what was left in the end passed.
+    """A step for each plugin that refused nodes; the nodes that are left in the end passed.
 
     Arguments:
-        refuses_all: whatever the Filters let pass, extenders refused.
+        refuses_all: whether extenders refused all nodes that the Filters let pass.
     """
     left = len(verdicts.nodes.names)
     if verdicts.pre_filter is not None:
@@ -95,7 +83,7 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
         return (WaterfallStep(plugin=who, reasons=reasons, refused=left, unresolvable=left if for_good else 0, left=0),)
     steps: list[WaterfallStep] = []
     outside, left = left - verdicts.num_rows, verdicts.num_rows
-    if outside and verdicts.narrowed_by:  # or else nobody asked about them
+    if outside and verdicts.narrowed_by:  # other nodes outside were not in question
         why = ReasonCount(reason=f"node(s) didn't satisfy plugin(s) [{' '.join(verdicts.narrowed_by)}]", nodes=outside)
         who = ", ".join(verdicts.narrowed_by)
         steps.append(WaterfallStep(plugin=who, reasons=(why,), refused=outside, unresolvable=outside, left=left))
@@ -114,7 +102,7 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
 
 
 def _picture(verdicts: KeptVerdicts) -> NodePicture:
-    """Every node, and the plugin that refused it: the first one, for the others were not asked then."""
+    """Every node, and the first plugin that refused it; the others were not asked."""
     nodes, asked = verdicts.nodes.names, verdicts.asked()
     plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
     distinct: dict[tuple[str, str, tuple[str, ...]], int] = {}
@@ -135,7 +123,7 @@ def _picture(verdicts: KeptVerdicts) -> NodePicture:
 
 
 def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
-    """(plugin, (B,) the nodes that it refused before any other did), each plugin once."""
+    """(plugin, (B,) the nodes that it refused before any other did); each plugin occurs once."""
     together: dict[str, Mask] = {}
     so_far = np.zeros(verdicts.num_rows, np.bool_)
     for plugin, bits in verdicts.refused_by:
@@ -146,7 +134,7 @@ def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
 
 
 def _codes(verdicts: KeptVerdicts) -> list[str]:
-    """(B,) what each node's refusal is called; that of nodes that passed means nothing."""
+    """(B,) the code of each node's refusal; that of nodes that passed means nothing."""
     codes = np.full(verdicts.num_rows, Code.UNSCHEDULABLE)
     codes[verdicts.mask(verdicts.unresolvable)] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     if verdicts.pending is not None:
@@ -157,16 +145,16 @@ def _codes(verdicts: KeptVerdicts) -> list[str]:
 # Preemption.
 
 
-def _preemption(made: AttemptMade, found: PreemptionMade | None, details: Details) -> PreemptionAnswer | None:
+def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details: Details) -> PreemptionAnswer | None:
     not_helpful = tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in details.not_helpful)
     if found is None:
-        if made.may_preempt and not made.no_preemption:
+        if attempt.may_preempt and not attempt.no_preemption:
             return None
-        return PreemptionAnswer(eligible=made.may_preempt, message=made.no_preemption, not_helpful=not_helpful)
+        return PreemptionAnswer(eligible=attempt.may_preempt, message=attempt.no_preemption, not_helpful=not_helpful)
     return PreemptionAnswer(
         eligible=True,
         node=found.node,
-        victims=tuple(map(_victim, found.victims)),
+        victims=found.victims,
         num_pdb_violations=found.num_pdb_violations,
         candidates=_candidates(found.candidates, found.node),
         num_candidates=found.num_candidates,
@@ -174,34 +162,20 @@ def _preemption(made: AttemptMade, found: PreemptionMade | None, details: Detail
     )
 
 
-def _candidates(rooms: tuple[Room, ...], chosen: str) -> tuple[CandidateNode, ...]:
-    won = next((room for room in rooms if room.node == chosen and room.costs), None)
+def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:
+    """The candidates, with why each of them lost in words."""
+    won = next((each for each in records if each.node == chosen and each.costs), None)
     return tuple(
         CandidateNode(
-            node=room.node,
-            victims=tuple(map(_victim, room.victims)),
-            num_pdb_violations=room.num_pdb_violations,
-            why_not="" if won is None or room is won or not room.costs else why_not(Costs(*room.costs), Costs(*won.costs), chosen),
+            node=each.node,
+            victims=each.victims,
+            num_pdb_violations=each.num_pdb_violations,
+            why_not="" if won is None or each is won or not each.costs else why_not(Costs(*each.costs), Costs(*won.costs), chosen),
         )
-        for room in rooms
+        for each in records
     )
-
-
-def _victim(leaving: Leaving) -> Victim:
-    return Victim(
-        pod=_pod(leaving.pod),
-        started=leaving.started,
-        owner=leaving.owner,
-        violates=leaving.violates,
-        cpu=leaving.cpu,
-        memory=leaving.memory,
-    )
-
-
-def _pod(pod: PodId) -> PodName:
-    return PodName(namespace=pod.namespace, name=pod.name, uid=pod.uid, priority=pod.priority)
 
 
 def _time(seconds: float) -> str:
-    """RFC 3339 with milliseconds: attempts come by the thousand a second."""
+    """RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")

@@ -13,24 +13,13 @@ from typing import Any, Final, final
 
 import msgspec
 
+from extender.answers import history
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock
-from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
-from extender.answers.types import (
-    Attempt,
-    Capacity,
-    Decisions,
-    Explanation,
-    PodName,
-    PreemptionRecord,
-    Preemptions,
-    Queue,
-    WhatIf,
-    WhatIfRequest,
-)
+from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemption, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
@@ -42,7 +31,8 @@ from extender.objects.cluster import ClusterState
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records import Records
+from extender.records.records import Records
+from extender.records.values import PodName
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -109,7 +99,7 @@ class Questions:
         made = self._records.who_preempted(key)
         if now is None and made is None and not attempts:
             return None
-        preempted_by = None if made is None else preemption_answer(made)
+        preempted_by = None if made is None else history.preemption(made)
         return msgspec.structs.replace(
             now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
             queue=None if self._queue is None else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
@@ -217,11 +207,11 @@ class Questions:
             picture: whether to add the plugin that refused each node.
         """
         kept = self._records.attempt(number)
-        return None if kept is None else attempt_answer(kept, picture=picture)
+        return None if kept is None else history.attempt(kept, picture=picture)
 
     def preemptions(self, pod: str | None, limit: int) -> Preemptions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
-        return Preemptions(items=tuple(map(preemption_answer, islice(self._records.preemptions(pod), limit))))
+        return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     def queue(self) -> Queue:
         """Returns the pods that wait."""
@@ -243,13 +233,13 @@ class Questions:
         return f"{self._cluster.changes}.{self._records.version}.{tried}"
 
     def _attempts(self, pod: str | None, limit: int, before: int | None) -> Iterator[Attempt]:
-        return map(attempt_answer, islice(self._records.attempts(pod, before=before), limit))
+        return map(history.attempt, islice(self._records.attempts(pod, before=before), limit))
 
     def _clock(self) -> WallClock:
         return WallClock(self._now(), asyncio.get_running_loop().time())
 
 
-def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: PreemptionRecord | None) -> Explanation:
+def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:
     known = [attempt.pod for attempt in attempts]
     if preempted_by is not None:
         known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from extender.answers.types import Answer, Eviction, Placement, PodName, Victim
+from extender.answers.types import Answer, Eviction, Placement
+from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=Answer)
 

@@ -1,48 +1,25 @@
-"""The answers as values: what /v1 sends, what commands print, what the page shows. Names are camelCase on the wire; times RFC 3339, UTC."""
+"""Answers as values: what /v1 sends, commands print and the page shows. Names are camelCase on the wire; times are RFC 3339 in UTC.
+
+Pods, victims and candidates are in `records.values`, since they are recorded in the same form.
+"""
 
 from typing import Any, Literal, final
 
 import msgspec
 
+from extender.records.values import CandidateNode, Outcome, PodName, PreemptionState, Victim
+
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What all parts of an answer have in common."""
+    """The base of answers and their parts."""
 
 
-# Pods and reasons.
-
-
-@final
-class PodName(Answer, frozen=True, kw_only=True):
-    """A pod. Who may not see its namespace gets its priority alone."""
-
-    namespace: str
-    name: str
-    uid: str = ""
-    priority: int = 0
-    hidden: bool = False
-    """The caller may not list pods in its namespace; the names are empty then."""
-
-
-@final
-class Victim(Answer, frozen=True, kw_only=True):
-    """A pod that has to go."""
-
-    pod: PodName
-    started: str | None = None
-    owner: str = ""
-    """Kind/name of its controller."""
-    violates: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that its going violates."""
-    cpu: int = 0
-    """Millicores that it holds, or held."""
-    memory: int = 0
-    """Bytes that it holds, or held."""
+# Nodes and reasons.
 
 
 @final
 class ReasonCount(Answer, frozen=True, kw_only=True):
-    """A reason, in kube-scheduler's words, and on how many nodes it holds."""
+    """A reason, in kube-scheduler's words, and the number of nodes on which it holds."""
 
     reason: str
     nodes: int
@@ -50,19 +27,19 @@ class ReasonCount(Answer, frozen=True, kw_only=True):
 
 @final
 class WaterfallStep(Answer, frozen=True, kw_only=True):
-    """What one Filter plugin left over of the nodes that stood before it."""
+    """The nodes that one Filter plugin refused and left over."""
 
     plugin: str
     reasons: tuple[ReasonCount, ...]
     refused: int
     unresolvable: int
-    """Of those refused: on which preemption cannot help."""
+    """The number of refused nodes on which preemption cannot help."""
     left: int
 
 
 @final
 class Lack(Answer, frozen=True, kw_only=True):
-    """What a node is short of, as Kubernetes quantities."""
+    """A resource of which a node has too little, as Kubernetes quantities."""
 
     resource: str
     asks: str
@@ -72,30 +49,30 @@ class Lack(Answer, frozen=True, kw_only=True):
 
 @final
 class NearNode(Answer, frozen=True, kw_only=True):
-    """A node that refused the pod for little."""
+    """A node that comes close to taking the pod."""
 
     node: str
     plugins: tuple[str, ...]
-    """All that refuse it, each asked by itself."""
+    """All plugins that refuse it, each asked by itself."""
     reasons: tuple[str, ...]
     lacks: tuple[Lack, ...] = ()
 
 
 @final
 class Fix(Answer, frozen=True, kw_only=True):
-    """Something that would let the pod fit."""
+    """A change that would let the pod fit."""
 
     kind: Literal["request", "toleration", "affinity", "spread", "gate", "ports", "volume", "node", "preemption", "other"]
     text: str
     opens: int
-    """Nodes on which the pod would fit then."""
+    """The number of nodes on which the pod would fit then."""
     nodes: tuple[str, ...] = ()
-    """The first of them; none where the node is still to be added."""
+    """The first of these nodes; none if the node is still to be added."""
 
 
 @final
 class NodeScore(Answer, frozen=True, kw_only=True):
-    """What the Score plugins gave a node, weighted."""
+    """The weighted scores of a node."""
 
     node: str
     total: int
@@ -104,7 +81,7 @@ class NodeScore(Answer, frozen=True, kw_only=True):
 
 @final
 class PluginVerdict(Answer, frozen=True, kw_only=True):
-    """One distinct answer of one Filter plugin."""
+    """One distinct verdict of one Filter plugin."""
 
     plugin: str
     code: str
@@ -119,26 +96,15 @@ class NodePicture(Answer, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     verdicts: tuple[PluginVerdict, ...]
     cells: tuple[tuple[int, ...], ...]
-    """One row a node, one cell a plugin: a place in `verdicts`, -1 where the plugin lets the pod pass."""
+    """A row for each node with a cell for each plugin: a place in `verdicts`, or -1 where the plugin lets the pod pass."""
 
 
 # Preemption.
 
 
 @final
-class CandidateNode(Answer, frozen=True, kw_only=True):
-    """A node that would take the pod once its victims have gone."""
-
-    node: str
-    victims: tuple[Victim, ...]
-    num_pdb_violations: int
-    why_not: str = ""
-    """Why it lost against the chosen one; empty for the chosen one."""
-
-
-@final
 class PreemptionAnswer(Answer, frozen=True, kw_only=True):
-    """What preemption would do, or has found."""
+    """What preemption would do, or has done."""
 
     eligible: bool
     message: str = ""
@@ -150,7 +116,7 @@ class PreemptionAnswer(Answer, frozen=True, kw_only=True):
     """The chosen one first, then its runners-up, best first; not all of a large cluster."""
     num_candidates: int = 0
     not_helpful: tuple[ReasonCount, ...] = ()
-    """Why nodes stay closed even without their lower-priority pods."""
+    """Why evictions of pods of lower priority do not help on other nodes."""
 
 
 # The queue, and attempts.
@@ -158,10 +124,10 @@ class PreemptionAnswer(Answer, frozen=True, kw_only=True):
 
 @final
 class WakesOn(Answer, frozen=True, kw_only=True):
-    """An event that would have the pod tried again."""
+    """An event after which the pod is retried."""
 
     event: str
-    """As upstream names it: Node/Add, AssignedPod/Delete, ..."""
+    """Upstream's name: Node/Add, AssignedPod/Delete, ..."""
     plugins: tuple[str, ...]
 
 
@@ -172,7 +138,7 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     pod: PodName
     queue: Literal["active", "backoff", "unschedulable", "gated", "inFlight"]
     position: int | None = None
-    """From 1; None where there is no order."""
+    """The place in the queue from 1; None where there is no order."""
     attempts: int = 0
     since: str | None = None
     backoff_ends: str | None = None
@@ -180,42 +146,42 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     refused_by: tuple[str, ...] = ()
     wakes_on: tuple[WakesOn, ...] = ()
     message: str = ""
-    """What kube-scheduler, or we, said of it last."""
+    """The last message of its scheduler."""
 
 
 @final
 class Attempt(Answer, frozen=True, kw_only=True):
-    """One decision about one pod, as it was recorded."""
+    """One attempt to schedule a pod, as it was recorded."""
 
     id: int
     time: str
     pod: PodName
     profile: str
     number: int
-    """Of this pod's attempts, from 1; 0 when kube-scheduler asked us."""
-    outcome: Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize", "Preempt"]
-    """The last three: what kube-scheduler asked of the extender."""
+    """The number among the attempts of the pod, from 1; 0 for a call by kube-scheduler."""
+    outcome: Outcome
+    """The last three are calls of the extender by kube-scheduler."""
     node: str = ""
     message: str = ""
     evaluated: int = 0
     feasible: int = 0
     seconds: float = 0.0
     woken_by: str = ""
-    """The event that brought the pod to the active queue."""
+    """The event that moved the pod to the active queue."""
     waterfall: tuple[WaterfallStep, ...] = ()
     scores: tuple[NodeScore, ...] = ()
-    """The best nodes, where there was a choice."""
+    """The best nodes, if there was a choice."""
     preemption: PreemptionAnswer | None = None
     picture: NodePicture | None = None
-    """Where it was asked for and is still kept: of each node the plugin that refused it first, for the others were not asked then."""
+    """If it was asked for and is still kept: the first plugin that refused each node, after which no other plugin was asked."""
 
 
 @final
-class PreemptionRecord(Answer, frozen=True, kw_only=True):
+class Preemption(Answer, frozen=True, kw_only=True):
     """A preemption that was decided."""
 
     id: int
-    """Of the attempt that decided it."""
+    """The id of the attempt that decided it."""
     time: str
     by: PodName
     node: str
@@ -223,8 +189,8 @@ class PreemptionRecord(Answer, frozen=True, kw_only=True):
     num_pdb_violations: int
     candidates: tuple[CandidateNode, ...] = ()
     num_candidates: int = 0
-    outcome: Literal["deciding", "told", "failed"] = "deciding"
-    """Whether the victims were told to go."""
+    outcome: PreemptionState = "deciding"
+    """Whether the victims were evicted: `told` if they were."""
 
 
 # The whole answers.
@@ -237,13 +203,13 @@ class Explanation(Answer, frozen=True, kw_only=True):
     pod: PodName
     state: Literal["Pending", "Gated", "Nominated", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"]
     node: str = ""
-    """Where it is, is going, or is nominated to."""
+    """The node on which it is, to which it is being bound, or to which it is nominated."""
     requests: dict[str, str] = {}
-    """What it asks for in all, as Kubernetes quantities."""
+    """What it requests in all, as Kubernetes quantities."""
     summary: str
     """One sentence for people."""
     message: str = ""
-    """What kube-scheduler would say of the pod now, word for word; empty if it fits."""
+    """The message that kube-scheduler would write for the pod now; empty if it fits."""
     total_nodes: int = 0
     feasible_nodes: int = 0
     waterfall: tuple[WaterfallStep, ...] = ()
@@ -255,11 +221,11 @@ class Explanation(Answer, frozen=True, kw_only=True):
     queue: QueuePlace | None = None
     attempts: tuple[Attempt, ...] = ()
     """Newest first."""
-    preempted_by: PreemptionRecord | None = None
+    preempted_by: Preemption | None = None
     picture: NodePicture | None = None
-    """Only when asked for: it is large."""
+    """Only if it was asked for, since it is large."""
     notes: tuple[str, ...] = ()
-    """What was taken for granted, and what is not known here: sentences for people."""
+    """What was taken for granted, and what is not known: sentences for people."""
 
 
 @final
@@ -268,29 +234,29 @@ class Decisions(Answer, frozen=True, kw_only=True):
 
     items: tuple[Attempt, ...]
     oldest: int = 0
-    """Id of the oldest attempt that is still kept."""
+    """The id of the oldest attempt that is still kept."""
 
 
 @final
 class Preemptions(Answer, frozen=True, kw_only=True):
     """GET /v1/preemptions: newest first."""
 
-    items: tuple[PreemptionRecord, ...]
+    items: tuple[Preemption, ...]
 
 
 @final
 class Queue(Answer, frozen=True, kw_only=True):
-    """GET /v1/queue: every pod that waits, in the order in which it would be tried where there is one."""
+    """GET /v1/queue: every pod that waits, in the order in which they would be tried, as far as there is one."""
 
     items: tuple[QueuePlace, ...]
     counts: dict[str, int] = {}
     deciding: bool = True
-    """False when another scheduler decides: there is no queue here then, and the pods are those without a node."""
+    """False if another scheduler decides: there is no queue then, and the pods are those without a node."""
 
 
 @final
 class NodeRoom(Answer, frozen=True, kw_only=True):
-    """How many of the pods fit on one node."""
+    """The number of the pods that fit on one node."""
 
     node: str
     pods: int
@@ -298,16 +264,16 @@ class NodeRoom(Answer, frozen=True, kw_only=True):
 
 @final
 class Capacity(Answer, frozen=True, kw_only=True):
-    """GET and POST /v1/capacity: how many of such pods fit, one after the other, without evicting anybody."""
+    """GET and POST /v1/capacity: how many of such pods fit, one after the other, without evictions."""
 
     fits: int
     by_node: tuple[NodeRoom, ...]
     stopped_by: str
-    """What kube-scheduler would say of the next one."""
+    """The message that kube-scheduler would write for the next one."""
     is_limit: bool = False
-    """Counting stopped at the limit of the question, not of the cluster."""
+    """Whether counting stopped at the limit of the question, not of the cluster."""
     notes: tuple[str, ...] = ()
-    """What was taken for granted, and what is not known here: sentences for people."""
+    """What was taken for granted, and what is not known: sentences for people."""
 
 
 class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -318,9 +284,9 @@ class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     remove_nodes: list[str] = []
     drain_nodes: list[str] = []
     configuration: dict[str, Any] | None = None
-    """Another KubeSchedulerConfiguration."""
+    """Another KubeSchedulerConfiguration to try."""
     include_pending: bool = False
-    """Place the pods that are pending now, too."""
+    """Whether to schedule the pending pods, too."""
 
 
 @final
@@ -330,11 +296,11 @@ class Placement(Answer, frozen=True, kw_only=True):
     pod: PodName
     cause: Literal["created", "pending", "evicted"]
     requests: dict[str, str] = {}
-    """What it asks for in all, as Kubernetes quantities."""
+    """What it requests in all, as Kubernetes quantities."""
     node: str = ""
-    """Empty if it finds no place."""
+    """Empty if it is unschedulable."""
     message: str = ""
-    """What kube-scheduler would say then."""
+    """The message that kube-scheduler would write then."""
     evicts: tuple[Victim, ...] = ()
     preemption: PreemptionAnswer | None = None
     waits_for: tuple[str, ...] = ()
@@ -343,24 +309,24 @@ class Placement(Answer, frozen=True, kw_only=True):
 
 @final
 class Eviction(Answer, frozen=True, kw_only=True):
-    """A pod that loses its place, and what becomes of it."""
+    """A pod that is evicted or deleted, and what becomes of it."""
 
     victim: Victim
     node: str
-    """Where it was."""
+    """The node that it leaves."""
     why: Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
-    """The last two: its controller wants fewer, or others in its place; then it is not made again, and no budget is asked."""
+    """The last two: its controller wants fewer pods, or replaces it; then it is not recreated, and no budget is asked."""
     by: PodName | None = None
-    """Who takes its place."""
+    """The pod that preempts it."""
     returns: bool = True
-    """Whether a controller makes it again."""
+    """Whether a controller recreates it."""
     lands_on: str = ""
     message: str = ""
-    """Why it finds no place."""
+    """Why it is unschedulable then."""
     depth: int = 1
-    """1: because of what was asked; 2: because of an evicted pod that landed there; ..."""
+    """1: a consequence of what was asked; 2: of an evicted pod that landed there; ..."""
     waits_for: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that allow no disruption: a drain waits for them, and what is said here holds afterwards."""
+    """Names of the PodDisruptionBudgets that allow no disruption: the drain waits for them, and what follows happens afterwards."""
 
 
 @final
@@ -381,6 +347,6 @@ class WhatIf(Answer, frozen=True, kw_only=True):
     loops: tuple[EvictionLoop, ...] = ()
     unplaced: int = 0
     is_complete: bool = True
-    """False when there was more to follow than the limit allows."""
+    """False if the simulation reached its limit."""
     notes: tuple[str, ...] = ()
-    """What was taken for granted, and what is not known here: sentences for people."""
+    """What was taken for granted, and what is not known: sentences for people."""

@@ -30,7 +30,7 @@ from extender.http_extender import Transports, no_transport
 from extender.objects.kinds import KINDS
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
-from extender.records import Records
+from extender.records.records import Records
 from extender.runtime.registry import Registry
 from extender.verbs import Verbs
 

@@ -15,7 +15,7 @@ from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
-from extender.records import NO_REPORTER, Guarded, Reporter
+from extender.records.reporter import NO_REPORTER, Guarded, Reporter
 from extender.runtime.framework import Framework
 from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.runtime.registry import Registry

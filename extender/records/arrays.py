@@ -1,4 +1,4 @@
-"""What is kept of a cycle's arrays, packed as small as they go. What a person reads is worked out of it when somebody asks."""
+"""What is kept of the arrays of a cycle, packed as small as possible. Texts are made of it when somebody asks."""
 
 from dataclasses import dataclass
 from typing import Final, final
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from extender import framework as fwk
-from extender.records.names import NodeNames
+from extender.records.values import AttemptRecord, PreemptionRecord
 from extender.runtime.findings import Findings
 from extender.snapshot import Rows
 from extender.snapshot.axes import Index, Int64s, Mask
@@ -16,16 +16,78 @@ from extender.snapshot.axes import Index, Int64s, Mask
 TEXT_OVERHEAD: Final = 49
 """Bytes of an empty string."""
 MAX_REASONS: Final = 32
-"""Reasons kept apart, those of the most nodes: a plugin may have one a node."""
+"""The number of reasons that are kept apart, those of the most nodes: a plugin may have one for each node."""
 OTHER_REASONS: Final = "other reasons"
 ARRAY_OVERHEAD: Final = 112
 """Bytes of an array without numbers."""
 SCORES_OVERHEAD: Final = 48 + ARRAY_OVERHEAD
 INT16, INT32, UINT16 = 2**15, 2**31, 2**16
-"""Numbers below these fit."""
+"""The numbers below these fit into the types."""
+DETAILS_OVERHEAD: Final = 250
+"""Bytes of details without numbers and texts."""
+BYTES_A_NAME: Final = 57
+"""Bytes of an empty string and a reference to it."""
+NUMBERINGS: Final = 2
+"""The numberings of nodes that are recognized again: of the cluster, and of nodes in the requests of another scheduler."""
 
 Places = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Totals = npt.NDArray[np.int16] | npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+
+# Names of nodes, kept once for all attempts during which the nodes were numbered the same way.
+
+
+@final
+class NodeNames:
+    """The names along axis N."""
+
+    __slots__ = ("names", "size", "users")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.users = 0
+        """The number of kept arrays that are about these nodes."""
+        self.size = sum(map(len, names)) + BYTES_A_NAME * len(names)
+        """The approximate number of bytes; the names may outlive the nodes."""
+
+
+@final
+class Naming:
+    """The names of the nodes of the last snapshots, and how much memory all names in use take."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """The approximate number of bytes of the names in use."""
+        # Each with the index that it was made from: as long as that is the snapshot's, the nodes are numbered as before.
+        self._last: list[tuple[dict[str, int], NodeNames]] = []
+
+    def of(self, index: dict[str, int]) -> NodeNames:
+        """Returns the names of the nodes.
+
+        Arguments:
+            index: that of a snapshot; see `NodeColumns.index`.
+        """
+        for known, names in self._last:
+            if known is index:
+                return names
+        made = NodeNames(tuple(index))
+        self._last = [(index, made), *self._last[: NUMBERINGS - 1]]
+        return made
+
+    def used(self, names: NodeNames) -> None:
+        """Counts one more array about these nodes."""
+        if not names.users:
+            self.size += names.size
+        names.users += 1
+
+    def unused(self, names: NodeNames) -> None:
+        """Counts one array less about these nodes."""
+        names.users -= 1
+        if not names.users:
+            self.size -= names.size
+
+
+# Packed values.
 
 
 @final
@@ -55,7 +117,7 @@ class KeptVerdicts:
 
     @property
     def size(self) -> int:
-        """Bytes, about, without the names."""
+        """The approximate number of bytes, without the names."""
         num_masks = 1 + (self.pending is not None) + len(self.refused_by) + len(self.reasons)
         size = 300 + num_masks * (len(self.unresolvable) + 90) + (len(self.within) if self.within is not None else 0)
         for reason, _ in self.reasons:
@@ -65,13 +127,13 @@ class KeptVerdicts:
         return size
 
     def asked(self) -> Index:
-        """(B,) places on axis N."""
+        """Returns (B,) places on axis N."""
         if not self.num_rows:
             return np.zeros(0, np.intp)
         return np.arange(self.num_rows) if self.within is None else np.flatnonzero(unpacked(self.within, len(self.nodes.names)))
 
     def mask(self, bits: bytes) -> Mask:
-        """(B,) one of the masks."""
+        """Returns one of the masks as (B,)."""
         return unpacked(bits, self.num_rows)
 
 
@@ -87,11 +149,11 @@ class KeptScores(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes, about, without the names."""
+        """The approximate number of bytes, without the names."""
         return SCORES_OVERHEAD + self.total.nbytes + (self.feasible.nbytes + ARRAY_OVERHEAD if self.feasible is not None else 0)
 
     def best(self, limit: int, chosen: str = "") -> list[tuple[str, int]]:
-        """The nodes with the highest totals, the chosen one first among its equals, then in the order of the nodes."""
+        """Returns the nodes with the highest totals, the chosen one first among its equals, then in the order of the nodes."""
         names, total = self.nodes.names, self.total
         places = range(len(names)) if self.feasible is None else self.feasible.tolist()
         is_other = np.fromiter((names[place] != chosen for place in places), np.bool_, len(total))
@@ -99,13 +161,44 @@ class KeptScores(msgspec.Struct, frozen=True, gc=False):
         return [(names[places[row]], int(total[row])) for row in order]
 
 
+@final
+class Details(msgspec.Struct, frozen=True, gc=False):
+    """What is kept of an attempt while there is memory for it."""
+
+    verdicts: KeptVerdicts | None = None
+    scores: KeptScores | None = None
+    best: tuple[tuple[str, int], ...] = ()
+    """(node, score) of the best nodes, where another scheduler asked for scores."""
+    not_helpful: tuple[tuple[str, int], ...] = ()
+    """(reason, nodes) where evictions would not help."""
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes, without shared names."""
+        size = DETAILS_OVERHEAD + 120 * len(self.best) + sum(130 + len(reason) for reason, _ in self.not_helpful)
+        if self.scores is not None:
+            size += self.scores.size
+        if self.verdicts is not None:
+            size += self.verdicts.size
+        return size
+
+
+@final
+class KeptAttempt(msgspec.Struct, frozen=True, gc=False):
+    """An attempt with what is still kept of it."""
+
+    record: AttemptRecord
+    details: Details | None = None
+    preemption: PreemptionRecord | None = None
+
+
 def packed(mask: Mask) -> bytes:
-    """A mask, eight nodes a byte."""
+    """Returns a mask as bytes of eight nodes each."""
     return np.packbits(mask).tobytes()
 
 
 def unpacked(bits: bytes, length: int) -> Mask:
-    """The mask again."""
+    """Returns the mask of such bytes."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=length).view(np.bool_)
 
 
@@ -113,14 +206,14 @@ def unpacked(bits: bytes, length: int) -> Mask:
 
 
 def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
-    """Pack what PreFilter and the Filters said.
+    """Packs what PreFilter and the Filters said.
 
     Arguments:
-        nodes: of the snapshot that the findings are about.
+        nodes: those of the snapshot that the findings are about.
     """
     rows, verdicts, pre_filter = findings.rows, findings.verdicts, findings.pre_filter
     node, order = rows.node, None
-    if not rows.is_all and not (node[1:] > node[:-1]).all():  # in the order in which they were asked about, perhaps twice
+    if not rows.is_all and not (node[1:] > node[:-1]).all():  # rows may be in another order, and a node may occur twice
         node, order = np.unique(node, return_index=True)
 
     def bits(mask: Mask) -> bytes:
@@ -143,11 +236,11 @@ def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
 
 
 def keep_scores(rows: Rows, total: Int64s, highest: int, nodes: NodeNames) -> KeptScores:
-    """Pack the totals of the nodes that a pod could choose from.
+    """Packs the totals of the nodes that a pod could choose from.
 
     Arguments:
         highest: no total is above it, or below its negative.
-        nodes: of the rows' snapshot.
+        nodes: those of the rows' snapshot.
     """
     narrow: Totals = total.astype(np.int16) if highest < INT16 else total.astype(np.int32) if highest < INT32 else total.copy()
     if rows.is_all:
@@ -163,7 +256,7 @@ def _places(node: Index, num_nodes: int) -> bytes:
 
 
 def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask]]:
-    """Each reason once, in order; beyond a number those of the fewest nodes as one."""
+    """Each reason once, in order; of too many reasons, those of the fewest nodes count as one."""
     together: dict[str, Mask] = {}
     for reason, mask in reasons:
         known = together.get(reason)

@@ -1,7 +1,7 @@
-"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. What comes later counts.
+"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. Of each id the last line counts.
 
 The file is appended to each second and, when it has become too long, written anew from what is still kept. A line that was torn, by a
-crash or a full disk, is skipped. Nobody waits for the disk but the end of the service.
+crash or a full disk, is skipped. Only the end of the service waits for the disk.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from typing import Final, final
 import msgspec
 
 from extender.klog.logger import Logger
-from extender.records.kept import AttemptMade, PreemptionMade
 from extender.records.records import Records
-from extender.records.shelf import Limits, Made
+from extender.records.shelf import Limits, Record
+from extender.records.values import AttemptRecord, PreemptionRecord
 
 WRITE_EVERY: Final = 1.0
 """Seconds."""
 MAX_FILE: Final = 64 * 2**20
-"""Bytes after which the file is written anew, half as long at most."""
+"""The length in bytes after which the file is written anew, at most half as long."""
 MAX_WAITING: Final = 50_000
-"""What waits for a disk that takes nothing; the oldest is given up first."""
+"""The number of records that wait for a disk that takes nothing; beyond that the oldest are dropped."""
 
 _LOG: Final = Logger(__name__)
 
@@ -39,10 +39,10 @@ class RecordsFileError(ValueError):
 async def kept_in(
     path: Path, limits: Limits | None = None, *, now: Callable[[], float] = time.time, max_file: int = MAX_FILE
 ) -> AsyncIterator[Records]:
-    """Records that know what is in the file, and are kept there for as long as the block runs.
+    """Yields records that begin with those in the file, and are kept there for as long as the block runs.
 
     Raises:
-        RecordsFileError: it cannot be read, or not be written to.
+        RecordsFileError: the file cannot be read or written to.
     """
     file = RecordsFile(path, max_file)
     records = Records(limits, now=now, write=file.append)
@@ -58,30 +58,30 @@ async def kept_in(
 
 @final
 class RecordsFile:
-    """The file, and what is to be written to it. State: the latter, and whether the disk refused the last time."""
+    """The file. State: the records that are still to be written, and whether the disk refused the last time."""
 
     def __init__(self, path: Path, max_size: int = MAX_FILE) -> None:
-        """Arguments: max_size: bytes after which it is written anew."""
+        """Arguments: max_size: the length in bytes after which the file is written anew."""
         self._path = path
         self._max_size = max_size
-        self._waiting: deque[Made] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[Record] = deque(maxlen=MAX_WAITING)
         self._encode = msgspec.json.Encoder().encode
         self._writing = threading.Lock()
         self._is_refused = False
 
-    def read(self) -> list[Made]:
-        """What is in the file, as it was written; nothing if there is none yet.
+    def read(self) -> list[Record]:
+        """Returns the records in the file, as they were written; none if there is no file yet.
 
         Raises:
-            RecordsFileError: it cannot be read, or not be written to.
+            RecordsFileError: the file cannot be read or written to.
         """
         try:
             with open(self._path, "ab", opener=_private):
                 lines = self._path.read_bytes().splitlines()
         except OSError as exc:
             raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
-        decode = msgspec.json.Decoder(AttemptMade | PreemptionMade).decode
-        found: list[Made] = []
+        decode = msgspec.json.Decoder(AttemptRecord | PreemptionRecord).decode
+        found: list[Record] = []
         torn = 0
         for line in filter(None, lines):
             try:
@@ -92,22 +92,22 @@ class RecordsFile:
             _LOG.info(0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn)
         return found
 
-    def append(self, made: Made) -> None:
-        """Have it written with the next ones."""
-        self._waiting.append(made)
+    def append(self, record: Record) -> None:
+        """Has the record written with the next ones."""
+        self._waiting.append(record)
 
-    async def run(self, everything: Callable[[], list[Made]]) -> None:
-        """Write what there is each second, until cancelled.
+    async def run(self, everything: Callable[[], list[Record]]) -> None:
+        """Writes new records each second, until cancelled.
 
         Arguments:
-            everything: what the file is made of when it is written anew.
+            everything: returns what the file is made of when it is written anew.
         """
         while True:
             await asyncio.sleep(WRITE_EVERY)
             batch = self._next_batch()
             if not batch:
                 continue
-            # What is written does not change any more, so that another thread may look at it.
+            # Records do not change, so that another thread may read them.
             try:
                 length = await asyncio.to_thread(self._append, batch)
                 batch = []
@@ -122,22 +122,22 @@ class RecordsFile:
                 self._is_refused = False
 
     def finish(self) -> None:
-        """Write the rest."""
+        """Writes the rest."""
         try:
             self._append(self._next_batch())
         except OSError as exc:
             _LOG.error(exc, "The last records cannot be written", file=str(self._path))
 
-    def _next_batch(self) -> list[Made]:
+    def _next_batch(self) -> list[Record]:
         batch = list(self._waiting)
         self._waiting.clear()
         return batch
 
-    def _lines(self, made: Iterable[Made]) -> Iterable[bytes]:
-        return (self._encode(each) + b"\n" for each in made)
+    def _lines(self, records: Iterable[Record]) -> Iterable[bytes]:
+        return (self._encode(each) + b"\n" for each in records)
 
-    def _append(self, batch: list[Made]) -> int:
-        """Bytes of the file afterwards."""
+    def _append(self, batch: list[Record]) -> int:
+        """Appends the records; returns the length of the file in bytes afterwards."""
         text = b"".join(self._lines(batch))
         with self._writing, open(self._path, "ab+", opener=_private) as file:  # a thread goes on after its task was cancelled
             length = file.seek(0, os.SEEK_END)
@@ -148,10 +148,10 @@ class RecordsFile:
             file.write(text)
         return length + len(text)
 
-    def _write_anew(self, everything: list[Made]) -> None:
-        """The file is there as a whole or as it was. Of what is too much, the oldest is left out: attempts before preemptions."""
+    def _write_anew(self, everything: list[Record]) -> None:
+        """Replaces the file as a whole. If there is too much, the oldest is left out: attempts before preemptions."""
         room, lines = self._max_size // 2, list[bytes]()
-        for line in self._lines(sorted(everything, key=lambda made: (isinstance(made, PreemptionMade), made.id), reverse=True)):
+        for line in self._lines(sorted(everything, key=lambda record: (isinstance(record, PreemptionRecord), record.id), reverse=True)):
             room -= len(line)
             if room < 0:
                 break
@@ -169,5 +169,5 @@ class RecordsFile:
 
 
 def _private(path: str, flags: int) -> int:
-    """It names pods of all namespaces: nobody else is to read it."""
+    """An opener for a file that only its owner may read, since it names pods of all namespaces."""
     return os.open(path, flags, 0o600)

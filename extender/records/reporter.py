@@ -1,4 +1,4 @@
-"""Reporter: who is told what a scheduler does. It answers nothing, so that it cannot change a decision."""
+"""Reporter: what a scheduler tells of its decisions. Its methods return nothing, so that no reporter can change a decision."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,80 +21,80 @@ _LOG: Final = Logger(__name__)
 @final
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What another scheduler asked about a pod."""
+    """A call of the extender by another scheduler, about a pod."""
 
     pod: Pod
     profile: str
     num_nodes: int
-    """That it asked about."""
+    """The number of nodes in the call."""
     seconds: float
-    """That the answer took."""
+    """How long the answer took."""
 
 
 class Reporter:
-    """Hears of attempts, in the order in which things happen; what is not of interest need not be overridden.
+    """The base of reporters, which override what they are interested in. Methods are called in the order in which things happen.
 
-    Arrays and `Candidates` hold only while the method runs.
+    Arrays and `Candidates` hold only while a method runs.
     """
 
-    # An attempt. One pod is decided about at a time, and `decided` or `failed` ends it.
+    # An attempt. Pods are scheduled one at a time, and `decided` or `failed` ends an attempt.
 
     def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        """The pod could choose from these nodes.
+        """The pod can choose from these nodes.
 
         Arguments:
             total: (R,) the weighted scores.
-            highest: none of them is above it, or below its negative.
+            highest: no total is above it, or below its negative.
         """
 
     def refused(self, pod: Pod, findings: Findings) -> None:
-        """No node takes the pod as things are."""
+        """No node is feasible."""
 
     def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        """Pods of lower priority were looked at: which would have to go?"""
+        """Preemption was tried."""
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
-        """The pod has a node, and goes on to be bound.
+        """The pod has a node, and is going to be bound.
 
         Arguments:
-            evaluated, feasible: how many nodes were looked at, and how many passed.
+            evaluated, feasible: the numbers of nodes that were evaluated, and of those that passed.
         """
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
-        """The pod has no node: it was refused, or something went wrong."""
+        """The pod has no node: all nodes were refused, or an error happened."""
 
-    # What becomes of it.
+    # After the attempt.
 
     def not_bound(self, pod: Pod, status: fwk.Status) -> None:
-        """The pod had a node, and was not bound to it after all."""
+        """The pod had a node, and could not be bound to it."""
 
     def victims_told(self, preemptor: Pod, *, done: bool) -> None:
-        """The victims of the pod's last preemption were told to go; or that came to nothing."""
+        """The victims of the pod's last preemption were evicted; or, if not done, that failed."""
 
-    # What another scheduler asks of the extender.
+    # Calls of the extender by another scheduler.
 
     def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
-        """Which nodes does the pod fit on?"""
+        """The filter verb was called."""
 
     def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        """How good is each node? Scores are from 0 to 10."""
+        """The prioritize verb was called. Scores are from 0 to 10."""
 
     def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
-        """Who has to go? The answer may name no node."""
+        """The preempt verb was called; there may be no candidates."""
 
     def asked_in_vain(self, asked: Asked, message: str) -> None:
-        """Any of these, and it could not be answered."""
+        """A verb was called and could not be answered."""
 
     def nominated(self, pod: Pod) -> None:
-        """Another scheduler has promised room to the pod, on the node that its status names."""
+        """Another scheduler has nominated the pod to the node that its status names."""
 
 
 @final
 class Guarded(Reporter):
-    """Tells another reporter, and keeps what goes wrong there from whoever tells. The first time is logged."""
+    """Passes calls on to another reporter, and catches its exceptions. The first one is logged."""
 
     def __init__(self, reporter: Reporter) -> None:
-        """Guard a reporter that may fail."""
+        """Guards a reporter that may fail."""
         self._reporter = reporter
         self._has_failed = False
 
@@ -106,10 +106,10 @@ class Guarded(Reporter):
 
     def _complain(self, exc: Exception) -> None:
         if not self._has_failed:
-            _LOG.exception(exc, "What was decided could not be reported; this is said once")
+            _LOG.exception(exc, "What was decided could not be reported; this is logged once")
         self._has_failed = True
 
-    # The first two are told at every decision, and so without a detour.
+    # The first two are called at every decision, and so without the detour through `_tell`.
 
     def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """Pass it on."""
@@ -167,4 +167,4 @@ class Guarded(Reporter):
 
 
 NO_REPORTER: Final = Guarded(Reporter())
-"""Nobody is told."""
+"""A reporter that does nothing."""

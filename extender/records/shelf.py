@@ -1,35 +1,35 @@
-"""Shelf: what is kept of attempts and preemptions, and what goes when there is too much. State: all of it."""
+"""Shelf: all that is kept of attempts and preemptions, within limits. What is dropped first is said in `Limits`."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
-from extender.records.kept import AttemptMade, Details, KeptAttempt, PreemptionMade, size_of_attempt, size_of_preemption
-from extender.records.names import Naming
+from extender.records.arrays import Details, KeptAttempt, Naming
+from extender.records.values import AttemptRecord, PreemptionRecord, size_of_attempt, size_of_preemption
 
-Made = AttemptMade | PreemptionMade
+Record = AttemptRecord | PreemptionRecord
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is kept. Of what is too much the oldest goes first: details, then attempts, then preemptions."""
+    """How much is kept. Beyond that the oldest is dropped: details first, then attempts, then preemptions."""
 
     attempts: int = 10_000
     preemptions: int = 1_000
     attempts_of_a_pod: int = 16
-    """So that a pod that is tried again and again does not push the others out."""
+    """A bound for each pod, so that one that is tried again and again does not displace the others."""
     size: int = 64 * 2**20
-    """Bytes, about, of everything together."""
+    """The approximate number of bytes of everything together."""
     details_a_second: int = 10
-    """Choices of which the scores are kept, refusals of which the verdicts, and preemptions of which the nodes that lost. More than that
-    in a second are a crowd of pods, and what is kept of them would cost more than all the rest: of those the end alone is kept."""
+    """The number of choices with scores, of refusals with verdicts, and of preemptions with other candidates that are kept each second.
+    Of further ones only the outcome is kept: the details of a burst of pods would cost more than everything else."""
 
 
 @final
 class Ration:
-    """So many a second. State: how many are left of this one."""
+    """A number of permits each second. State: how many are left of this second."""
 
     __slots__ = ("_a_second", "_left", "_now", "_second")
 
@@ -39,7 +39,7 @@ class Ration:
         self._second = -1
 
     def take(self) -> bool:
-        """Whether there was one left."""
+        """Takes a permit; returns whether there was one left."""
         if self._left <= 0:
             second = int(self._now())
             if second == self._second:
@@ -51,22 +51,22 @@ class Ration:
 
 @final
 class Shelf:
-    """Attempts, details and preemptions, by the id of the attempt, which rises with time."""
+    """Attempts, details and preemptions by the id of the attempt; ids rise with time. State: all of them."""
 
     def __init__(self, limits: Limits) -> None:
         self.naming = Naming()
-        """Names of nodes, for details that are put here."""
+        """Names of nodes for the details that are put here."""
         self._limits = limits
-        self._attempts: OrderedDict[int, AttemptMade] = OrderedDict()
+        self._attempts: OrderedDict[int, AttemptRecord] = OrderedDict()
         self._of_pod: dict[str, tuple[int, ...]] = {}
         self._details: OrderedDict[int, tuple[Details, int]] = OrderedDict()  # with their size
-        self._preemptions: OrderedDict[int, PreemptionMade] = OrderedDict()
+        self._preemptions: OrderedDict[int, PreemptionRecord] = OrderedDict()
         self._last_preemption: dict[str, int] = {}
         self._size = 0
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """The approximate number of bytes."""
         return self._size + self.naming.size
 
     @property
@@ -75,59 +75,59 @@ class Shelf:
         return next(iter(self._attempts), 0)
 
     def attempts(self, pod: str | None, uid: str | None, before: int | None) -> Iterator[KeptAttempt]:
-        """See `Records.attempts`."""
+        """Yields attempts; see `Records.attempts`."""
         ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
         for number in ids:
             kept = self.attempt(number)
-            if kept is not None and (before is None or number < before) and (uid is None or kept.made.pod.uid == uid):
+            if kept is not None and (before is None or number < before) and (uid is None or kept.record.pod.uid == uid):
                 yield kept
 
     def attempt(self, number: int) -> KeptAttempt | None:
-        """See `Records.attempt`."""
-        made = self._attempts.get(number)
-        if made is None:
+        """Returns an attempt; see `Records.attempt`."""
+        record = self._attempts.get(number)
+        if record is None:
             return None
         details, _ = self._details.get(number, (None, 0))
-        return KeptAttempt(made, details, self._preemptions.get(number))
+        return KeptAttempt(record, details, self._preemptions.get(number))
 
-    def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionMade]:
-        """See `Records.preemptions`."""
-        for number, made in reversed(self._preemptions.items()):
-            if (before is None or number < before) and (pod is None or made.by.key == pod or is_victim(pod, made)):
-                yield made
+    def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionRecord]:
+        """Yields preemptions; see `Records.preemptions`."""
+        for number, record in reversed(self._preemptions.items()):
+            if (before is None or number < before) and (pod is None or record.by.key == pod or is_victim(pod, record)):
+                yield record
 
-    def last_preemption_for(self, uid: str) -> PreemptionMade | None:
-        """The last one that made room for the pod of this UID."""
+    def last_preemption_for(self, uid: str) -> PreemptionRecord | None:
+        """Returns the last preemption for the pod of this UID."""
         number = self._last_preemption.get(uid)
         return None if number is None else self._preemptions.get(number)
 
-    def everything(self) -> list[Made]:
-        """All of it without details, each kind oldest first."""
+    def everything(self) -> list[Record]:
+        """Returns everything except details; each kind oldest first."""
         return [*self._preemptions.values(), *self._attempts.values()]
 
-    # What comes and changes.
+    # Adding and changing.
 
-    def put(self, attempts: Iterable[AttemptMade]) -> None:
-        """New attempts, newer than all others."""
+    def put(self, attempts: Iterable[AttemptRecord]) -> None:
+        """Adds attempts that are newer than all others."""
         everything, of_pod, most = self._attempts, self._of_pod, self._limits.attempts_of_a_pod
-        for made in attempts:
-            number, key = made.id, made.pod.key
-            everything[number] = made
-            self._size += size_of_attempt(made)
+        for record in attempts:
+            number, key = record.id, record.pod.key
+            everything[number] = record
+            self._size += size_of_attempt(record)
             ids = of_pod.get(key)
             of_pod[key] = (number,) if ids is None else (*ids, number)
             if ids is not None and len(ids) >= most:
                 self._drop(ids[0])
         self._keep_within_limits()
 
-    def change(self, made: AttemptMade) -> None:
-        """More is known of an attempt."""
-        self._size += size_of_attempt(made) - size_of_attempt(self._attempts[made.id])
-        self._attempts[made.id] = made
+    def change(self, record: AttemptRecord) -> None:
+        """Replaces an attempt."""
+        self._size += size_of_attempt(record) - size_of_attempt(self._attempts[record.id])
+        self._attempts[record.id] = record
         self._keep_within_limits()
 
     def put_details(self, number: int, details: Details) -> None:
-        """Details of the newest attempt, or of one that will be put here."""
+        """Adds details of the newest attempt, or of one that will be put here."""
         if number in self._details:
             self._drop_details(number)
         size = details.size
@@ -138,15 +138,15 @@ class Shelf:
                 self.naming.used(arrays.nodes)
         self._keep_within_limits()
 
-    def put_preemption(self, made: PreemptionMade) -> None:
-        """A new preemption, or more is known of one."""
-        known = self._preemptions.get(made.id)
-        self._size += size_of_preemption(made) - (size_of_preemption(known) if known is not None else 0)
-        self._preemptions[made.id] = made
-        self._last_preemption[made.by.uid] = max(made.id, self._last_preemption.get(made.by.uid, 0))
+    def put_preemption(self, record: PreemptionRecord) -> None:
+        """Adds or replaces a preemption."""
+        known = self._preemptions.get(record.id)
+        self._size += size_of_preemption(record) - (size_of_preemption(known) if known is not None else 0)
+        self._preemptions[record.id] = record
+        self._last_preemption[record.by.uid] = max(record.id, self._last_preemption.get(record.by.uid, 0))
         self._keep_within_limits()
 
-    # What goes.
+    # Dropping.
 
     def _keep_within_limits(self) -> None:
         limits = self._limits
@@ -167,9 +167,9 @@ class Shelf:
                 return
 
     def _drop(self, number: int) -> None:
-        made = self._attempts.pop(number)
-        self._size -= size_of_attempt(made)
-        key = made.pod.key
+        record = self._attempts.pop(number)
+        self._size -= size_of_attempt(record)
+        key = record.pod.key
         ids = self._of_pod[key]
         if len(ids) > 1:
             self._of_pod[key] = tuple(each for each in ids if each != number)
@@ -186,12 +186,12 @@ class Shelf:
                 self.naming.unused(arrays.nodes)
 
     def _drop_preemption(self) -> None:
-        number, made = self._preemptions.popitem(last=False)
-        self._size -= size_of_preemption(made)
-        if self._last_preemption.get(made.by.uid) == number:
-            del self._last_preemption[made.by.uid]
+        number, record = self._preemptions.popitem(last=False)
+        self._size -= size_of_preemption(record)
+        if self._last_preemption.get(record.by.uid) == number:
+            del self._last_preemption[record.by.uid]
 
 
-def is_victim(pod: str, made: PreemptionMade) -> bool:
-    """Whether namespace/name had to go."""
-    return any(victim.pod.key == pod for victim in made.victims)
+def is_victim(pod: str, record: PreemptionRecord) -> bool:
+    """Returns whether namespace/name was a victim."""
+    return any(victim.pod.key == pod for victim in record.victims)

@@ -12,7 +12,7 @@ from extender.klog.logger import Logger
 from extender.metrics import Metrics
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records import NO_REPORTER, Guarded
+from extender.records.reporter import NO_REPORTER, Guarded
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.waiting_pods import HeldPod, WaitingPodsMap

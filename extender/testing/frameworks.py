@@ -11,7 +11,7 @@ from extender.config import Configuration
 from extender.objects.cluster import ClusterState
 from extender.plugins import IN_TREE
 from extender.plugins.priority_sort import PrioritySort
-from extender.records import NO_REPORTER, Reporter
+from extender.records.reporter import NO_REPORTER, Reporter
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
 from extender.runtime.registry import Registry

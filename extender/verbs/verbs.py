@@ -15,8 +15,7 @@ from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
 from extender.protocol.wire_types import MetaVictims
-from extender.records import NO_REPORTER, Guarded, Reporter
-from extender.records.reporter import Asked
+from extender.records.reporter import NO_REPORTER, Asked, Guarded, Reporter
 from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework

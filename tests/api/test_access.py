@@ -11,10 +11,11 @@ from starlette.requests import HTTPConnection
 
 from api.access import MAX_TOKEN, TOKEN_COOKIE, OpenAccess, ReviewedAccess, as_seen_by
 from api.refusals import Refusal
-from extender.answers.types import PodName, Queue, QueuePlace
+from extender.answers.types import Queue, QueuePlace
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
+from extender.records.values import PodName
 from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import Answer, Scripted, answer, html, refusal
 

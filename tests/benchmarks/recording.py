@@ -26,7 +26,9 @@ from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records import NO_REPORTER, Guarded, Limits, Records, Reporter
+from extender.records.records import Records
+from extender.records.reporter import NO_REPORTER, Guarded, Reporter
+from extender.records.shelf import Limits
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings
 from extender.runtime.framework import Framework

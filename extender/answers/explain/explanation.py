@@ -16,11 +16,12 @@ from extender.answers.explain.refusals import Refusals
 from extender.answers.explain.verdict_tables import picture as picture_of
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.phrases import why_no_room
-from extender.answers.pods import pod_name, requested
-from extender.answers.types import Explanation, NodeScore, PodName, PreemptionAnswer, WaterfallStep
+from extender.answers.pods import requested
+from extender.answers.types import Explanation, NodeScore, PreemptionAnswer, WaterfallStep
 from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.records.values import PodName
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
@@ -50,7 +51,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
     preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod)
     nominated = pod.status.nominated_node_name
     return Explanation(
-        pod=pod_name(pod),
+        pod=PodName.of(pod),
         state="Gated" if pod.spec.scheduling_gates else "Nominated" if nominated else "Pending",
         node=nominated,
         requests=requested(pod),
@@ -81,7 +82,7 @@ def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
         "Finished": f"It has finished{where} ({pod.status.phase}).",
         "NotOurs": f'No profile here has its schedulerName "{pod.scheduler_name}": another scheduler decides about it.',
     }
-    return Explanation(pod=pod_name(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
+    return Explanation(pod=PodName.of(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
 
 
 def unreadable(pod: PodName, why: str) -> Explanation:

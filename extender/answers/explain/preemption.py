@@ -8,12 +8,13 @@ import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.pods import victim
-from extender.answers.types import CandidateNode, PreemptionAnswer, ReasonCount
+from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.framework import Candidate, Candidates, PreemptionOutcome
 from extender.golang.times import rfc3339
 from extender.objects.pod import STARTED_NOW, Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.preemption.costs import Costs, broken_budgets, costs_of, ranked
+from extender.records.values import CandidateNode
 from extender.snapshot import Snapshot
 
 MAX_CANDIDATES: Final = 20

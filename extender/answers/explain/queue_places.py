@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from typing import Final, final
 
 from extender import framework as fwk
-from extender.answers.pods import pod_name
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.golang.times import rfc3339
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records.values import PodName
 
 Registered = Mapping[str, Sequence[fwk.ClusterEventWithHint]]
 """Plugin -> the events that it has registered for."""
@@ -70,14 +70,14 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
     """Returns the pods that have no node, where another scheduler decides."""
     pending = sorted(pods, key=lambda pod: (-pod.priority, pod.key))
     places = tuple(
-        QueuePlace(pod=pod_name(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable", message=_last_message(pod))
+        QueuePlace(pod=PodName.of(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable", message=_last_message(pod))
         for pod in pending
     )
     return Queue(items=places[:_MAX_PLACES], counts={"pending": len(pending)}, deciding=False)
 
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
-    return QueuePlace(pod=pod_name(info.pod), queue="inFlight", attempts=info.attempts, since=clock.text(info.timestamp))
+    return QueuePlace(pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=clock.text(info.timestamp))
 
 
 def _of_backoff(queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
@@ -99,7 +99,7 @@ def _place_of(
     by = sorted(info.unschedulable_plugins | info.pending_plugins)
     of_profile = registered.get(info.pod.scheduler_name, {})
     return QueuePlace(
-        pod=pod_name(info.pod),
+        pod=PodName.of(info.pod),
         queue=queue,  # type: ignore[arg-type]
         position=position,
         attempts=info.attempts,

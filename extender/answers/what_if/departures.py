@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Final, Literal, final
 
 from extender import framework as fwk
-from extender.answers.pods import pod_name
-from extender.answers.types import Eviction, EvictionLoop, PodName, Victim
+from extender.answers.types import Eviction, EvictionLoop
 from extender.cache.cluster import Cluster
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.pod import Pod, PodStatus
+from extender.records.values import PodName, Victim
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
@@ -88,7 +88,7 @@ class Departures:
 
 def _names(pod: Pod, departures: Sequence[Departure]) -> Mapping[str, PodName]:
     """UID -> each pod of the loop once; the preemptor first."""
-    names = {pod.uid: pod_name(pod)}
+    names = {pod.uid: PodName.of(pod)}
     for departure in departures:
         names.setdefault(departure.victim.pod.uid, departure.victim.pod)
     return names

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Literal, final
 
-from extender.answers.pods import pod_name, requested
-from extender.answers.types import Placement, PreemptionAnswer, Victim
+from extender.answers.pods import requested
+from extender.answers.types import Placement, PreemptionAnswer
 from extender.answers.what_if.departures import Departure
 from extender.objects.pod import Pod
+from extender.records.values import PodName, Victim
 from extender.runtime.memory import signature_of
 
 Cause = Literal["created", "pending", "evicted"]
@@ -42,7 +43,7 @@ class SimulatedPod:
     def as_answer(self) -> Placement:
         """Returns what people are told of the pod."""
         return Placement(
-            pod=pod_name(self.pod),
+            pod=PodName.of(self.pod),
             cause=self.cause,
             requests=requested(self.pod),
             node=self.node,

@@ -10,8 +10,8 @@ from typing import Final, Literal, final
 
 from extender import framework as fwk
 from extender.answers.explain.preemption import MAX_CANDIDATES, preemption_answer
-from extender.answers.pods import pod_name, victim
-from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer, Victim
+from extender.answers.pods import victim
+from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
 from extender.answers.what_if.departures import (
     Departure,
     Departures,
@@ -29,6 +29,7 @@ from extender.klog.logger import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.records.values import PodName, Victim
 from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
@@ -317,7 +318,7 @@ class Simulation:
             victim=gone or victim(pod),
             node=node,
             why=why,
-            by=None if by is None else pod_name(by.pod),
+            by=None if by is None else PodName.of(by.pod),
             returns=returns,
             depth=1 if by is None else by.depth + 1,
             waits_for=waits_for,

@@ -10,7 +10,7 @@ from typing import Final, final
 import msgspec
 
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
-from extender.answers.types import Eviction, EvictionLoop, Placement, PodName, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, EvictionLoop, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes
@@ -20,6 +20,7 @@ from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, always_wanted
 from extender.config.configuration import Configuration
 from extender.config.loading import load
+from extender.records.values import PodName
 
 MAX_NODES: Final = 1_000
 """The number of nodes that can be drained or removed at a time."""

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
 from extender.answers.types import (
     Attempt,
-    CandidateNode,
     Eviction,
     Explanation,
     Fix,
@@ -15,18 +14,17 @@ from extender.answers.types import (
     NodeScore,
     Placement,
     PluginVerdict,
-    PodName,
+    Preemption,
     PreemptionAnswer,
-    PreemptionRecord,
     Queue,
     QueuePlace,
     ReasonCount,
-    Victim,
     WakesOn,
     WaterfallStep,
     WhatIf,
 )
 from extender.cache.cluster import Cluster
+from extender.records.values import CandidateNode, PodName, Victim
 from extender.testing.builders import make_cache, make_node, make_pod
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -121,7 +119,7 @@ EXPLANATION = Explanation(
     ),
 )  # fmt: skip
 
-RECORD = PreemptionRecord(
+RECORD = Preemption(
     id=4, time=seconds_ago(30), by=pod_name("pending", 1000), node="n0", victims=VICTIMS, num_pdb_violations=1,
     candidates=PREEMPTION.candidates, num_candidates=5, outcome="told",
 )  # fmt: skip

@@ -10,7 +10,8 @@ from api.ui import pages
 from api.ui.frame import Frame, frame
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.types import Attempt, PodName, PreemptionAnswer, ReasonCount
+from extender.answers.types import Attempt, PreemptionAnswer, ReasonCount
+from extender.records.values import PodName
 from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, standing, waiting
 
 HOSTILE = '"><script>alert(1)</script>'

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from extender.answers.cluster_map import MAX_NODES_WITH_PODS, cluster_map, hiding, natural, node_on_map
-from extender.answers.types import PodName
 from extender.cache.cluster import Cluster
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.records.values import PodName
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"

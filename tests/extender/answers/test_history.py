@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
+from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
-from extender.answers.history import attempt_answer, preemption_answer
 from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
 from extender.evaluation.evaluate import evaluate
-from extender.records import Records
-from extender.records.arrays import keep_verdicts
-from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
-from extender.records.names import Naming
+from extender.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
+from extender.records.records import Records
+from extender.records.values import AttemptRecord, PodName
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings
 from extender.runtime.nominations import NO_NOMINATIONS
@@ -27,8 +26,8 @@ SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))
 
 def attempt_with(findings: Findings) -> Attempt:
     verdicts = keep_verdicts(findings, Naming().of(findings.rows.snapshot.nodes.index))
-    made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")
-    return attempt_answer(KeptAttempt(made, Details(verdicts)), picture=True)
+    made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
+    return history.attempt(KeptAttempt(made, Details(verdicts)), picture=True)
 
 
 def refused_by(*plugins: fwk.Plugin) -> Findings:
@@ -107,7 +106,7 @@ def test_a_decision_tells_the_best_nodes() -> None:
         scheduling.comes(*(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1))
         await scheduling.decides()
 
-        (answer,) = map(attempt_answer, records.attempts())
+        (answer,) = map(history.attempt, records.attempts())
         assert (answer.time, answer.outcome, answer.number) == ("2026-01-01T12:00:00.000Z", "Scheduled", 1)
         assert answer.scores[0] == NodeScore(node=answer.node, total=answer.scores[0].total)
         assert {score.node for score in answer.scores} == {"a", "b"}
@@ -128,7 +127,7 @@ def test_a_preemption_tells_why_the_others_lost() -> None:
         )
         await scheduling.decides()
 
-        (made,), (attempt,) = map(preemption_answer, records.preemptions()), map(attempt_answer, records.attempts())
+        (made,), (attempt,) = map(history.preemption, records.preemptions()), map(history.attempt, records.attempts())
         assert (made.by.name, made.node, [victim.pod.name for victim in made.victims], made.outcome) == ("high", "a", ["low"], "told")
         assert [(candidate.node, candidate.why_not) for candidate in made.candidates] == [
             ("a", ""),
@@ -148,7 +147,7 @@ def test_who_may_not_preempt_is_told_why() -> None:
         scheduling.comes(make_node("a").capacity(cpu=1, pods=9), make_pod("p").uid("p").req(cpu=2).priority(9).preemption_policy("Never"))
         await scheduling.decides()
 
-        (answer,) = map(attempt_answer, records.attempts())
+        (answer,) = map(history.attempt, records.attempts())
         assert answer.preemption is not None
         assert (answer.preemption.eligible, answer.preemption.message) == (False, "not eligible due to preemptionPolicy=Never.")
         assert answer.preemption.not_helpful == ()

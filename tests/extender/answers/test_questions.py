@@ -13,7 +13,7 @@ from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
-from extender.records import Records
+from extender.records.records import Records
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.extender.cache.seen import seen
 from tests.extender.records.deciding import NOON, Scheduling, story

@@ -3,14 +3,13 @@
 import msgspec
 
 from extender.answers.redaction import SOME_BUDGET, SOMEBODY, namespaces_in, redacted
-from extender.answers.types import Eviction, Placement, PodName, PreemptionRecord, Preemptions, Victim, WhatIf
+from extender.answers.types import Eviction, Placement, Preemption, Preemptions, WhatIf
+from extender.records.values import PodName, Victim
 
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)
 VICTIM = Victim(pod=THEIRS, started="2026-01-01T00:00:00Z", owner="StatefulSet/vault", violates=("vault-budget",))
-RECORD = PreemptionRecord(
-    id=7, time="2026-01-01T00:00:00Z", by=OURS, node="node-1", victims=(VICTIM, Victim(pod=OURS)), num_pdb_violations=1
-)
+RECORD = Preemption(id=7, time="2026-01-01T00:00:00Z", by=OURS, node="node-1", victims=(VICTIM, Victim(pod=OURS)), num_pdb_violations=1)
 
 
 def test_the_namespaces_of_an_answer_are_those_of_all_pods_in_it() -> None:

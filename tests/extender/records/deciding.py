@@ -12,7 +12,7 @@ from extender.config import Configuration
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.records import NO_REPORTER, Reporter
+from extender.records.reporter import NO_REPORTER, Reporter
 from extender.testing import NodeBuilder, PodBuilder, virtual_time
 from extender.testing.writes import RecordedWrites
 

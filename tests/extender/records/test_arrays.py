@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender import framework as fwk
-from extender.records.arrays import MAX_REASONS, OTHER_REASONS, keep_scores, keep_verdicts
-from extender.records.names import Naming, NodeNames
+from extender.records.arrays import MAX_REASONS, OTHER_REASONS, Naming, NodeNames, keep_scores, keep_verdicts
 from extender.runtime.findings import Findings
 from extender.snapshot import Rows, Snapshot
 from extender.testing import make_node, make_snapshot

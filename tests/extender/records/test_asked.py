@@ -2,12 +2,11 @@
 
 import pytest
 
-from extender.answers.history import attempt_answer
+from extender.answers import history
 from extender.answers.types import NodeScore
 from extender.objects.cluster import ClusterState
 from extender.protocol.wire_types import MetaVictims
-from extender.records import Records
-from extender.records.records import BEST_OF_ASKED
+from extender.records.records import BEST_OF_ASKED, Records
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.verbs import VerbError, Verbs
 
@@ -27,7 +26,7 @@ def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
     records = Records()
     engine(records, LOW.node("b")).filter(ASKED.obj(), node_names=["b", "a", "c"])
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == ("Filter", "asked", 0, 3, 1)
     (step,) = answer.waterfall
     assert (step.plugin, step.refused, step.left) == ("NodeResourcesFit", 1, 1)
@@ -43,7 +42,7 @@ def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
     claim = ASKED.claim("missing")
     engine(records).filter(claim.obj(), node_names=["a"])
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert answer.message == 'persistentvolumeclaim "missing" not found'
     assert [(step.reasons[0].reason, step.left) for step in answer.waterfall] == [(answer.message, 0)]
 
@@ -53,7 +52,7 @@ def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
     small = make_pod("small").req(cpu="100m")
     engine(records, LOW.node("b")).prioritize(small.obj(), node_names=["b", "a", "c"])
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated) == ("Prioritize", 3)
     assert [score.node for score in answer.scores] == ["a", "b", "c"]
     assert answer.scores[0] == NodeScore(node="a", total=10)
@@ -65,7 +64,7 @@ def test_of_many_nodes_only_the_best_are_kept() -> None:
     many = [f"unknown-{number}" for number in range(1000)]
     engine(records).prioritize(ASKED.obj(), node_names=[*many, "b", "a"])
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert [score.node for score in answer.scores][:3] == ["b", "a", "unknown-0"]
     assert len(answer.scores) == BEST_OF_ASKED
 
@@ -76,7 +75,7 @@ def test_a_question_without_an_answer_is_an_error() -> None:
     with pytest.raises(VerbError):
         engine(records).filter(ASKED.obj())
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.message) == ("Error", "neither nodes nor nodeNames given")
 
 
@@ -137,6 +136,6 @@ def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
     records = Records()
     engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)})
 
-    (answer,) = map(attempt_answer, records.attempts())
+    (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated, answer.feasible) == ("Preempt", 1, 0)
     assert list(records.preemptions()) == []

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
-from extender.answers.history import attempt_answer
+from extender.answers import history
 from extender.answers.types import ReasonCount
-from extender.records.arrays import keep_verdicts
-from extender.records.kept import AttemptMade, Details, KeptAttempt, PodId
-from extender.records.names import Naming
+from extender.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
+from extender.records.values import AttemptRecord, PodName
 from extender.runtime.cycle import Cycle
 from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
@@ -27,8 +26,8 @@ def test_the_filters_come_first_and_the_extenders_last() -> None:
         asyncio.run(schedule_pod_with_extenders(SchedulingAlgorithm(), (extender,), cycle, 0))
 
     verdicts = keep_verdicts(caught.value.findings, Naming().of(snapshot.nodes.index))
-    made = AttemptMade(1, 0.0, PodId("default", "p"), "default-scheduler", "Unschedulable")
-    by_filter, by_extenders = attempt_answer(KeptAttempt(made, Details(verdicts))).waterfall
+    made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
+    by_filter, by_extenders = history.attempt(KeptAttempt(made, Details(verdicts))).waterfall
     assert (by_filter.plugin, by_filter.refused, by_filter.left) == ("Filter", 1, 2)
     assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == ("extenders", 2, 1, 0)
     assert by_extenders.reasons == (ReasonCount(reason="licence", nodes=2),)

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from extender.queue import QueuedPodInfo
-from extender.records import Limits, Records
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.records.records import Records
+from extender.records.shelf import Limits
+from extender.records.values import AttemptRecord, CandidateRecord, PodName, PreemptionRecord, Victim
 from extender.testing import make_node, make_pod, virtual_time
 from tests.extender.records.deciding import NOON, Scheduling
 from tests.extender.records.test_shelf import attempt, preemption
@@ -39,13 +41,13 @@ def test_what_was_decided_outlives_the_process(tmp_path: Path) -> None:
     async def tell() -> None:
         async with kept_in(path, now=NOON.timestamp) as records:
             await a_preemption(records)
-            (before,), attempts = records.preemptions(), [each.made for each in records.attempts()]
+            (before,), attempts = records.preemptions(), [each.record for each in records.attempts()]
         async with kept_in(path) as restored:
             assert restored.who_preempted("default/low") == before
-            assert [each.made for each in restored.attempts()] == attempts
+            assert [each.record for each in restored.attempts()] == attempts
             assert next(restored.attempts()).preemption == before
             decided(restored, "later")
-            assert next(restored.attempts()).made.id == attempts[0].id + 1
+            assert next(restored.attempts()).record.id == attempts[0].id + 1
 
     virtual_time.run(tell())
 
@@ -60,7 +62,7 @@ def test_it_is_written_while_the_service_runs(tmp_path: Path) -> None:
             await asyncio.sleep(1.5)
 
             (made,) = read(path)
-            assert made == next(records.attempts()).made
+            assert made == next(records.attempts()).record
 
     virtual_time.run(tell())
 
@@ -77,10 +79,10 @@ def test_lines_that_are_not_whole_are_skipped(tmp_path: Path, caplog: pytest.Log
             decided(records, "torn")
         path.write_bytes(b"nonsense\n[1]\n\n" + path.read_bytes()[:-20])
         async with kept_in(path) as records:
-            assert [each.made.pod.name for each in records.attempts()] == ["first"]
+            assert [each.record.pod.name for each in records.attempts()] == ["first"]
             decided(records, "next")
         async with kept_in(path) as records:
-            assert [each.made.pod.name for each in records.attempts()] == ["next", "first"]
+            assert [each.record.pod.name for each in records.attempts()] == ["next", "first"]
 
     with caplog.at_level(logging.INFO, "extender.records.file"):
         virtual_time.run(tell())
@@ -104,7 +106,7 @@ def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
                 assert path.stat().st_size <= 25_000
         async with kept_in(path) as records:
             assert records.who_preempted("default/low") is not None
-            newest = [each.made.pod.name for each in records.attempts()][:3]
+            newest = [each.record.pod.name for each in records.attempts()][:3]
             assert newest == ["pod-19-19", "pod-19-18", "pod-19-17"]
 
     virtual_time.run(tell())
@@ -151,7 +153,7 @@ def test_of_what_was_written_several_times_the_last_counts() -> None:
     records.restore([attempt(7, "p", "old"), preemption(7, "a"), attempt(3), attempt(7, "p", "new"), preemption(7, "a", "b")])
 
     newest, oldest = records.attempts()
-    assert (newest.made.message, oldest.made.id) == ("new", 3)
+    assert (newest.record.message, oldest.record.id) == ("new", 3)
     assert newest.preemption == preemption(7, "a", "b")
     assert records.who_preempted("default/b") is not None
 
@@ -160,7 +162,7 @@ def test_more_than_may_be_kept_is_not_restored() -> None:
     records = Records(Limits(attempts=2))
     records.restore(attempt(number) for number in range(1, 6))
 
-    assert [each.made.id for each in records.attempts()] == [5, 4]
+    assert [each.record.id for each in records.attempts()] == [5, 4]
 
 
 def test_nobody_else_reads_the_file(tmp_path: Path) -> None:
@@ -171,3 +173,27 @@ def test_nobody_else_reads_the_file(tmp_path: Path) -> None:
     RecordsFile(path).read()
 
     assert os.stat(path).st_mode & 0o077 == 0
+
+
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    """
+    They have a number of victims in each candidate, and leave out what is empty.
+    """
+    path = tmp_path / "records"
+    path.write_text(
+        '{"type":"attempt","id":7,"time":12.5,"pod":{"namespace":"shop","name":"high","uid":"u","priority":9},"profile":"p",'
+        '"outcome":"Unschedulable","number":1,"message":"0/2 nodes are available"}\n'
+        '{"type":"preemption","id":7,"time":12.5,"by":{"namespace":"shop","name":"high","uid":"u","priority":9},"node":"a",'
+        '"victims":[{"pod":{"namespace":"shop","name":"low"},"owner":"Job/work","cpu":1000}],"candidates":[{"node":"a",'
+        '"victims":[{"pod":{"namespace":"shop","name":"low"},"owner":"Job/work","cpu":1000}],"numVictims":1,"numPdbViolations":0,'
+        '"costs":[0,0,2147483648,1,0]}],"numCandidates":2,"outcome":"told"}\n'
+    )
+    low = Victim(PodName("shop", "low"), owner="Job/work", cpu=1000)
+
+    attempt, preemption = RecordsFile(path).read()
+
+    assert isinstance(attempt, AttemptRecord) and isinstance(preemption, PreemptionRecord)
+    assert (attempt.pod, attempt.message) == (PodName("shop", "high", "u", 9), "0/2 nodes are available")
+    assert preemption.victims == (low,)
+    assert preemption.candidates == (CandidateRecord("a", (low,), 0, costs=(0, 0, 2**31, 1, 0)),)
+    assert (preemption.num_candidates, preemption.outcome) == (2, "told")

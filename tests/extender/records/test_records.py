@@ -12,8 +12,10 @@ from extender.objects.decoding import convert, replaced
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.pod import Pod
 from extender.queue import QueuedPodInfo
-from extender.records import Limits, Records, Reporter
-from extender.records.kept import KeptAttempt
+from extender.records.arrays import KeptAttempt
+from extender.records.records import Records
+from extender.records.reporter import Reporter
+from extender.records.shelf import Limits
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.extender.records.deciding import NOON, Scheduling, story
 
@@ -41,7 +43,7 @@ def test_an_attempt_that_found_a_node() -> None:
         await scheduling.decides()
 
         attempt = last(records)
-        made = attempt.made
+        made = attempt.record
         assert (made.pod.key, made.pod.uid, made.profile, made.outcome, made.node) == (
             "default/p", "uid-p", "default-scheduler", "Scheduled", "b",
         )  # fmt: skip
@@ -83,7 +85,7 @@ def test_of_a_crowd_only_some_scores_are_kept() -> None:
         scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
         await scheduling.decides()
 
-        assert {each.made.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-0", "late-1"}
+        assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-0", "late-1"}
 
     story(tell)
 
@@ -100,8 +102,8 @@ def test_of_a_crowd_only_some_verdicts_are_kept() -> None:
         await scheduling.decides()
 
         assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
-        assert len({each.made.message for each in records.attempts()}) == 1
-        assert {each.made.evaluated for each in records.attempts()} == {1}
+        assert len({each.record.message for each in records.attempts()}) == 1
+        assert {each.record.evaluated for each in records.attempts()} == {1}
 
     story(tell)
 
@@ -114,7 +116,7 @@ def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
         await scheduling.decides()
 
         attempt = last(records)
-        made, details = attempt.made, attempt.details
+        made, details = attempt.record, attempt.details
         assert (made.outcome, made.node, made.evaluated, made.feasible) == ("Unschedulable", "", 2, 0)
         (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
         assert made.message == event.note
@@ -136,7 +138,7 @@ def test_an_attempt_in_which_something_went_wrong() -> None:
         scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
         await scheduling.decides(1)
 
-        made = last(records).made
+        made = last(records).record
         assert (made.outcome, made.node) == ("Error", "a")
         assert "the server is on fire" in made.message
 
@@ -150,7 +152,7 @@ def test_without_nodes_the_pod_is_unschedulable() -> None:
         scheduling.comes(a_pod("p"))
         await scheduling.decides()
 
-        made = last(records).made
+        made = last(records).record
         assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
         assert last(records).details is None
 
@@ -166,7 +168,7 @@ def test_the_event_that_woke_the_pod_is_told() -> None:
         scheduling.comes(a_node("a"))
         await scheduling.decides()
 
-        assert [(each.made.number, each.made.outcome, each.made.woken_by) for each in records.attempts("default/p")] == [
+        assert [(each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")] == [
             (2, "Scheduled", "NodeAdd"),
             (1, "Unschedulable", "UnschedulablePodAdd"),
         ]
@@ -182,10 +184,10 @@ def test_attempts_are_found_by_pod_and_page_by_page() -> None:
         await scheduling.decides()
 
         newest, second, third, oldest = records.attempts()
-        assert newest.made.id > second.made.id > third.made.id > oldest.made.id == records.oldest
-        assert list(records.attempts(before=third.made.id)) == [oldest]
-        assert list(records.attempts(second.made.pod.key)) == [second]
-        assert list(records.attempts(second.made.pod.key, uid="of another")) == []
+        assert newest.record.id > second.record.id > third.record.id > oldest.record.id == records.oldest
+        assert list(records.attempts(before=third.record.id)) == [oldest]
+        assert list(records.attempts(second.record.pod.key)) == [second]
+        assert list(records.attempts(second.record.pod.key, uid="of another")) == []
         assert list(records.attempts("default/unknown")) == []
 
     story(tell)
@@ -201,9 +203,9 @@ def test_a_flood_stays_within_the_limits() -> None:
         records.decided(QueuedPodInfo(pod, 0.0), "default-scheduler", "n", 1, 1, 0.001)
         assert records.size <= 250_000
         if number % 300 == 0:
-            assert next(records.attempts()).made.id == number + 1
+            assert next(records.attempts()).record.id == number + 1
 
-    assert [each.made.id for each in records.attempts()] == list(range(1000, 900, -1))
+    assert [each.record.id for each in records.attempts()] == list(range(1000, 900, -1))
     assert records.size <= 250_000
 
 
@@ -240,7 +242,7 @@ def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None
         assert made.candidates[2].victims[0].violates == ("kept",)
         assert made.num_candidates == 3
         assert last(records).preemption == made
-        assert made.id == last(records).made.id
+        assert made.id == last(records).record.id
 
     story(tell)
 
@@ -261,8 +263,8 @@ def test_of_a_crowd_of_preemptions_only_some_keep_the_nodes_that_lost() -> None:
         assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
         assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
         for made in (first, second):
-            (room, *_), (victim,) = made.candidates, made.victims
-            assert (room.node, room.victims, room.num_victims) == (made.node, made.victims, 1)
+            (chosen, *_), (victim,) = made.candidates, made.victims
+            assert (chosen.node, chosen.victims) == (made.node, made.victims)
             assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
             assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
 
@@ -320,7 +322,7 @@ def test_why_nobody_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, wh
         scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
         await scheduling.decides()
 
-        made = last(records).made
+        made = last(records).record
         assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
         assert list(records.preemptions()) == []
 
@@ -404,5 +406,5 @@ def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFi
         story(tell)
 
     (complaint,) = [each for each in caplog.records if each.name.startswith("extender.records")]
-    assert "this is said once" in complaint.getMessage()
+    assert "this is logged once" in complaint.getMessage()
     assert complaint.exc_info is not None

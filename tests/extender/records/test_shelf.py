@@ -4,22 +4,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.records.arrays import KeptScores, KeptVerdicts, packed
-from extender.records.kept import AttemptMade, Details, Leaving, PodId, PreemptionMade, Room, size_of_attempt, size_of_preemption
-from extender.records.names import NodeNames
+from extender.records.arrays import Details, KeptScores, KeptVerdicts, NodeNames, packed
 from extender.records.shelf import Limits, Shelf
+from extender.records.values import AttemptRecord, CandidateRecord, PodName, PreemptionRecord, Victim, size_of_attempt, size_of_preemption
 
 LIMITS = Limits(attempts=6, preemptions=3, attempts_of_a_pod=2, size=20_000)
 
 
-def attempt(number: int, pod: str = "", message: str = "") -> AttemptMade:
-    who = PodId("default", pod or f"p{number}", pod or f"uid-{number}")
-    return AttemptMade(number, 0.0, who, "profile", "Unschedulable", message=message)
+def attempt(number: int, pod: str = "", message: str = "") -> AttemptRecord:
+    who = PodName("default", pod or f"p{number}", pod or f"uid-{number}")
+    return AttemptRecord(number, 0.0, who, "profile", "Unschedulable", message=message)
 
 
-def preemption(number: int, *victims: str, by: str = "high") -> PreemptionMade:
-    leaving = tuple(Leaving(PodId("default", victim)) for victim in victims)
-    return PreemptionMade(number, 0.0, PodId("default", by, by), "n", leaving, candidates=(Room("n", leaving, len(leaving), 0),))
+def preemption(number: int, *victims: str, by: str = "high") -> PreemptionRecord:
+    leaving = tuple(Victim(PodName("default", victim)) for victim in victims)
+    return PreemptionRecord(number, 0.0, PodName("default", by, by), "n", leaving, candidates=(CandidateRecord("n", leaving, 0),))
 
 
 def names(shelf: Shelf, count: int) -> NodeNames:
@@ -36,7 +35,7 @@ def verdicts(nodes: NodeNames) -> Details:
 
 
 def kept(shelf: Shelf, pod: str | None = None) -> list[int]:
-    return [each.made.id for each in shelf.attempts(pod, None, None)]
+    return [each.record.id for each in shelf.attempts(pod, None, None)]
 
 
 def test_the_oldest_attempt_goes_when_there_are_too_many() -> None:
@@ -63,7 +62,7 @@ def test_details_go_before_the_attempt() -> None:
         shelf.put_details(number, Details(scores=KeptScores(nodes, None, np.zeros(3000, np.int16))))
         shelf.put([attempt(number)])
 
-    assert [(each.made.id, each.details is not None) for each in shelf.attempts(None, None, None)] == [
+    assert [(each.record.id, each.details is not None) for each in shelf.attempts(None, None, None)] == [
         (4, True), (3, False), (2, False), (1, False),
     ]  # fmt: skip
 
@@ -125,7 +124,7 @@ def test_whatever_comes_stays_within_the_limits(taken: list[tuple[str, int, int]
             case "change":
                 known = list(shelf.attempts(None, None, None))
                 if known:
-                    made = known[which % len(known)].made
+                    made = known[which % len(known)].record
                     shelf.change(attempt(made.id, made.pod.name, "y" * size))
         _check(shelf)
 
@@ -135,6 +134,6 @@ def _check(shelf: Shelf) -> None:
     assert len(attempts) <= LIMITS.attempts
     assert len(preemptions) <= LIMITS.preemptions
     assert shelf.size <= LIMITS.size
-    assert shelf.size >= sum(size_of_attempt(each.made) for each in attempts) + sum(map(size_of_preemption, preemptions))
-    for each in {each.made.pod.key for each in attempts}:
+    assert shelf.size >= sum(size_of_attempt(each.record) for each in attempts) + sum(map(size_of_preemption, preemptions))
+    for each in {each.record.pod.key for each in attempts}:
         assert len(kept(shelf, each)) <= LIMITS.attempts_of_a_pod

@@ -6,10 +6,11 @@ import random
 import pytest
 
 from extender.answers.explain.explanation import explain, settled, unreadable
-from extender.answers.types import Explanation, NodeScore, PodName
+from extender.answers.types import Explanation, NodeScore
 from extender.config import Configuration
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
+from extender.records.values import PodName
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.runtime.registry import Registry
 from extender.snapshot import Snapshot

@@ -7,7 +7,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.answers.explain.preemption import preemption_answer
-from extender.answers.types import PodName, PreemptionAnswer, ReasonCount, Victim
+from extender.answers.types import PreemptionAnswer, ReasonCount
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.evaluation.evaluate import evaluate
 from extender.framework import PreemptionOutcome
@@ -18,6 +18,7 @@ from extender.objects.pod import Pod
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_affinity import NodeAffinity
 from extender.plugins.node_resources.fit import NodeResourcesFit
+from extender.records.values import PodName, Victim
 from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Snapshot

@@ -7,12 +7,12 @@ import pytest
 
 from extender.answers.explain import queue_places as waiting
 from extender.answers.explain.queue_places import WallClock
-from extender.answers.pods import pod_name
-from extender.answers.types import PodName, Queue, QueuePlace, WakesOn
+from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod
+from extender.records.values import PodName
 from extender.testing import PodBuilder, make_pod
 from tests.extender.queue.clocked import ClockedQueue, open_gate_named
 
@@ -251,5 +251,5 @@ def test_so_is_a_long_list_of_them() -> None:
 def test_a_pod_has_its_names_and_its_priority() -> None:
     pod = a_pod("web").namespace("shop").priority(7).obj()
 
-    assert pod_name(pod) == PodName(namespace="shop", name="web", uid="uid-web", priority=7)
-    assert pod_name(replaced(pod, metadata=replaced(pod.metadata, namespace=""))).namespace == "default"
+    assert PodName.of(pod) == PodName(namespace="shop", name="web", uid="uid-web", priority=7)
+    assert PodName.of(replaced(pod, metadata=replaced(pod.metadata, namespace=""))).namespace == "default"
