@@ -1,14 +1,54 @@
 """ARCHITECTURE.md tells the truth where a program can tell."""
 
+import inspect
 import re
+import tomllib
 from pathlib import Path
 
+import extender
 from extender.config.plugin_sets import DEFAULT_PLUGINS
 from extender.plugins import IN_TREE
 from extender.runtime.registry import POINTS, implemented_points
 
 ROOT = Path(__file__).parents[2]
 PAPER = (ROOT / "ARCHITECTURE.md").read_text()
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+def drawn(text: str) -> list[list[str]]:
+    """
+    The floors of a drawing, from the top: packages with ` | ` between them, then what the floor is for.
+    """
+    return [names.split(" | ") for names in re.findall(r"^ *(\w+(?: \| \w+)*) {2,}\S", text, re.MULTILINE)]
+
+
+def contracted() -> list[list[str]]:
+    """
+    The floors that import-linter holds.
+    """
+    [floors] = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
+    return [[name.removeprefix("extender.") for name in floor.split(" | ")] for floor in floors]
+
+
+def packages() -> set[str]:
+    return {path.parent.name for path in (ROOT / "extender").glob("*/__init__.py")}
+
+
+def test_the_floors_are_drawn_as_they_are_held() -> None:
+    """
+    In ARCHITECTURE.md, and, but for the topmost, in the engine's docstring.
+    """
+    section = PAPER.split("## Floors")[1].split("\n## ")[0]
+
+    assert drawn(section) == contracted()
+    assert drawn(inspect.getdoc(extender) or "") == contracted()[1:]
+
+
+def test_every_package_stands_on_a_floor_and_keeps_away_from_the_test_kit() -> None:
+    [kit] = [contract for contract in CONTRACTS if contract.get("forbidden_modules") == ["extender.testing"]]
+
+    assert {name for floor in contracted() for name in floor} == packages() - {"testing"} | {"api"}
+    assert {name.removeprefix("extender.") for name in kit["source_modules"]} == packages() - {"testing"}
 
 
 def test_every_plugin_is_listed_with_its_extension_points_and_weight() -> None:
