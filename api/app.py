@@ -9,13 +9,13 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from api.documentation import describe
+from api.callers.query import only_known_parameters, what_is_wrong
+from api.callers.refusals import status_body
+from api.documents.documentation import describe
 from api.kubernetes import KubernetesFace
-from api.limits import Limits
-from api.query import only_known_parameters, what_is_wrong
-from api.refusals import status_body
-from api.routes import cluster, debug, docs, extender, health, operation, page, questions, v1
-from api.settings import Settings
+from api.routes import docs, extender, health, operation, page, questions
+from api.serving.limits import Limits
+from api.settings.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
@@ -55,12 +55,10 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.add_middleware(Limits, settings=settings)
     app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
-    for router in (v1.router, questions.router, cluster.router):
-        app.include_router(router, dependencies=[Depends(only_known_parameters)])
+    app.include_router(questions.router, dependencies=[Depends(only_known_parameters)])
     app.include_router(page.router)
     app.include_router(health.router)
     app.include_router(operation.router)
-    app.include_router(debug.router)
     app.include_router(docs.router)
     return app
 

@@ -9,7 +9,7 @@ from typing import final
 from urllib.parse import urlsplit
 
 from api.fatal_errors import StartUpError
-from api.settings import EXAMPLE_CLUSTER, Settings
+from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import SERVICE_ACCOUNT, find_target
 from extender.config import Configuration

@@ -8,10 +8,10 @@ from typing import Final, TypeVar, final
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from api.access import Access, OpenAccess
+from api.callers.access import Access, OpenAccess
+from api.callers.refusals import unreadable_refused
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
-from api.refusals import unreadable_refused
 from extender.assembly.backend import Backend
 from extender.protocol.node_lists import DecodedNodes
 

@@ -1,4 +1,4 @@
-"""HealthRecord: how the health checks have come out, for /metrics/slis.
+"""The outcomes of health checks, for /metrics/slis.
 
 Upstream: component-base/metrics/prometheus/slis, metrics.go (v1.36.2).
 """
@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 @final
 class HealthRecord(Collector):
-    """What each check said when it was asked last, and how often it said what."""
+    """Keeps the last outcome of each check, and counts all outcomes."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], bool] = {}
@@ -23,7 +23,7 @@ class HealthRecord(Collector):
         self._registry.register(self)
 
     def note(self, check: str, path: str, *, is_well: bool) -> None:
-        """A check was run.
+        """Records the outcome of a check.
 
         Arguments:
             path: healthz, livez or readyz.
@@ -32,11 +32,10 @@ class HealthRecord(Collector):
         self._said[check, "success" if is_well else "error", path] += 1
 
     def text(self) -> bytes:
-        """In Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """As Prometheus wants it."""
         last = GaugeMetricFamily("kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type"))
         for labels, is_well in self._last.items():
             last.add_metric(labels, is_well)

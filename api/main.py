@@ -1,7 +1,7 @@
 """`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn does not have."""
 
 from api.app import create_app
-from api.settings import read_settings
+from api.settings.settings import read_settings
 from extender.klog.outlet import fill_standard_descriptors
 from extender.klog.setup import configure
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from api.app import create_app
-from api.settings import Settings
+from api.settings.settings import Settings
 
 
 def document_text() -> str:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from api.access import Access, OpenAccess, ReviewedAccess
+from api.callers.access import Access, OpenAccess, ReviewedAccess
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import Face
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
-from api.overrides import overridden
-from api.settings import Settings
+from api.settings.overrides import overridden
+from api.settings.settings import Settings
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.lease.leader_election import LeaderElector

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from api.app import create_app
-from api.documentation import describe
-from api.settings import Settings
+from api.documents.documentation import describe
+from api.settings.settings import Settings
 from tests.api.in_process import Done, reprieve
 from tests.api.serving import Service, serving
 from tests.api.test_questions import get, until

@@ -1,4 +1,4 @@
-"""`reprieve doctor`: is this extender one that kube-scheduler can live with?"""
+"""`reprieve doctor`: does this extender answer as kube-scheduler needs it?"""
 
 import asyncio
 import enum

@@ -1,4 +1,4 @@
-"""The flags of `reprieve serve`, made from the settings, and written as Go's programs take them.
+"""The flags of `reprieve serve`: made from the settings, and understood as Go's programs take them.
 
 `--leader-elect=false`, `-v=2` and `--kube_api_qps 1` are understood. kube-scheduler's flags without an effect here are ignored or refused.
 
@@ -15,8 +15,9 @@ from typer.core import TyperCommand
 from api.cli.foreign_flags import FOREIGN, Effect
 from api.cli.signatures import Options, option
 from api.fatal_errors import StartUpError
-from api.feature_gates import parse_bool
-from api.settings import DECLARATIONS, Declaration, Group
+from api.settings.declarations import Declaration, Group
+from api.settings.feature_gates import parse_bool
+from api.settings.settings import DECLARATIONS
 
 FOREIGN_OPTION: Final = "--foreign-flag"
 """The hidden option that carries the names of flags without an effect from the command line to `reprieve serve`."""

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from api.cli.foreign_flags import FOREIGN, Effect
-from api.settings import DECLARATIONS, Declaration, Group
+from api.settings.declarations import Declaration, Group
+from api.settings.settings import DECLARATIONS
 
 _HEAD: Final = """\
 # Flags
 
-`make docs` writes this page from the declarations of the settings (`api/settings.py`).
+`make docs` writes this page from the declarations of the settings (`api/settings/settings.py`).
 
 `reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2` and underscores in
 names are understood. Its other flags are ignored with a line in the log (`"A flag has no effect"`), or refused at the start if an operator

@@ -1,6 +1,6 @@
 """kube-scheduler's flags that have no effect here. Each is ignored with a line in the log, or refused if an operator would rely on it.
 
-Flags that mean the same here are fields of `api.settings.Settings`. docs/flags.md lists both.
+Flags that mean the same here are fields of `api.settings.settings.Settings`. docs/flags.md lists both.
 
 Upstream: cmd/kube-scheduler/app/options; apiserver/pkg/server/options; component-base/logs/api/v1, metrics, featuregate (v1.36.2).
 """

@@ -18,7 +18,7 @@ _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.nam
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:
-    """The objects in a file of YAML or JSON; `-` is standard input.
+    """Returns the objects in a file of YAML or JSON; `-` is standard input.
 
     Raises:
         StartUpError: it cannot be read, or holds something else; the message is one line.
@@ -38,14 +38,14 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
 
 
 def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: str) -> list[dict[str, Any]]:
-    """The objects, each that belongs into a namespace in one.
+    """Returns the objects, with a namespace for each namespaced one that names none.
 
     Arguments:
-        namespace: that was asked for; None if none was.
+        namespace: given with --namespace; None without it.
         default: of objects that name none.
 
     Raises:
-        StartUpError: one names another namespace than was asked for.
+        StartUpError: an object names another namespace than --namespace.
     """
     return [_placed(obj, namespace, default) for obj in objects]
 
@@ -63,7 +63,7 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
 
 
 def state_of(objects: Iterable[dict[str, Any]]) -> ClusterState:
-    """The cluster that the objects are; kinds that mean nothing to scheduling are left out.
+    """Returns the cluster that the objects make up; kinds without a meaning for scheduling are left out.
 
     Raises:
         DecodeError: an object has the wrong form; the message names it.

@@ -1,4 +1,4 @@
-"""Pods as people name them: NAME, NAMESPACE/NAME, pod/NAME, and -n."""
+"""How commands take a pod's name: NAME, NAMESPACE/NAME, pod/NAME, with --namespace."""
 
 from typing import Annotated, Final
 
@@ -29,13 +29,13 @@ _OTHER_KINDS: Final = {
 
 
 def pod_named(text: str, source: Source) -> tuple[str, str]:
-    """namespace and name.
+    """Returns the namespace and the name of a pod.
 
     Arguments:
-        source: says in which namespace a pod is that names none.
+        source: gives the namespace of a pod that names none.
 
     Raises:
-        StartUpError: no pod is named like that, or two namespaces are named.
+        StartUpError: the text is not a pod's name, or two different namespaces are given.
     """
     before, slash, name = text.rpartition("/")
     if slash and before in _PODS:

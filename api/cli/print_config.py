@@ -1,4 +1,4 @@
-"""`reprieve print-config`: the configuration as it is used."""
+"""`reprieve print-config`: the configuration with every default."""
 
 import sys
 from pathlib import Path

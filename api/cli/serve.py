@@ -12,9 +12,10 @@ from api.app import create_app
 from api.cli.flags import FLAG_OPTIONS, FLAGS, GoCommand, without_effect
 from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
-from api.overrides import overridden
-from api.server import BACKLOG, make_server
-from api.settings import Group, read_settings
+from api.serving.server import BACKLOG, make_server
+from api.settings.declarations import Group
+from api.settings.overrides import overridden
+from api.settings.settings import read_settings
 from api.starting import prepare, read_configuration
 from extender.config import ConfigErrors, Configuration, written
 from extender.klog.logger import Logger

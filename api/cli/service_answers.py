@@ -8,8 +8,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
+from api.callers.refusals import Status
 from api.fatal_errors import StartUpError
-from api.refusals import Status
 from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 
 SECONDS: Final = 60.0

@@ -1,4 +1,4 @@
-"""How answers are printed: for people on a terminal, or for programs."""
+"""How commands print answers: as tables for people, as JSON or YAML for programs."""
 
 import enum
 import sys
@@ -23,7 +23,7 @@ HIDDEN: Final = "(another namespace's pod)"
 
 @final
 class Output(enum.StrEnum):
-    """The forms."""
+    """The forms of --output."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -35,10 +35,10 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, wid
 
 
 def show(answer: A, output: Output, words: Callable[[Console, A, bool], None]) -> None:
-    """Print the answer.
+    """Prints the answer.
 
     Arguments:
-        words: prints it for people; told whether they want to know everything.
+        words: prints a table; its last argument says whether the wide form is wanted.
     """
     if output is Output.JSON:
         sys.stdout.buffer.write(orjson.dumps(msgspec.to_builtins(answer), option=orjson.OPT_INDENT_2) + b"\n")
@@ -49,14 +49,14 @@ def show(answer: A, output: Output, words: Callable[[Console, A, bool], None]) -
 
 
 def console() -> Console:
-    """Where people read: coloured on a terminal, as wide as it is; never folded elsewhere."""
+    """Returns a console on standard output: coloured and as wide as a terminal, plain and never folded elsewhere."""
     return Console(
         highlight=False, markup=False, width=None if sys.stdout.isatty() else 400, no_color=None if sys.stdout.isatty() else True
     )
 
 
 def table(*headings: str) -> Table:
-    """Columns under headings, without lines, as kubectl's."""
+    """Returns an empty table that looks like kubectl's."""
     made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for heading in headings:
         made.add_column(heading.upper(), overflow="fold")
@@ -64,34 +64,34 @@ def table(*headings: str) -> Table:
 
 
 def name_of(pod: PodName) -> str:
-    """namespace/name, if it may be shown."""
+    """Returns namespace/name, or a stand-in where the caller may not see the name."""
     return HIDDEN if pod.hidden else f"{pod.namespace}/{pod.name}"
 
 
 def heading(text: str) -> Text:
-    """Above a part of an answer."""
+    """Returns a heading for a part of an answer."""
     return Text(f"\n{text}", style="bold")
 
 
 def plural(count: int, noun: str) -> str:
-    """1 node, 2 nodes."""
+    """Returns `1 node`, `2 nodes`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def budgets(names: Sequence[str]) -> str:
-    """`budget a`, `budgets a, b`; nameless if the names may not be shown."""
+    """Returns `budget a`, `budgets a, b`; without names where they may not be shown."""
     if not any(names):
         return "a budget" if len(names) == 1 else f"{len(names)} budgets"
     return f"{'budget' if len(names) == 1 else 'budgets'} {', '.join(names)}"
 
 
 def first_of(names: Sequence[str], count: int = 3) -> str:
-    """The first few of many."""
+    """Returns the first few names, and how many more there are."""
     return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
 
 
 def victims_table(victims: Sequence[Victim], *, wide: bool) -> Table:
-    """Pods that have to go."""
+    """Returns a table of pods that would be evicted."""
     made = table("pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()))
     for victim in victims:
         further = (victim.owner, victim.pod.uid) if wide else ()

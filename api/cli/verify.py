@@ -31,18 +31,17 @@ _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one rule."""
+    """The outcome of one rule."""
 
     file: Path
     name: str
     seconds: float
     failures: Sequence[Failure] = ()
     error: str = ""
-    """Why it could not be tried."""
+    """Why the rule could not be tried; empty otherwise."""
 
     @property
     def holds(self) -> bool:
-        """Whether all is as it should be."""
         return not (self.failures or self.error)
 
 
@@ -88,10 +87,10 @@ def verify_rules(
 
 
 def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
-    """The file, or those in the folder, in order.
+    """Returns the file, or the files in the folder, in order.
 
     Raises:
-        StartUpError: there is neither.
+        StartUpError: the path does not exist.
     """
     if path.is_dir():
         return sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(tuple(endings)))
@@ -101,7 +100,7 @@ def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
 
 
 def _verdicts(file: Path, default: Configuration) -> Iterator[Verdict]:
-    """What comes of each rule of a file, one after the other."""
+    """Yields the verdict on each rule of a file."""
     try:
         documents = [plain(read_yaml(text).value) for text in split_documents(file.read_text())]
     except (OSError, UnicodeDecodeError, YamlError) as exc:
@@ -126,7 +125,7 @@ def _is_object(document: object) -> bool:
 
 
 def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Failure]:
-    """What of the rule does not hold. Its files are found from the folder on."""
+    """Returns what of the rule does not hold. Files that it names are relative to the folder."""
     existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
     applied = [obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))]
     configuration = default
@@ -157,7 +156,7 @@ def _print(verdict: Verdict) -> None:
 
 
 def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
-    """As the JUnit schema of most build servers has it: one suite a file.
+    """Writes the JUnit form that most build servers read, with one suite a file.
 
     Raises:
         StartUpError: the file cannot be written.

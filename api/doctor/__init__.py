@@ -1,4 +1,4 @@
-"""Examining an extender from the outside, as kube-scheduler would use it: anybody's extender, in any language.
+"""The checks of `reprieve doctor`: an extender in any language, asked from the outside as kube-scheduler would ask it.
 
-Not here: anything that knows who answers. What is wrong is said by what kube-scheduler 1.36 would make of the answer.
+Nothing here knows which extender answers. A finding says what kube-scheduler 1.36 would make of the answer.
 """

@@ -1,4 +1,4 @@
-"""examine(): all checks of one extender, one after the other."""
+"""All checks of one extender, one after the other."""
 
 import socket
 import ssl
@@ -18,7 +18,7 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 async def examine(patient: Patient) -> AsyncIterator[Finding]:
-    """Nothing that is asked changes anything in a healthy extender."""
+    """Yields the findings about an extender. No question changes anything in a healthy one."""
     extender = patient.extender
     unreachable = await _unreachable(patient)
     if unreachable is not None:
@@ -45,7 +45,7 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
 
 
 async def _unreachable(patient: Patient) -> Finding | None:
-    """What keeps everybody from connecting to it; whatever else is asked would only say that again."""
+    """Returns what keeps callers from connecting; every other check would only repeat it."""
     try:
         await patient.connect()
     except OSError as exc:

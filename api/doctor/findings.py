@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""The findings of an examination."""
 
 import enum
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class Grade(enum.StrEnum):
-    """How a check went."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -20,7 +20,7 @@ class Grade(enum.StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check of one verb."""
+    """One check of one verb, and its outcome."""
 
     verb: str
     check: str
@@ -33,20 +33,20 @@ class Finding:
 
 
 def ok(verb: str, check: str, detail: str = "") -> Finding:
-    """All is well."""
+    """Returns a finding of a check that passed."""
     return Finding(verb, check, Grade.OK, detail)
 
 
 def bad(verb: str, check: str, detail: str, advice: str = "") -> Finding:
-    """It must be mended."""
+    """Returns a finding of a check that failed."""
     return Finding(verb, check, Grade.BAD, detail, advice)
 
 
 def warning(verb: str, check: str, detail: str, advice: str = "") -> Finding:
-    """It should be mended."""
+    """Returns a finding that should be mended, though kube-scheduler is not misled."""
     return Finding(verb, check, Grade.WARNING, detail, advice)
 
 
 def skipped(verb: str, check: str, why: str) -> Finding:
-    """It was not tried."""
+    """Returns a finding of a check that was not tried."""
     return Finding(verb, check, Grade.SKIPPED, why)

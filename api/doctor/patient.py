@@ -25,7 +25,7 @@ SECONDS_A_DAY: Final = 86_400
 @final
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back."""
+    """The reply to one call."""
 
     status: int
     """0: nothing."""
@@ -37,18 +37,18 @@ class Reply:
 
     @property
     def is_ok(self) -> bool:
-        """Status 200: kube-scheduler reads no other answer."""
+        """Whether the status is 200: kube-scheduler reads no other answer."""
         return self.status == httpx.codes.OK
 
     @property
     def words(self) -> str:
-        """What came, in short, when it is not what was wanted."""
+        """The reply in short, for a message that says what is wrong."""
         return self.failure or f"status {self.status}: {self.body[:120].decode(errors='replace').strip()!r}"
 
 
 @final
 class Patient:
-    """One extender. State: its connections."""
+    """One extender, called as kube-scheduler would. State: its connections."""
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
         """Nothing is opened yet.
@@ -66,15 +66,15 @@ class Patient:
 
     @property
     def seconds(self) -> float:
-        """How long kube-scheduler waits for it."""
+        """How long kube-scheduler waits for an answer."""
         return min(self.extender.http_timeout.seconds or 5.0, MAX_SECONDS)
 
     def url(self, verb: str) -> str:
-        """Where a verb is asked."""
+        """Returns the URL of a verb."""
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
 
     async def ask(self, verb: str, body: bytes) -> Reply:
-        """One POST, whatever comes of it."""
+        """Sends one POST, and returns whatever comes of it."""
         if self._transport is None:
             self._transport = open_transport(self._trust)
         seconds = min(2 * self.seconds, MAX_SECONDS)
@@ -107,14 +107,14 @@ class Patient:
 
     @property
     def address(self) -> str:
-        """Its host and port; ValueError if its configuration names none."""
+        """The host and port; ValueError if the configuration names none."""
         url = urlsplit(self.extender.url_prefix)
         if not url.hostname:
             raise ValueError("no host")
         return f"{url.hostname}:{url.port or _PORTS.get(url.scheme, 80)}"
 
     async def connect(self) -> None:
-        """Connect, and hang up.
+        """Connects, and hangs up.
 
         Raises:
             OSError: nobody is there, or nobody answers.
@@ -125,7 +125,7 @@ class Patient:
         connection.close()
 
     async def days_of_certificate(self) -> float:
-        """For how long its certificate holds.
+        """Returns for how many days the certificate is valid.
 
         Raises:
             OSError, ssl.SSLError: it is not reached, or not who it says it is.
@@ -142,6 +142,5 @@ class Patient:
         return (ssl.cert_time_to_seconds(ends) - time.time()) / SECONDS_A_DAY
 
     async def aclose(self) -> None:
-        """End the connections."""
         if self._transport is not None:
             await self._transport.aclose()

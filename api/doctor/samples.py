@@ -1,4 +1,4 @@
-"""What kube-scheduler would send: objects as Go writes them, nulls included."""
+"""Requests as kube-scheduler sends them: objects as Go writes them, nulls included."""
 
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ _PADDING: Final = "x" * 2000
 
 
 def pod(name: str = "doctor-asks", *, priority: int = 0, uid: str = UNKNOWN_POD) -> dict[str, Any]:
-    """A small pod, pending."""
+    """Returns a small pending pod."""
     return {
         "metadata": {
             "name": name,
@@ -53,7 +53,7 @@ def pod(name: str = "doctor-asks", *, priority: int = 0, uid: str = UNKNOWN_POD)
 
 
 def running(name: str, node: str) -> dict[str, Any]:
-    """A pod of low priority that runs on a node."""
+    """Returns a pod of low priority that runs on a node."""
     victim = pod(name, priority=-10, uid=f"00000000-0000-4000-8000-{abs(hash_of(name)):012d}")
     victim["spec"]["nodeName"] = node
     victim["status"] = {"phase": "Running", "startTime": "2026-01-02T03:05:00Z"}
@@ -61,12 +61,12 @@ def running(name: str, node: str) -> dict[str, Any]:
 
 
 def hash_of(name: str) -> int:
-    """A number for a name, the same each time."""
+    """Returns a number for a name, the same each time."""
     return int.from_bytes(name.encode()[-5:], "big") % 10**12
 
 
 def node(name: str, *, padding: bool = False) -> dict[str, Any]:
-    """A node with room."""
+    """Returns a node with room."""
     annotations = {"example.com/padding": _PADDING} if padding else None
     return {
         "metadata": {
@@ -90,23 +90,23 @@ def node(name: str, *, padding: bool = False) -> dict[str, Any]:
 
 
 def asked_in_full(nodes: list[dict[str, Any]], asking: dict[str, Any] | None = None) -> dict[str, Any]:
-    """ExtenderArgs of an extender that is not nodeCacheCapable."""
+    """Returns ExtenderArgs for an extender that is not nodeCacheCapable."""
     return {"Pod": asking or pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
 
 
 def asked_by_name(names: list[str], asking: dict[str, Any] | None = None) -> dict[str, Any]:
-    """ExtenderArgs of an extender that is."""
+    """Returns ExtenderArgs for an extender that is nodeCacheCapable."""
     return {"Pod": asking or pod(), "Nodes": None, "NodeNames": names}
 
 
 def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
-    """ExtenderPreemptionArgs: node -> victims in full."""
+    """Returns ExtenderPreemptionArgs with victims in full."""
     by_node = {name: {"Pods": pods, "NumPDBViolations": 0} for name, pods in victims.items()}
     return {"Pod": pod(priority=1000), "NodeNameToVictims": by_node, "NodeNameToMetaVictims": None}
 
 
 def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
-    """ExtenderPreemptionArgs: node -> UIDs of victims."""
+    """Returns ExtenderPreemptionArgs with UIDs of victims."""
     by_node = {
         name: {"Pods": None if pods is None else [{"UID": each["metadata"]["uid"]} for each in pods], "NumPDBViolations": 0}
         for name, pods in victims.items()
@@ -115,5 +115,5 @@ def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[s
 
 
 def encoded(body: object) -> bytes:
-    """As JSON."""
+    """Returns the object as JSON."""
     return orjson.dumps(body)

@@ -1,1 +1,1 @@
-"""The HTTP routes, one module a family: read the body, ask the engine, write the answer."""
+"""The HTTP routes, one module a family. A route reads the body, asks the engine, writes the answer."""

@@ -1,4 +1,4 @@
-"""GET /docs: openapi.json as a page for people. It loads nothing, from here or elsewhere."""
+"""GET /docs: openapi.json as a page. It loads nothing else, from here or elsewhere."""
 
 import json
 from html import escape
@@ -24,7 +24,7 @@ table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertica
 
 @router.get("/docs", include_in_schema=False)
 async def page(request: Request) -> HTMLResponse:
-    """What every path takes and answers, with examples to paste into a shell."""
+    """Describes what every path takes and answers, with examples to paste into a shell."""
     document = request.app.openapi()
     base = str(request.base_url).rstrip("/")
     sections = [

@@ -10,9 +10,9 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from api.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
+from api.callers.refusals import RETRY_SOON, Refusal
+from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
-from api.refusals import RETRY_SOON, Refusal
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
@@ -26,7 +26,7 @@ _NO_NODES: Final = "neither nodes nor nodeNames given"
 
 @router.post("/filter", **FILTER)
 async def filter_nodes(request: Request) -> Response:
-    """Which of the nodes the pod can run on, and why not on the others."""
+    """Says which of the nodes the pod can run on, and why not on the others."""
     face = _ready_face(request)
     asked = await _asked_nodes(request, face)
     if asked.names is None:
@@ -43,7 +43,7 @@ async def filter_nodes(request: Request) -> Response:
 
 @router.post("/prioritize", **PRIORITIZE)
 async def prioritize_nodes(request: Request) -> Response:
-    """A score from 0 to 10 for each of the nodes."""
+    """Scores each of the nodes from 0 to 10."""
     face = _ready_face(request)
     asked = await _asked_nodes(request, face)
     if asked.names is None:
@@ -59,7 +59,7 @@ async def prioritize_nodes(request: Request) -> Response:
 
 @router.post("/preempt", **PREEMPT)
 async def preempt(request: Request) -> Response:
-    """The pods that really have to go on each of the nodes; nodes where that does not help are left out."""
+    """Says which pods have to go on each of the nodes; nodes where that does not help are left out."""
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
@@ -72,7 +72,7 @@ async def preempt(request: Request) -> Response:
 
 @router.post("/bind", **BIND)
 async def bind(request: Request) -> Response:
-    """Bind the pod to the node."""
+    """Binds the pod to the node."""
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:

@@ -11,9 +11,9 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
-from api.documentation import health
+from api.callers.refusals import Refusal
+from api.documents.documentation import health
 from api.face import Face, face_of
-from api.refusals import Refusal
 from extender.apiserver.informers.health import Health
 from extender.klog.setup import escaped
 
@@ -65,7 +65,7 @@ _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
 def _checks(name: str, face: Face | None) -> Mapping[str, Check]:
-    """Those of a path that there are now."""
+    """Returns the checks of a path."""
     is_elected = face is not None and face.backend.leadership is not None
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
 
@@ -74,7 +74,7 @@ def _checks(name: str, face: Face | None) -> Mapping[str, Check]:
 @router.get("/livez", **health("Whether the process should go on"))
 @router.get("/readyz", **health("Whether calls can be answered"))
 async def all_checks(request: Request) -> PlainTextResponse:
-    """Run the checks; each is listed on failure, or if `verbose` is there, but for those named by `exclude`."""
+    """Runs the checks but for those that `exclude` names. They are listed on failure, and with `verbose`."""
     name = request.scope["path"].strip("/")
     face = face_of(request)
     excluded = dict.fromkeys(request.query_params.getlist("exclude"))
@@ -102,7 +102,7 @@ async def all_checks(request: Request) -> PlainTextResponse:
 @router.get("/livez/{check}", **health("One of the checks"))
 @router.get("/readyz/{check}", **health("One of the checks"))
 async def one_check(request: Request, check: str) -> PlainTextResponse:
-    """Run one check by name."""
+    """Runs one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]
     face = face_of(request)
     wrong_with = _checks(name, face).get(check)

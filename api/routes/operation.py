@@ -1,55 +1,137 @@
-"""GET /metrics, /metrics/resources, /metrics/slis and /configz: what those who operate a scheduler ask it.
+"""What operators ask a scheduler: metrics, the configuration, flags, status, and how much is logged.
 
-Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz (v1.36.2).
+/flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time. Upstream
+authenticates callers there; here only callers on this machine may change anything.
+
+Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz, zpages/flagz, zpages/statusz;
+apiserver/pkg/server/routes/flags.go (v1.36.2).
 """
 
+import ipaddress
+import platform
+import time
+from datetime import UTC, datetime
 from typing import Final
 
 import orjson
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import PlainTextResponse, Response
+from starlette.datastructures import Address
 
-from api.documentation import CONFIGZ, METRICS
+from api.callers.refusals import Refusal
+from api.documents.documentation import CONFIGZ, METRICS
 from api.face import face_of, json_response
-from api.refusals import Refusal
+from api.settings.settings import Settings
+from extender import __version__
 from extender.config import written
+from extender.golang.durations import Duration
+from extender.klog.setup import escaped, set_verbosity
 
 router: Final = APIRouter(tags=["operation"])
 
 TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
+EMULATED_VERSION: Final = "1.36"
 
-@router.get("/metrics", summary="What the scheduler has done, for Prometheus", **METRICS)
+_HEADER: Final = """
+reprieve {page}
+Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
+
+"""
+_STARTED: Final = datetime.now(UTC), time.monotonic()
+_LONGEST_NUMBER: Final = 10
+
+
+@router.get("/metrics", summary="Metrics of the scheduler, for Prometheus", **METRICS)
 async def metrics(request: Request) -> Response:
-    """Under upstream's names; those that begin with `reprieve_` are ours."""
+    """Metrics under upstream's names; those that begin with `reprieve_` are our own."""
     face = face_of(request)
     if face is None:
         raise Refusal(503, "not started yet")
     return _metrics(face.backend.metrics())
 
 
-@router.get("/metrics/resources", summary="What every pod asks for, for Prometheus", **METRICS)
+@router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)
 async def resource_metrics(request: Request) -> Response:
-    """Requests and limits by pod and resource; nothing while another replica leads."""
+    """Requests and limits by pod and resource; empty while another replica leads."""
     face = face_of(request)
     return _metrics(b"" if face is None else face.backend.resource_metrics())
 
 
-@router.get("/metrics/slis", summary="How health checks have come out, for Prometheus", **METRICS)
+@router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **METRICS)
 async def sli_metrics(request: Request) -> Response:
-    """Each check when it was run last, and how often it came out how."""
+    """The last outcome of each health check, and how often each outcome occurred."""
     face = face_of(request)
     return _metrics(b"" if face is None else face.checks.text())
 
 
-@router.get("/configz", summary="The configuration that is in force", **CONFIGZ)
+@router.get("/configz", summary="The configuration in force", **CONFIGZ)
 async def configz(request: Request) -> Response:
-    """With every default spelled out, under `componentconfig`."""
+    """The configuration with every default, under `componentconfig`."""
     face = face_of(request)
     if face is None or face.backend.configuration is None:
         raise Refusal(503, "not started yet")
     return json_response(orjson.dumps({"componentconfig": written(face.backend.configuration)}))
 
 
+@router.put("/debug/flags/v", include_in_schema=False)
+async def set_v(request: Request) -> PlainTextResponse:
+    """Sets how much is logged from now on to the number in the body."""
+    face = face_of(request)
+    if face is not None and face.backend.configuration is not None and not face.backend.configuration.enable_profiling:
+        raise Refusal(404, "there is nothing at this path while profiling is off")
+    if not _is_on_this_machine(request.client):
+        raise Refusal(403, "only callers on this machine may change how much is logged")
+    text = (await request.body()).decode("utf-8", "replace")
+    number = text.strip()
+    if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
+        said = escaped(text)
+        return _text(f'failed set klog.logging.verbosity {said}: strconv.ParseInt: parsing "{said}": invalid syntax\n', 400)
+    set_verbosity(int(number))
+    return _text(f"successfully set klog.logging.verbosity to {number}\n")
+
+
+@router.get("/flagz", include_in_schema=False)
+async def flagz(request: Request) -> PlainTextResponse:
+    """Lists all settings, from flags and the environment."""
+    settings: Settings = request.app.state.settings
+    lines = {name.replace("_", "-"): _shown(value) for name, value in settings}
+    return _text(_HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items())))
+
+
+@router.get("/statusz", include_in_schema=False)
+async def statusz(request: Request) -> PlainTextResponse:
+    """Says which version runs, and since when."""
+    when, began = _STARTED
+    minutes, seconds = divmod(int(time.monotonic() - began), 60)
+    hours, minutes = divmod(minutes, 60)
+    lines = {
+        "Started": f"{when:%a %b %d %H:%M:%S UTC %Y}",
+        "Up": f"{hours} hr {minutes:02} min {seconds:02} sec",
+        "Python version": platform.python_version(),
+        "Binary version": __version__,
+        "Emulation version": EMULATED_VERSION,
+        "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz /statusz",
+    }
+    return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))
+
+
 def _metrics(text: bytes) -> Response:
     return Response(text, media_type=TEXT_FORMAT, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else escaped(str(value)) if not isinstance(value, Duration) else str(value)
+
+
+def _is_on_this_machine(client: Address | None) -> bool:
+    try:
+        return client is not None and ipaddress.ip_address(client.host).is_loopback
+    except ValueError:
+        return False
+
+
+def _text(text: str, code: int = 200) -> PlainTextResponse:
+    return PlainTextResponse(text, code, {"X-Content-Type-Options": "nosniff"})

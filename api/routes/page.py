@@ -1,4 +1,4 @@
-"""The page for people: GET / and what is below /ui. Everything that it shows, /v1 says as JSON."""
+"""The page: GET / and everything below /ui. What it shows, /v1 says as JSON."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,11 +9,11 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from api.access import TOKEN_COOKIE, is_signed_in
-from api.caller import Caller, caller_of
+from api.callers.access import TOKEN_COOKIE, is_signed_in
+from api.callers.hang_up import until_hang_up
+from api.callers.refusals import Refusal, cannot_be_done
 from api.face import decoded, face_of
-from api.hang_up import until_hang_up
-from api.refusals import Refusal, cannot_be_done
+from api.routes.caller import Caller, caller_of
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
@@ -36,7 +36,7 @@ MAX_LATELY: Final = 80
 """Decisions of the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
 MAX_FORM: Final = 4 * 2**20
-"""Bytes of what is to be tried."""
+"""Bytes of the what-if form."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -52,13 +52,13 @@ _HEADERS: Final = {
 _TITLES: Final = {401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
 
 Render = Callable[[], str]
-"""Draws a page; everything it needs is at hand."""
+"""Draws a page from what it was made with; it waits for nothing."""
 
 Find = Annotated[str, Query(max_length=253)]
 
 
 class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What the form of the page sends."""
+    """The what-if form, as the page sends it."""
 
     manifest: str = ""
     drain_nodes: list[str] = []
@@ -68,14 +68,14 @@ class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fi
 
 
 class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The token of somebody who has to say who he is; as long as a cookie may be."""
+    """The sign-in form: a token, no longer than a cookie may be."""
 
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=3900, pattern=r"^[A-Za-z0-9._~+/=-]+$")]
 
 
 @router.get("/")
 async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Response:
-    """The map."""
+    """Shows the cluster."""
 
     async def make(caller: Caller) -> Render:
         shown = await caller.map()
@@ -88,7 +88,7 @@ async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Respons
 
 @router.get("/ui/nodes")
 async def nodes(request: Request, node: Find = "", find: Find = "", sort: Find = "") -> Response:
-    """The map as a table; `sort` is one of its columns, after a `-` from the last to the first."""
+    """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
 
     async def make(caller: Caller) -> Render:
         try:
@@ -103,12 +103,12 @@ async def nodes(request: Request, node: Find = "", find: Find = "", sort: Find =
 
 @router.get("/ui/nodes/{name}")
 async def node(request: Request, name: str, find: Find = "") -> Response:
-    """One node with its pods."""
+    """Shows a node with its pods."""
 
     async def make(caller: Caller) -> Render:
         found = await caller.node(name)
         if found is None:
-            raise Refusal(404, "There is no such node, or no more.")
+            raise Refusal(404, "There is no such node (any more).")
         return partial(pages.node_page, await _around(request, caller, await caller.map(), find), found)
 
     return await _page(request, make)
@@ -116,7 +116,7 @@ async def node(request: Request, name: str, find: Find = "") -> Response:
 
 @router.get("/ui/pods/{namespace}/{name}")
 async def pod(request: Request, namespace: str, name: str, find: Find = "") -> Response:
-    """Why a pod is where it is."""
+    """Shows why a pod is where it is."""
 
     async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
@@ -131,7 +131,7 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
 
 @router.get("/ui/history")
 async def history(request: Request, find: Find = "") -> Response:
-    """What was decided."""
+    """Shows recent decisions."""
 
     async def make(caller: Caller) -> Render:
         preemptions = await caller.preemptions(MAX_PREEMPTIONS)
@@ -145,12 +145,12 @@ async def history(request: Request, find: Find = "") -> Response:
 
 @router.get("/ui/decisions/{number}")
 async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)], find: Find = "") -> Response:
-    """One attempt, as it was then."""
+    """Shows one attempt as it was recorded."""
 
     async def make(caller: Caller) -> Render:
         made = await caller.decision(number, picture=True)
         if made is None:
-            raise Refusal(404, "This decision is not remembered: the oldest go first.")
+            raise Refusal(404, "This decision is not kept any more: the oldest go first.")
         around = await _around(request, caller, await caller.map(), find)
         return partial(pages.decision_page, around, made, caller.now)
 
@@ -159,7 +159,7 @@ async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)
 
 @router.get("/ui/what-if")
 async def what_if(request: Request, find: Find = "") -> Response:
-    """The form."""
+    """Shows the what-if form."""
 
     async def make(caller: Caller) -> Render:
         return partial(pages.what_if_page, await _around(request, caller, await caller.map(), find))
@@ -169,7 +169,7 @@ async def what_if(request: Request, find: Find = "") -> Response:
 
 @router.post("/ui/what-if")
 async def try_what_if(request: Request) -> Response:
-    """What would become of every pod concerned, to be put below the form."""
+    """Answers the what-if form with a part of a page, to be put below the form."""
     caller = await caller_of(request)
     form = await decoded(_read_form, await request.body())
     try:
@@ -191,7 +191,7 @@ async def try_what_if(request: Request) -> Response:
 
 @router.post("/ui/sign-in")
 async def sign_in(request: Request) -> Response:
-    """Keep the token in a cookie that scripts cannot read and that no other site makes the browser send."""
+    """Keeps the token in a cookie that scripts cannot read and that other sites cannot make the browser send."""
     form = await decoded(partial(read, SignInForm), await request.body())
     answer = Response(status_code=204)
     answer.set_cookie(TOKEN_COOKIE, form.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
@@ -200,7 +200,7 @@ async def sign_in(request: Request) -> Response:
 
 @router.post("/ui/sign-out")
 async def sign_out(request: Request) -> Response:
-    """Drop the cookie, and lead to where one signs in. Whoever is sent by another site stays signed in."""
+    """Drops the cookie, and leads to the sign-in form. A request that another site caused changes nothing."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Refusal(403, "another site may not sign people out")
     answer = RedirectResponse("/", 303, _HEADERS)
@@ -212,7 +212,7 @@ async def sign_out(request: Request) -> Response:
 
 @router.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
-    """A file of the page; its path changes with it, so that it may be kept for ever."""
+    """A file of the page. Its path changes with its content, so that browsers may keep it for ever."""
     found = assets().files.get(name)
     if found is None or version != assets().version:
         raise Refusal(404, "there is nothing at this path")
@@ -227,13 +227,13 @@ def _read_form(body: bytes) -> WhatIfForm:
 
 
 async def _rendered(caller: Caller, render: Render) -> str:
-    """Drawn in a thread, one page at a time: thousands of nodes take a while, and kube-scheduler does not wait for them."""
+    """Draws a page in a thread, one at a time: thousands of nodes take a while, and must not hold up kube-scheduler."""
     async with until_hang_up(caller.request), caller.face.evaluating:
         return await in_thread(lambda _: render())
 
 
 async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:
-    """The page; a refusal is shown to people as such."""
+    """Returns the page; a refusal becomes a page that says why."""
     try:
         caller = await caller_of(request)
         render = await make(caller)

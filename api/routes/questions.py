@@ -1,14 +1,19 @@
-"""/v1: what people ask. Why is a pod pending, who would be evicted, what if, who preempted it, how many fit."""
+"""/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where; and /v1/evaluate."""
 
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
+import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
-from api import question_documents as documents
-from api.caller import caller_of
-from api.face import decoded, json_response
-from api.refusals import Refusal, cannot_be_done, not_there
+from api.callers.hang_up import until_hang_up
+from api.callers.refusals import RETRY_SOON, Refusal, cannot_be_done, not_there
+from api.documents import question_documents as documents
+from api.documents.documentation import EVALUATE
+from api.face import decoded, face_of, json_response
+from api.routes.caller import caller_of
+from api.ui.streams import Streams
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.configuration import ConfigErrors
@@ -19,6 +24,9 @@ from extender.objects.decoding import DecodeError
 MAX_QUESTION: Final = 16 * 2**20
 """Bytes of a what-if."""
 
+MAX_SCENARIO: Final = 16 * 2**20
+"""Bytes of a scenario to evaluate: a cluster of some thousand nodes and their pods."""
+
 T = TypeVar("T")
 
 router: Final = APIRouter(prefix="/v1", tags=["questions"])
@@ -26,7 +34,7 @@ router: Final = APIRouter(prefix="/v1", tags=["questions"])
 Name = Annotated[str, Path(min_length=1, max_length=253)]
 PodKey = Annotated[str | None, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most, newest first")]
-MaxPods = Annotated[int, Query(ge=1, le=100_000, description="count no further")]
+MaxPods = Annotated[int, Query(ge=1, le=100_000, description="stop counting here")]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a smaller id: the next page")]
 
 
@@ -37,20 +45,20 @@ async def explain(
     pod: Name,
     picture: Annotated[bool, Query(description="with every node's verdicts, plugin by plugin")] = False,
 ) -> Response:
-    """What keeps it from every node now, what it waits for, what was tried, and what would help."""
+    """Says what keeps the pod from every node now, what it waits for, its last attempts, and what would help."""
     answer = await (await caller_of(request)).explain(namespace, pod, picture=picture)
     if answer is None:
         raise not_there("pods", "there is no such pod, and no recent decision about one")
-    return _told(answer)
+    return _answered(answer)
 
 
 @router.post("/whatif", summary="What would happen if?", **documents.WHAT_IF)
 async def what_if(request: Request) -> Response:
-    """Pods to create, nodes to add, remove or drain, another configuration: tried on a copy of the cluster. Nothing is written."""
+    """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing is written."""
     caller = await caller_of(request)
     question = await decoded(_read_what_if, await request.body())
     try:
-        return _told(await caller.what_if(question))
+        return _answered(await caller.what_if(question))
     except (DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
 
@@ -61,29 +69,29 @@ async def capacity(
     pod: Annotated[str, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")],
     limit: MaxPods = 10_000,
 ) -> Response:
-    """Pods like this one, one after the other, until one does not fit. Nobody is evicted for them."""
+    """Places pods like this one, one after the other, until one does not fit. No pod is evicted for them."""
     namespace, _, name = pod.partition("/")
     answer = await (await caller_of(request)).capacity(namespace, name, limit)
     if answer is None:
         raise not_there("pods", "there is no such pod")
-    return _told(answer)
+    return _answered(answer)
 
 
 @router.post("/capacity", summary="How many of such a pod would fit?", **documents.CAPACITY_OF)
 async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
-    """As GET, for a pod that does not exist, or for those that a workload (Deployment, Job, ...) makes."""
+    """Does as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...)."""
     caller = await caller_of(request)
     pod = await decoded(_read_pod, await request.body())
     try:
-        return _told(await caller.capacity_of(pod, limit))
+        return _answered(await caller.capacity_of(pod, limit))
     except QuestionError as exc:
         raise cannot_be_done(exc) from exc
 
 
 @router.get("/decisions", summary="What was decided recently?", **documents.DECISIONS)
 async def decisions(request: Request, pod: PodKey = None, limit: Limit = 100, before: Before = None) -> Response:
-    """Attempts to schedule pods, and what kube-scheduler asked of the extender."""
-    return _told(await (await caller_of(request)).decisions(limit, pod, before))
+    """Lists attempts to schedule pods, and calls of kube-scheduler to the extender."""
+    return _answered(await (await caller_of(request)).decisions(limit, pod, before))
 
 
 @router.get("/decisions/{id}", summary="What was decided then?", **documents.DECISION)
@@ -92,26 +100,70 @@ async def decision(
     number: Annotated[int, Path(alias="id", ge=1, le=2**53, description="as /v1/decisions and /v1/explain give it")],
     picture: Annotated[bool, Query(description="with the plugin that refused each node")] = False,
 ) -> Response:
-    """One attempt. In a crowd of pods not every attempt keeps more than its end."""
+    """Shows one attempt. With many pods at once, only the outcome of some attempts is kept."""
     answer = await (await caller_of(request)).decision(number, picture=picture)
     if answer is None:
-        raise not_there("decisions", "no such decision is remembered: the oldest go first")
-    return _told(answer)
+        raise not_there("decisions", "no such decision is kept (any more): the oldest go first")
+    return _answered(answer)
 
 
-@router.get("/preemptions", summary="Who was preempted, for whom?", **documents.PREEMPTIONS)
+@router.get("/preemptions", summary="Which pods were preempted, and for which?", **documents.PREEMPTIONS)
 async def preemptions(request: Request, pod: PodKey = None, limit: Limit = 100) -> Response:
-    """With the nodes that were not chosen, and why. `pod` is a victim or a preemptor."""
-    return _told(await (await caller_of(request)).preemptions(limit, pod))
+    """Lists preemptions with the nodes that were not chosen, and why. `pod` is a victim or a preemptor."""
+    return _answered(await (await caller_of(request)).preemptions(limit, pod))
 
 
-@router.get("/queue", summary="Who waits, where, and for what?", **documents.QUEUE)
+@router.get("/queue", summary="Which pods wait, and for what?", **documents.QUEUE)
 async def queue(request: Request) -> Response:
-    """The pods that wait, in the order in which they will be tried where there is one."""
-    return _told(await (await caller_of(request)).queue())
+    """Lists the pods that wait, in the order in which they will be tried where there is one."""
+    return _answered(await (await caller_of(request)).queue())
 
 
-def _told(answer: Answer) -> Response:
+@router.get("/cluster", summary="What does the cluster look like?", **documents.CLUSTER)
+async def cluster(request: Request) -> Response:
+    """Lists nodes with what they have and what is requested of it, and with their pods while the cluster is small."""
+    return json_response(msgspec.json.encode(await (await caller_of(request)).map()))
+
+
+@router.get("/cluster/{node}", summary="What is on this node?", **documents.NODE)
+async def node(request: Request, node: Name) -> Response:
+    """Shows one node with its pods, in a cluster of any size."""
+    found = await (await caller_of(request)).node(node)
+    if found is None:
+        raise not_there("nodes", "there is no such node")
+    return json_response(msgspec.json.encode(found))
+
+
+@router.get("/stream", include_in_schema=False)
+async def stream(request: Request) -> Response:
+    """Sends the event `version` whenever the cluster, the queue or the recent decisions change."""
+    caller = await caller_of(request)
+    streams: Streams = request.app.state.streams
+    if streams.is_full:
+        raise Refusal(503, "too many pages follow the cluster at one time", RETRY_SOON)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(streams.follow(caller.questions.version), media_type="text/event-stream", headers=headers)
+
+
+@router.post("/evaluate", **EVALUATE)
+async def evaluate(request: Request) -> Response:
+    """Filters every node, scores those that fit, and dry-runs preemption on the others. Nothing is written."""
+    face = face_of(request)
+    if face is None:
+        raise Refusal(503, "the service is starting", RETRY_SOON)
+    if face.admitted.locked():
+        raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
+    try:
+        async with face.admitted:
+            scenario = await decoded(_read_scenario, await request.body())
+            async with until_hang_up(request), face.evaluating:
+                answer = await face.backend.evaluate(scenario)
+    except (DecodeError, ConfigErrors) as exc:
+        raise Refusal(422, str(exc)) from exc
+    return json_response(orjson.dumps(answer))
+
+
+def _answered(answer: Answer) -> Response:
     return json_response(msgspec.json.encode(answer))
 
 
@@ -130,3 +182,15 @@ def _read(kind: type[T], body: bytes) -> T:
     question = read(kind, body)
     check_json(body)
     return question
+
+
+def _read_scenario(body: bytes) -> dict[str, Any]:
+    if len(body) > MAX_SCENARIO:
+        raise Refusal(413, f"a scenario may have {MAX_SCENARIO} bytes")
+    check_number_of_values(body)
+    scenario = read(dict[str, Any], body)
+    check_json(body)
+    config = scenario.get("config")
+    if isinstance(config, dict) and not (config.get("apiVersion") and config.get("kind")):
+        raise Refusal(422, "config: apiVersion and kind are required")
+    return scenario

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 
 from api.app import create_app
 from api.face import Face
-from api.server import make_server
-from api.settings import Settings
+from api.serving.server import make_server
+from api.settings.settings import Settings
 from api.starting import Opens, opens
 from extender.assembly.backend import Backend
 from extender.config import Configuration

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.openapi_examples import POD
+from api.documents.examples import POD
 from tests.api.asking import asking, pod_with, with_node
 from tests.api.serving import Service, assert_is_refusal
 

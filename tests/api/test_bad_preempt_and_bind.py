@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from api.openapi_examples import BINDING, POD
-from api.settings import EXAMPLE_CLUSTER
+from api.documents.examples import BINDING, POD
+from api.settings.settings import EXAMPLE_CLUSTER
 from tests.api.serving import Service, assert_is_refusal
 
 CLUSTER = yaml.safe_load(EXAMPLE_CLUSTER.read_text())["items"]

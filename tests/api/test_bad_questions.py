@@ -15,10 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.app import create_app
 from api.face import MAX_EVALUATIONS, Face
-from api.limits import Limits
 from api.routes.page import MAX_FORM
 from api.routes.questions import MAX_QUESTION
-from api.settings import Settings
+from api.serving.limits import Limits
+from api.settings.settings import Settings
 from extender.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving

@@ -6,7 +6,7 @@ import pytest
 
 from api.cluster_source import Followed, Own, choose_cluster
 from api.fatal_errors import StartUpError
-from api.settings import EXAMPLE_CLUSTER, read_settings
+from api.settings.settings import EXAMPLE_CLUSTER, read_settings
 from extender.config import Configuration
 from extender.config.loading import load
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from api.openapi_examples import BY_NAME
-from api.settings import Settings
+from api.documents.examples import BY_NAME
+from api.settings.settings import Settings
 from tests.api.raw_http import assert_refused, connected, head
 from tests.api.serving import Service
 

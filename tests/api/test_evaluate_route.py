@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from api.openapi_examples import POD, SCENARIO
-from api.routes.v1 import MAX_SCENARIO
+from api.documents.examples import POD, SCENARIO
+from api.routes.questions import MAX_SCENARIO
 from tests.api.serving import Service, assert_is_refusal
 from tests.parity.cases import decision_cases
 from tests.parity.compare import differences

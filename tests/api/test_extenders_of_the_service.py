@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from api.fatal_errors import StartUpError
-from api.settings import Settings
+from api.settings.settings import Settings
 from api.starting import prepare
 from tests.extender.http_extender.serving import Served, says_json, serving
 from tests.walks.clusters import node, pod

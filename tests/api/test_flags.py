@@ -19,10 +19,11 @@ from api.cli.flags import FLAG_OPTIONS, FLAGS, as_options, without_effect
 from api.cli.flags_page import page
 from api.cli.foreign_flags import FOREIGN, Effect
 from api.fatal_errors import StartUpError
-from api.feature_gates import EITHER, OFF, ON, check_feature_gates
-from api.overrides import overridden
-from api.server import Server
-from api.settings import DECLARATIONS, Group, Settings, read_settings
+from api.serving.server import Server
+from api.settings.declarations import Group
+from api.settings.feature_gates import EITHER, OFF, ON, check_feature_gates
+from api.settings.overrides import overridden
+from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.config import Configuration, load, written
 from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.in_process import ROOT, reprieve

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from api.documents.examples import BINDING
 from api.face import MAX_EVALUATIONS, Face
-from api.openapi_examples import BINDING
 from api.ui.streams import MAX_STREAMS
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine

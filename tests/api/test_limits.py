@@ -8,8 +8,8 @@ from queue import Queue
 
 import pytest
 
+from api.documents.examples import BY_NAME
 from api.face import MAX_EVALUATIONS
-from api.openapi_examples import BY_NAME
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
 from tests.api.serving import JSON, Service, assert_is_refusal, serving

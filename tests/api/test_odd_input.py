@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from api.openapi_examples import POD
+from api.documents.examples import POD
 from tests.api.asking import asking, pod_with, pod_with_requests, with_node
 from tests.api.serving import Service
 

@@ -10,12 +10,12 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from api import starting
-from api.access import TOKEN_COOKIE, Sight
 from api.app import create_app
+from api.callers.access import TOKEN_COOKIE, Sight
+from api.callers.refusals import Refusal
+from api.documents.examples import BY_NAME
 from api.face import Face
-from api.openapi_examples import BY_NAME
-from api.refusals import Refusal
-from api.settings import Settings
+from api.settings.settings import Settings
 from api.ui.assets import assets
 from api.ui.streams import MAX_STREAMS
 from tests.api.fake_engines import FailingEngine

@@ -13,11 +13,11 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from api import starting
-from api.access import Access, Sight
 from api.app import create_app
+from api.callers.access import Access, Sight
+from api.callers.refusals import Refusal
 from api.face import Face
-from api.refusals import Refusal
-from api.settings import Settings
+from api.settings.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app
 
 PREEMPTED = "bank/batch-0"

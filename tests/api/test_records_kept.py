@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.fatal_errors import StartUpError
-from api.settings import Settings
+from api.settings.settings import Settings
 from api.starting import prepare
 from tests.api.in_process import reprieve
 from tests.api.serving import serving

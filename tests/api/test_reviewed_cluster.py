@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.access import TOKEN_COOKIE
 from api.app import create_app
-from api.settings import Settings
+from api.callers.access import TOKEN_COOKIE
+from api.settings.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app
 from tests.api.test_following import eventually, kubeconfig_for, readiness
 from tests.api.test_questions import cluster

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from api.certificate import Certificate
 from api.fatal_errors import StartUpError
-from api.server import Server, make_server
-from api.settings import Settings
+from api.serving.certificate import Certificate
+from api.serving.server import Server, make_server
+from api.settings.settings import Settings
 from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates, encrypted
 from tests.api.serving import serving
 

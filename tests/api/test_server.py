@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 
-from api.server import Server
-from api.settings import Settings
+from api.serving.server import Server
+from api.settings.settings import Settings
 from tests.api.serving import serving_app
 
 

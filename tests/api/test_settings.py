@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.fatal_errors import StartUpError
-from api.settings import read_settings
+from api.settings.settings import read_settings
 
 
 def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -> None:

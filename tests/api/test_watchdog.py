@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from api.watchdog import Watchdog
+from api.serving.watchdog import Watchdog
 from tests.api.serving import TWELVE_NODES, serving
 
 

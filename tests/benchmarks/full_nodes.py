@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from api.openapi_examples import POD
+from api.documents.examples import POD
 from extender.protocol.node_lists import DecodedNodes
 from extender.protocol.verb_arguments import read_extender_args
 from extender.protocol.verb_results import filter_result

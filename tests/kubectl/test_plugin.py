@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.settings import EXAMPLE_CLUSTER
+from api.settings.settings import EXAMPLE_CLUSTER
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")

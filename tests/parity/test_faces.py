@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from api.app import create_app
 from api.cli import app as command
 from api.face import Face
-from api.settings import Settings
+from api.settings.settings import Settings
 from api.starting import Opens
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.settings import Settings
+from api.settings.settings import Settings
 from extender.objects.cluster import ClusterState
 from extender.testing import make_node, make_pod, make_verbs
 from extender.verbs import Verbs

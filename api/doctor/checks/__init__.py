@@ -1,1 +1,1 @@
-"""The checks, a file a verb."""
+"""The checks of the doctor, one module a verb."""

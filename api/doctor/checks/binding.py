@@ -1,4 +1,4 @@
-"""bind: asked for a pod that does not exist, so that nothing is bound."""
+"""Checks of bind, for a pod that does not exist, so that nothing is bound."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -16,7 +16,7 @@ CHECK: Final = "says in Error that there is no such pod"
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
-    """One binding that cannot be."""
+    """Yields what is wrong with the answer to a binding that cannot succeed."""
     verb = patient.extender.bind_verb
     body = {
         "PodName": "doctor-asks-for-what-is-not-there",

@@ -1,4 +1,4 @@
-"""What holds for every verb: it is there, answers in time, in JSON, without a detour, and survives a broken request."""
+"""Checks of every verb: it exists, answers in time and in JSON, does not redirect, and survives a broken request."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -16,7 +16,7 @@ NOBODY_LISTENS: Final = "is it running, and is the port right?"
 
 
 def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
-    """What is wrong with a reply to a sound question before its content is looked at; None if nothing is."""
+    """Returns what is wrong with a reply before its content is looked at; None if nothing is."""
     if reply.failure:
         advice = "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
         if reply.failure.endswith("connection refused"):
@@ -36,7 +36,7 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
 
 
 async def checks(patient: Patient, verb: str, body: bytes) -> AsyncIterator[Finding]:
-    """With a question that the verb understands.
+    """Yields findings about a verb, asked with a question that it understands.
 
     Arguments:
         body: the question.

@@ -1,4 +1,4 @@
-"""filter: which nodes pass."""
+"""Checks of filter."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ READABLE: Final = "can be read by kube-scheduler"
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
-    """In full and by name, as the configuration says, and the traps of both."""
+    """Yields findings about answers to full nodes or to names, as the configuration says."""
     verb = patient.extender.filter_verb
     in_full = not patient.extender.node_cache_capable
     names = list(NAMES if in_full or not patient.nodes else patient.nodes)

@@ -1,4 +1,4 @@
-"""preempt: which victims go. There is no Error here: who has nothing to offer on a node leaves it out."""
+"""Checks of preempt. Its answer has no Error: a node on which the extender finds no victims is left out."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ Answer = Mapping[str, MetaVictims | None]
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
-    """With victims in full or by UID as configured; with no victims; with null victims."""
+    """Yields findings about answers to victims in full or by UID as configured, to no victims, and to null victims."""
     verb = patient.extender.preempt_verb
     names = (patient.nodes or NAMES)[:2]
     sent: Sent = {name: [samples.running(f"victim-{place}", name)] for place, name in enumerate(names)}

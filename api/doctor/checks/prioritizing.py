@@ -1,4 +1,4 @@
-"""prioritize: scores from 0 to 10. kube-scheduler ignores whatever is wrong with them, silently."""
+"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently ignores wrong ones."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ SCORES: Final = "gives whole scores from 0 to 10"
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
-    """In the form that is configured."""
+    """Yields findings about scores, asked for in the form that is configured."""
     verb = patient.extender.prioritize_verb
     in_full = not patient.extender.node_cache_capable
     names = list(NAMES if in_full or not patient.nodes else patient.nodes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.settings import EXAMPLE_CLUSTER
+from api.settings.settings import EXAMPLE_CLUSTER
 from extender.embedded.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
 from extender.embedded.dumps.seeding import RefusedObject, seed
 from extender.embedded.dumps.state_file import load, save

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.settings import EXAMPLE_CLUSTER
+from api.settings.settings import EXAMPLE_CLUSTER
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.state_file import StateFileError, load, save
 from extender.golang.json import plain

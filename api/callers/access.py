@@ -1,7 +1,7 @@
-"""Whose names a caller is shown.
+"""Which names of pods a caller is shown.
 
-Of our own cluster everybody may see everything, as its API lets everybody do everything. In a cluster that is followed, its API server
-says who a caller is (TokenReview) and in which namespaces he may list pods (SubjectAccessReview).
+The embedded cluster has no users, and shows everything to everyone. For a real cluster, its API server says who a caller is (TokenReview)
+and in which namespaces the caller may list pods (SubjectAccessReview).
 """
 
 import asyncio
@@ -10,14 +10,14 @@ from typing import Final, Protocol, TypeVar, final
 
 from starlette.requests import HTTPConnection
 
-from api.refusals import RETRY_SOON, Refusal
+from api.callers.refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.apiserver.access_review import AccessReview, User
 from extender.apiserver.errors import ApiError, Forbidden
 
 TOKEN_COOKIE: Final = "reprieve-token"  # noqa: S105 - the name of a cookie
-"""Where the page keeps the token of a person."""
+"""The cookie in which the page keeps a token."""
 
 MAX_TOKEN: Final = 16 * 1024
 
@@ -28,15 +28,19 @@ class Sight(Protocol):
     """What one caller may see."""
 
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
-        """Those of the namespaces in which he may list pods."""
+        """Returns those of the namespaces in which the caller may list pods."""
         ...
 
 
 class Access(Protocol):
-    """Says what callers may see."""
+    """Decides what callers may see."""
 
     async def of(self, caller: HTTPConnection) -> Sight:
-        """What this caller may see; Refusal 401 if nobody knows who it is."""
+        """Returns what a caller may see.
+
+        Raises:
+            Refusal: 401 if the caller is not known.
+        """
         ...
 
 
@@ -48,22 +52,20 @@ class _SeesAll:
 
 @final
 class OpenAccess:
-    """Everybody may see everything."""
+    """Shows everything to everyone."""
 
     async def of(self, caller: HTTPConnection) -> Sight:
-        """Everything."""
         return _SeesAll()
 
 
 @final
 class ReviewedAccess:
-    """The API server is asked. The token comes as `Authorization: Bearer`, or in the page's cookie."""
+    """Asks the API server. The token comes as `Authorization: Bearer`, or in the page's cookie."""
 
     def __init__(self, review: AccessReview) -> None:
         self._review = review
 
     async def of(self, caller: HTTPConnection) -> Sight:
-        """What the API server says that he may see."""
         token = _token(caller)
         if not token:
             raise Refusal(401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
@@ -84,7 +86,7 @@ class _Reviewed:
 
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         try:
-            # One who may list the pods of all namespaces need not be asked about for each.
+            # A caller who may list the pods of all namespaces costs one review, not one a namespace.
             if await self._review.may_list_pods(self._user, ""):
                 return frozenset(among)
             each = sorted(among)
@@ -95,13 +97,13 @@ class _Reviewed:
 
 
 async def as_seen_by(sight: Sight, answer: A) -> A:
-    """The answer with the names that the caller may see."""
+    """Returns the answer with only those names in it that the caller may see."""
     named = namespaces_in(answer)
     return redacted(answer, await sight.namespaces(named)) if named else answer
 
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:
-    """Whether it is by the page's cookie that the caller is known."""
+    """Tells whether the caller has signed in on the page, rather than sent a token with the request."""
     return not isinstance(access, OpenAccess) and _bearer(caller) is None and bool(caller.cookies.get(TOKEN_COOKIE))
 
 
@@ -112,7 +114,7 @@ def _token(caller: HTTPConnection) -> str:
 
 
 def _bearer(caller: HTTPConnection) -> str | None:
-    """The token of the Authorization header; None if there is no such header."""
+    """Returns the token of the Authorization header; None without such a header."""
     scheme, _, token = caller.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 

@@ -1,4 +1,4 @@
-"""The certificate with which HTTPS is spoken, read again when its files change."""
+"""The certificate of the service, read again when its files change."""
 
 import logging
 import ssl
@@ -25,7 +25,7 @@ class Certificate:
     def __init__(
         self, config: Config, certificate: Path, key: Path, min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12"
     ) -> None:
-        """Have the server speak HTTPS.
+        """Makes the server speak HTTPS.
 
         Raises:
             StartUpError: the files cannot be read, or do not belong together.
@@ -43,14 +43,14 @@ class Certificate:
         self._context = config.ssl
 
     def renew(self) -> None:
-        """Use what the files hold now for connections that begin from now on; what cannot be used is told, and the old one stays."""
+        """Uses what the files hold now for new connections. If it cannot be used, the log says so, and the old certificate stays."""
         times = self._times()
         if times == self._changed:
             return
         self._changed = times
         try:
-            # Tried elsewhere first: a certificate without its key would replace the old one, and fit no handshake. Files that change
-            # between the two are other files at the next look.
+            # Tried in a context of its own first: a certificate without its key would replace the old one, and fail every handshake. Files
+            # that change between the two loads are seen at the next look.
             self._try()
             self._context.load_cert_chain(*self._files, password=_no_password)
         except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
@@ -62,7 +62,7 @@ class Certificate:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password=_no_password)
 
     def _times(self) -> tuple[object, ...]:
-        """When each file was changed, and which file it is; None for one that is not there, or that we may not look at."""
+        """Returns for each file when it was changed and which file it is; None for one that is missing or must not be read."""
         return tuple(map(_version, self._files))
 
 

@@ -1,4 +1,4 @@
-"""What openapi.json says of the questions under /v1: the answers, and what else may be answered."""
+"""Descriptions of the questions under /v1, their answers and refusals."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ _STATUS: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/
 
 _MEANINGS: Final = {
     400: "The path, the query or the body is not as it has to be.",
-    401: "The caller has to say who he is: a token of the cluster as Authorization: Bearer.",
+    401: "The caller is not known: send a token of the cluster as Authorization: Bearer.",
     403: "The caller may not list pods in this namespace.",
     404: "There is no such pod, or decision.",
     408: "The body took too long to arrive.",
@@ -43,6 +43,12 @@ def _answers(name: str, what: str, *further: int) -> dict[int | str, dict[str, A
     # What the limits refuse before the question is read: a method, a head, a body where there should be none.
     answers["default"] = {"description": "Refused.", "content": _STATUS}
     return answers
+
+
+def _briefly(name: str, what: str) -> dict[int | str, dict[str, Any]]:
+    schema = {"$ref": f"#/components/schemas/{name}"}
+    content = {"application/json": {"schema": schema}}
+    return {200: {"description": what, "content": content}, "default": {"description": "Refused.", "content": _STATUS}}
 
 
 def _body(schema: str, examples: dict[str, object]) -> dict[str, Any]:
@@ -78,4 +84,6 @@ CAPACITY_OF: Final[dict[str, Any]] = {
 DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
 DECISION: Final[dict[str, Any]] = {"responses": _answers("Attempt", "With as much as is still kept of it.", 404)}
 PREEMPTIONS: Final[dict[str, Any]] = {"responses": _answers("Preemptions", "Newest first.")}
+CLUSTER: Final[dict[str, Any]] = {"responses": _briefly("ClusterMap", "The nodes, by zone and name.")}
+NODE: Final[dict[str, Any]] = {"responses": _briefly("NodeOnMap", "The node with its pods.")}
 QUEUE: Final[dict[str, Any]] = {"responses": _answers("Queue", "All pods that wait.")}

@@ -1,14 +1,14 @@
-"""Callers who hang up: what is done for nobody ends.
+"""Work for a caller who has hung up ends.
 
-A server of ASGI cancels nothing when a connection closes; it says so to whoever asks it for the next message. Here somebody asks, while a
+An ASGI server cancels nothing when a connection closes; it says so when it is asked for the next message. `until_hang_up` asks, while a
 question waits for its turn or is worked on, and only then: those are the moments that may take long.
 
-Not a layer before the application, because most answers must not be cut short. `bind` and the writes to our own cluster go on to their end,
-so that nobody has to guess what became of a pod; `filter`, `prioritize` and `preempt` are worked out in one piece, in which nothing can be
-cut, and shall cost nothing more; streams and watches hear of it by themselves.
+It is not a middleware, because most answers must not be cut short. `bind` and the writes to the embedded cluster go on to their end, so
+that what became of a pod is never in doubt; `filter`, `prioritize` and `preempt` are worked out without a pause in which they could be
+cancelled; streams and watches notice by themselves.
 
-A caller who only says that he will send no more (a half-closed connection) cannot be told from one who is gone, and counts as such, as in
-Go's net/http. One who has sent another request behind this one is heard of only when this one is answered: the server does not read on.
+A half-closed connection cannot be told from a closed one, and counts as closed, as in Go's net/http. The hang-up of a caller who has
+sent another request behind this one is noticed only when this one is answered: the server does not read on.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from starlette.requests import ClientDisconnect
 
 @asynccontextmanager
 async def until_hang_up(request: Request) -> AsyncIterator[None]:
-    """Cancel what is awaited in the block as soon as the caller has hung up.
+    """Cancels what is awaited in the block as soon as the caller has hung up.
 
     Raises:
-        ClientDisconnect: he has, and the block did not come to its end. Nobody is to be answered.
+        ClientDisconnect: the caller has hung up before the block came to its end. No answer is sent.
     """
     await request.body()  # then there is only one thing that can still come
     try:

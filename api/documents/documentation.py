@@ -1,4 +1,4 @@
-"""What openapi.json says beyond what FastAPI finds out by itself: the bodies, which the routes take and give as bytes."""
+"""The OpenAPI document. Bodies are described here, because the routes take and return them as bytes, which FastAPI cannot see through."""
 
 import json
 from typing import Any, Final
@@ -7,9 +7,8 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from api import openapi_examples as examples
-from api import question_documents
-from api.refusals import Status
+from api.callers.refusals import Status
+from api.documents import examples, question_documents
 from extender.objects.node import Node
 from extender.protocol.wire_types import (
     ExtenderArgs,
@@ -63,7 +62,7 @@ _SCENARIO: Final = {
 
 
 def _answers(schema: dict[str, Any] | None, what: str, *further: int, example: object = None) -> dict[int | str, dict[str, Any]]:
-    """200 with the schema, and a Status for everything that the limits or the reader refuse."""
+    """Returns 200 with the schema, and a Status for everything that the limits or the reader refuse."""
     meanings = {
         400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
         408: "The body took too long to arrive.",
@@ -129,7 +128,7 @@ CONFIGZ: Final[dict[str, Any]] = {
 
 
 def health(summary: str) -> dict[str, Any]:
-    """What a health path says about itself."""
+    """Returns the description of a health path."""
     text = {"text/plain": {"schema": {"type": "string"}}}
     return {
         "summary": summary,
@@ -143,7 +142,7 @@ def health(summary: str) -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the application, with the schemas of the extender protocol in it."""
+    """Returns the OpenAPI document of the application, with the schemas of the extender protocol in it."""
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REFERENCE)
     text = json.dumps(document | {"components": {"schemas": schemas}}, sort_keys=True)

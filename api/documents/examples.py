@@ -1,4 +1,4 @@
-"""Requests that can be sent as they are to a service that runs with the example cluster."""
+"""Example requests, which a service with the example cluster answers as they are."""
 
 from typing import Any, Final
 

@@ -14,55 +14,54 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from api.certificate import Certificate
 from api.face import Face
-from api.http_protocol import limited_protocol
-from api.settings import Settings
+from api.serving.certificate import Certificate
+from api.serving.http_protocol import limited_protocol
+from api.serving.watchdog import Watchdog
+from api.settings.settings import Settings
 from api.ui.streams import Streams
-from api.watchdog import Watchdog
 from extender.klog.outlet import STDERR
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100
-"""At the certificate's files; ten ticks are a second."""
+"""Ticks between two looks at the certificate's files; ten ticks are a second."""
 
 _FAILED: Final = ("error_occurred", "error_occured")
-"""What uvicorn has called it, of late and before."""
+"""The attribute of uvicorn's lifespan, in newer and in older versions."""
 
 BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
 
 _OWN_DESCRIPTORS: Final = 96
-"""Of those that a process may have, how many are not for callers: files, watches and writes need some."""
+"""File descriptors that are kept for files, watches and writes."""
 _MIN_CONNECTIONS: Final = 16
 
 
 @final
 class Server(uvicorn.Server):
-    """Serves until it is told to end, or until the service has nothing left to do here.
+    """Serves until a signal ends it, or until the service has nothing left to do.
 
-    Told to end, it ends in order, and that is a success; told twice, it ends at once.
+    After the first signal it finishes what is under way, and succeeds; a second signal ends it at once.
     """
 
     why_over = ""
-    """Why it has ended without being told to; empty otherwise."""
+    """Why it has ended without a signal; empty otherwise."""
     certificate: Certificate | None = None
-    """With which HTTPS is spoken; None for HTTP."""
+    """The certificate for HTTPS; None for HTTP."""
 
     def __init__(self, config: uvicorn.Config) -> None:
-        """Nothing is served yet."""
         super().__init__(config)
         self._watchdog = Watchdog()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve; from then on SIGUSR2 has everything written down. Upstream: the scheduler's cache debugger."""
+        """Begins to serve. From then on SIGUSR2 writes cache and queue to the log. Upstream: the scheduler's cache debugger."""
         await super().startup(sockets)
         face = _face(self.config.app)
         if face is not None and threading.current_thread() is threading.main_thread():
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, face.backend.debug)
 
     async def main_loop(self) -> None:
-        """Serve until it is time to end. Whoever stands in the way of that is named in the log."""
+        """Serves until it is time to end. The watchdog logs what blocks the event loop meanwhile."""
         self._watchdog.start()
         try:
             await super().main_loop()
@@ -70,14 +69,14 @@ class Server(uvicorn.Server):
             self._watchdog.stop()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal has come. Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
+        """Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""
         if self.should_exit:
             STDERR.write_line("reprieve: told to end a second time, and ended without finishing what is under way")
             os._exit(1)
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end."""
+        """Returns whether to end."""
         self._watchdog.beat()
         if self.certificate is not None and counter % _TICKS_BETWEEN_LOOKS == 0:
             self.certificate.renew()
@@ -89,7 +88,7 @@ class Server(uvicorn.Server):
         return bool(self.why_over) or await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop deciding at once, end watches (they never do by themselves), then wait for requests to finish."""
+        """Stops deciding at once, ends watches, which never end by themselves, then waits for requests to finish."""
         face = _face(self.config.app)
         if face is None:
             await super().shutdown(sockets)
@@ -118,13 +117,13 @@ def _face(app: object) -> Face | None:
 
 
 def _most_connections() -> int:
-    """How many callers may stay connected at one time."""
+    """Returns how many connections may stay open at one time."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - _OWN_DESCRIPTORS, _MIN_CONNECTIONS)
 
 
 def make_server(app: ASGIApp, settings: Settings) -> Server:
-    """A server that is not started yet. Logging is as it was set up before.
+    """Returns a server that is not started yet. Logging stays as it was set up before.
 
     Raises:
         StartUpError: the certificate cannot be used.

@@ -1,6 +1,6 @@
-"""The watchdog: where the event loop stands still, and since when.
+"""The watchdog logs where the event loop stands still, and since when.
 
-A plugin that hangs keeps everybody waiting, probes too, and nobody who waits can say why. A thread of its own can.
+A plugin that hangs blocks the event loop, probes included, so that nothing in the loop can say why. A thread can.
 """
 
 import sys
@@ -12,20 +12,20 @@ from typing import Final, final
 from extender.klog.logger import Lines, Logger
 
 PATIENCE: Final = 5.0
-"""Seconds without a beat after which it speaks; twice as long after each time that it did."""
+"""Seconds without a beat after which it logs; twice as long after each time."""
 _FRAMES: Final = 20
 _LOOKS: Final = 10
-"""In the time of its patience."""
+"""Looks in the time of its patience."""
 
 _LOG: Final = Logger(__name__)
 
 
 @final
 class Watchdog:
-    """Tells the log when nobody has called `beat` for too long, and where the one who should have is instead."""
+    """Logs the stack of the watched thread when that has not called `beat` for too long."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        """Nothing is watched before `start`.
+        """Watches nothing before `start`.
 
         Arguments:
             patience: seconds.
@@ -38,13 +38,13 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
-        """Watch the thread that calls this."""
+        """Watches the thread that calls this."""
         self._watched = threading.get_ident()
         self.beat()
         self._thread.start()
 
     def beat(self) -> None:
-        """All is well."""
+        """Says that the watched thread is not blocked."""
         now = time.monotonic()
         if self._tolerated > self._patience:
             self._tolerated = self._patience
@@ -52,7 +52,7 @@ class Watchdog:
         self._last = now
 
     def stop(self) -> None:
-        """Watch no more. Idempotent."""
+        """Stops watching. Idempotent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as uvicorn speaks it with httptools, with limits on a request's line and headers, which uvicorn does not have.
+"""Uvicorn's HTTP/1.1 with limits on a request's line and headers, which uvicorn does not have.
 
-A connection on which a request has begun but whose headers do not come to an end, and one whose caller does not read the answer, would
-otherwise be held for ever. Callers beyond what the process may have open are sent away in words, for as long as there is room for that.
+Without them, a connection whose headers never end, and one whose caller does not read the answer, would be held for ever. Connections
+beyond the limit of file descriptors are answered with 503 for as long as there is room for that.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from api.limits import HEALTH_PATHS
-from api.refusals import RETRY_SOON, status_body
-from api.settings import Settings
+from api.callers.refusals import RETRY_SOON, status_body
+from api.serving.limits import HEALTH_PATHS
+from api.settings.settings import Settings
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
 
 _SENT_AWAY_IN_WORDS: Final = 8
-"""Connections beyond the limit that are told so, and on which probes of health are answered; the oldest ones give way to further ones."""
+"""Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to further ones."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -30,9 +30,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     settings = Settings()
     max_connections = sys.maxsize
-    """At one time, whatever they ask for."""
+    """Connections at one time, whatever they ask for."""
     surplus: ClassVar["dict[LimitedProtocol, None]"] = {}
-    """Connections beyond that, in the order in which they came."""
+    """Connections beyond `max_connections`, in the order in which they came."""
 
     def __init__(
         self,
@@ -47,10 +47,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start; an unused connection is closed after the keep-alive time."""
         super().connection_made(transport)
         if len(self.connections) > self.max_connections:
-            # Who came first has had the time to ask: those who come now may be probes.
+            # The oldest surplus connection has had time for its request; a newer one may be a probe.
             for oldest in list(self.surplus)[: len(self.surplus) + 1 - _SENT_AWAY_IN_WORDS]:
                 oldest.transport.abort()
                 del self.surplus[oldest]
@@ -60,14 +59,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
         self._stop_head_timer()
         self._unset_keepalive_if_required()
         self.surplus.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse; what does not end within the limits is refused."""
         super().data_received(data)
         if self._head_timer is not None:
             # The parser keeps an unfinished header to itself, so that only the bytes fed to it tell how long it has become.
@@ -76,14 +73,12 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large")
 
     def on_message_begin(self) -> None:
-        """The first byte of a request has come."""
         super().on_message_begin()
         self._head_bytes = 0
         self._stop_head_timer()
         self._head_timer = self.loop.call_later(self.settings.head_seconds, self._head_is_too_slow)
 
     def on_headers_complete(self) -> None:
-        """The last byte of the headers has come."""
         self._stop_head_timer()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.settings.max_head or len(self.headers) > self.settings.max_headers:
@@ -97,11 +92,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be parsed."""
         self._refuse(*self._refusal)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection; break one whose caller has not read the last answer yet."""
+        """Closes an idle connection; aborts one whose caller has not read the last answer yet."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         super().timeout_keep_alive_handler()
@@ -116,7 +110,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _refuse(self, code: HTTPStatus, message: str) -> None:
-        """Answer and close; only close if another answer is under way on this connection."""
+        """Answers and closes; only closes if another answer is under way on this connection."""
         self._stop_head_timer()
         if self.transport.is_closing():
             return
@@ -131,5 +125,5 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def limited_protocol(settings: Settings, max_connections: int = sys.maxsize) -> type[LimitedProtocol]:
-    """The protocol class with these settings, as uvicorn wants it: it makes an instance a connection by itself."""
+    """Returns a protocol class with these settings, of which uvicorn makes an instance for each connection."""
     return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings, "max_connections": max_connections, "surplus": {}})

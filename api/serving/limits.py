@@ -1,6 +1,6 @@
-"""What stands before the application: how many requests, how large, of which type, and for how long they may arrive.
+"""Limits before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
 
-Raw ASGI, because a limit on a body has to be in force while the body is read. A request that breaks a limit is answered at once, and its
+They are raw ASGI, because a limit on a body has to hold while the body is read. A request that breaks a limit is answered at once, and its
 connection closed if bytes of it are still to come.
 """
 
@@ -13,23 +13,23 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.refusals import RETRY_SOON, Refusal, status_body
-from api.settings import Settings
+from api.callers.refusals import RETRY_SOON, Refusal, status_body
+from api.settings.settings import Settings
 from extender.klog.setup import report
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 FORM_PATHS: Final = ("/ui/sign-out",)
-"""Forms of the page that work without a script; their bodies are not read."""
+"""Paths of forms that work without a script; their bodies are not read."""
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
-"""Why uvicorn cancels requests at the end."""
+"""Uvicorn's reason for cancelling requests at the end."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 @final
 class Limits:
-    """An ASGI application around another. State: the requests that are being answered, and the bytes of their bodies."""
+    """An ASGI middleware. State: how many requests are being answered, and how many bytes of their bodies are held."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -38,7 +38,6 @@ class Limits:
         self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, within the limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -60,9 +59,9 @@ class Limits:
         except Refusal as refusal:
             await request.refuse(refusal)
         except ClientDisconnect:
-            return  # there is nobody to answer
+            return  # the caller is gone
         except asyncio.CancelledError as exc:
-            # The service ends, and has waited for long enough. Whoever asks again is answered elsewhere.
+            # The service ends, and has waited for long enough. A retry is answered by another replica.
             if str(exc) != _TOOK_TOO_LONG:
                 raise
             await request.refuse(Refusal(503, "the service is stopping", RETRY_SOON))
@@ -112,7 +111,7 @@ class Limits:
 
 @final
 class _Request:
-    """One request as far as it has come."""
+    """One request, as far as it has arrived."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope: Final = scope
@@ -126,7 +125,7 @@ class _Request:
         self._send: Final = send
 
     async def send(self, message: Message) -> None:
-        """Pass a message on; an answer before the end of the body closes the connection."""
+        """Passes a message on; an answer before the end of the body closes the connection."""
         if message["type"] == "http.response.start":
             self._is_answered = True
             if not self.has_whole_body:
@@ -134,7 +133,7 @@ class _Request:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
-        """Answer with the refusal, unless an answer has begun: then the connection can only be broken."""
+        """Answers with the refusal. If an answer has begun, the connection can only be broken."""
         if self._is_answered:
             raise refusal
         body = status_body(refusal.code, str(refusal), refusal.details)

@@ -3,54 +3,25 @@
 The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md (`api.cli.flags_page`) derive from the fields.
 """
 
-import enum
 import os
+import resource
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, final, get_args, get_origin
+from typing import Annotated, Final, Literal, final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from api.fatal_errors import StartUpError
-from api.feature_gates import check_feature_gates
-from api.memory import bytes_for_bodies
+from api.settings.declarations import MIB, Group, Option, declared
+from api.settings.feature_gates import check_feature_gates
 from extender.golang.durations import Duration
 
-MIB: Final = 2**20
-
-EXAMPLE_CLUSTER: Final = Path(__file__).parent / "examples" / "cluster.yaml"
+EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Span = Annotated[Duration, BeforeValidator(lambda value: Duration.parse(value) if isinstance(value, str) else value)]
 Bytes = Annotated[int, Field(ge=1024, le=2**40)]
-
-
-@final
-class Group(enum.Enum):
-    """Settings that belong together in the help and in docs/flags.md. The value is the heading."""
-
-    OURS = "Reprieve's own flags"
-    KUBE_SCHEDULER = "Flags of kube-scheduler"
-    ENVIRONMENT = "Environment only"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Option:
-    """How an operator gives a setting. The flag is the field's name with dashes, the environment variable the name in capitals."""
-
-    group: Group = Group.OURS
-    unset: str = ""
-    """What holds while the setting is not given, if the default is None."""
-    also: tuple[str, ...] = ()
-    """Further flags of the same meaning."""
-    configures: tuple[str, ...] = ()
-    """Path of the field of the configuration that the setting is written over."""
-    yields_to_file: bool = False
-    """Whether a configuration file wins over the setting, as it does for kube-scheduler's deprecated flags."""
 
 
 _UPSTREAM: Final = Option(Group.KUBE_SCHEDULER)
@@ -199,57 +170,7 @@ class Settings(BaseModel):
         return max(self.max_body, self.max_full_nodes_body) if self.full_nodes else self.max_body
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A field of the settings as the environment, the flags and the documentation need it."""
-
-    name: str
-    type: type
-    """bool, int, float, Path, or str for whatever is parsed from text."""
-    default: Any
-    help: str
-    """One sentence, without its full stop."""
-    option: Option
-
-    @property
-    def variable(self) -> str:
-        """The environment variable."""
-        return f"REPRIEVE_{self.name.upper()}"
-
-    @property
-    def flag(self) -> str:
-        """The flag, whether or not there is one: messages name settings so."""
-        return f"--{self.name.replace('_', '-')}"
-
-    @property
-    def default_in_words(self) -> str:
-        """What holds while the setting is not given; empty if that goes without saying."""
-        if self.default is None:
-            return self.option.unset
-        if isinstance(self.default, bool):
-            return str(self.default).lower()
-        is_large = isinstance(self.default, int) and self.default >= MIB
-        return f"{self.default}, {self.default // MIB} MiB" if is_large else str(self.default)
-
-
-def _plain_type(annotation: Any) -> type:
-    """Returns the type without None and constraints."""
-    if get_origin(annotation) in (Union, UnionType):
-        annotation = next(each for each in get_args(annotation) if each is not NoneType)
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation if annotation in (bool, int, float, Path) else str
-
-
-def _declaration(name: str) -> Declaration:
-    field = Settings.model_fields[name]
-    [option] = [each for each in field.metadata if isinstance(each, Option)]
-    text = (field.description or "").removesuffix(".") + ("; ignored with --config" if option.yields_to_file else "")
-    return Declaration(name, _plain_type(field.annotation), field.default, text, option)
-
-
-DECLARATIONS: Final = {name: _declaration(name) for name in Settings.model_fields}
+DECLARATIONS: Final = declared(Settings)
 """All settings by name, in the order in which the documentation has them."""
 
 
@@ -284,7 +205,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         raise StartUpError("--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file")
     if settings.secure_port and {"port"} & {*variables, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")
-    room = bytes_for_bodies()
+    room = _bytes_for_bodies()
     if room is not None and room < settings.max_bodies and "max_bodies" not in {*variables, *given}:
         return settings.model_copy(update={"max_bodies": room})
     return settings
@@ -294,3 +215,34 @@ def _in_words(message: str) -> str:
     """Returns an error of our own as it is, and one of pydantic's, which begins with a capital, in lower case."""
     own = message.removeprefix("Value error, ")
     return own if own != message else message.lower()
+
+
+_CGROUP: Final = Path("/sys/fs/cgroup")
+_FILES: Final = (_CGROUP / "memory.max", _CGROUP / "memory" / "memory.limit_in_bytes")
+"""Memory limits of control groups, of version 2 and of version 1."""
+
+_WITHOUT_BODIES: Final = 200 * MIB
+"""Memory in use before the first request, with a small cluster."""
+_ADDRESSES: Final = 400 * MIB
+"""The same, as mapped addresses."""
+_BYTES_A_BYTE: Final = 5
+"""Memory that one byte of a body takes until it is answered: itself, what it is decoded to, and the answer. 4.4 were measured."""
+_LEAST: Final = 8 * MIB
+
+
+def _bytes_for_bodies() -> int | None:
+    """Returns how many bytes of bodies fit into the memory that the process may use; None if it is not limited."""
+    addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+    rooms = [limit - _WITHOUT_BODIES for limit in map(_limit_in, _FILES) if limit is not None]
+    if addresses != resource.RLIM_INFINITY:
+        rooms.append(addresses - _ADDRESSES)
+    return max(min(rooms) // _BYTES_A_BYTE, _LEAST) if rooms else None
+
+
+def _limit_in(file: Path) -> int | None:
+    """Returns the limit in a control group's file; None if the file names none, or is not there."""
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None

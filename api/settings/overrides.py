@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from api.fatal_errors import StartUpError
-from api.settings import DECLARATIONS, Settings
+from api.settings.settings import DECLARATIONS, Settings
 from extender.config import ConfigErrors, Configuration, validate
 
 

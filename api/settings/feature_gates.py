@@ -1,4 +1,4 @@
-"""Feature gates: which of kube-scheduler's hold here. A gate may be named, and must be asked for what holds.
+"""kube-scheduler's feature gates, and which of them are on here. A gate may be given only the value that it has here.
 
 Upstream: pkg/features/kube_features.go; component-base/featuregate, feature_gate.go, SetFromMap (v1.36.2).
 """
@@ -23,17 +23,17 @@ OFF: Final = frozenset((
 ))  # fmt: skip
 
 EITHER: Final = frozenset(("OpportunisticBatching", "ClearingNominatedNodeNameAfterBinding", "LoggingBetaOptions", "LoggingAlphaOptions"))
-"""Nobody can see from outside whether they are on."""
+"""Gates that make no difference that could be seen from outside; either value is accepted."""
 
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def parse_bool(text: str) -> bool:
-    """What Go's strconv.ParseBool makes of it.
+    """Returns what Go's strconv.ParseBool makes of the text.
 
     Raises:
-        ValueError: in Go's words.
+        ValueError: the text is neither true nor false; the message is Go's.
     """
     if text in _TRUE:
         return True
@@ -43,13 +43,13 @@ def parse_bool(text: str) -> bool:
 
 
 def check_feature_gates(text: str) -> None:
-    """Nothing, if what is asked for holds.
+    """Checks that every gate has the value that is asked for.
 
     Arguments:
         text: `A=true,B=false`; a name may have `kube:` before it.
 
     Raises:
-        ValueError: a gate is unknown, or asked for what does not hold; or the text is not of this form.
+        ValueError: a gate is unknown or has another value here, or the text has another form.
     """
     for name, wanted in _pairs(text):
         if name not in ON | OFF | EITHER:

@@ -27,17 +27,17 @@ REASONS: Final = {
 }
 
 RETRY_SOON: Final = {"Retry-After": "1"}
-"""With 503: what is overloaded or starting now is likely to answer in a second."""
+"""Headers of a 503: a service that is overloaded or starting is likely to answer in a second."""
 
 
 @final
 class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
-    """The request is not answered with 200. The message is ours: it never repeats what was sent.
+    """An answer other than 200. The message never repeats what was sent.
 
     Attributes:
         code: the HTTP status.
         headers: further headers of the answer.
-        details: what it is about: with 404, the kind that there is not, by which a caller knows that his question was understood.
+        details: of the Status. A 404 names the kind that is missing, so that a caller can tell it from a path that does not exist.
     """
 
     def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None, details: Mapping[str, str] | None = None) -> None:
@@ -61,20 +61,20 @@ def unreadable_refused() -> Iterator[None]:
 
 
 def not_there(kind: str, message: str) -> Refusal:
-    """404: the question is understood, and there is no such thing.
+    """Returns a 404 for an object that does not exist, at a path that does.
 
     Arguments:
-        kind: of things, in the plural, as resources are called.
+        kind: the resource, in the plural.
     """
     return Refusal(404, message, details={"kind": kind})
 
 
 MAX_WORDS: Final = 4096
-"""Characters of a message that says what is wrong with what was sent, and may repeat it."""
+"""Characters of a message that may repeat what was sent."""
 
 
 def cannot_be_done(why: Exception) -> Refusal:
-    """422, in the words of the error; not all of them if they are very many."""
+    """Returns a 422 with the text of the error, cut after `MAX_WORDS` characters."""
     words = str(why)
     return Refusal(422, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}...")
 
@@ -93,7 +93,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def status_body(code: int, message: str, details: Mapping[str, str] | None = None) -> bytes:
-    """A metav1.Status as JSON."""
+    """Returns a metav1.Status of a failure as JSON."""
     return msgspec.json.encode(
         Status(message=message, reason=REASONS.get(code, "Unknown"), details=dict(details) if details else msgspec.UNSET, code=code)
     )

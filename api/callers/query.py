@@ -1,4 +1,4 @@
-"""What is wrong with the path or the query of a request, by the names that it may have. What was sent is not repeated, but for names."""
+"""What is wrong with the path or the query of a request. Of what was sent only names are repeated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,17 +6,17 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.routing import APIRoute
 
-from api.refusals import Refusal
+from api.callers.refusals import Refusal
 
 LONGEST_NAME: Final = 64
-"""Characters of a name that is repeated."""
+"""Characters of a name that are repeated."""
 
 
 def only_known_parameters(request: Request) -> None:
-    """A dependency of routes: refuses what they do not read, for a misspelt limit is no limit.
+    """A dependency of routes. Refuses parameters that the route does not read, because a misspelt limit limits nothing.
 
     Raises:
-        Refusal: 400, with the name.
+        Refusal: 400, with the parameter's name.
     """
     route = request.scope["route"]
     if not isinstance(route, APIRoute):
@@ -29,10 +29,10 @@ def only_known_parameters(request: Request) -> None:
 
 
 def what_is_wrong(request: Request, errors: Sequence[Any]) -> str:
-    """Each parameter that cannot be read, and what is allowed.
+    """Returns a sentence that names each parameter that cannot be read, and what is allowed.
 
     Arguments:
-        errors: FastAPI's: where, and of which type.
+        errors: of FastAPI: each with its place and type.
     """
     described = {(each["in"], each["name"]): each for each in _parameters(request)}
     return "; ".join(dict.fromkeys(_said(error, described) for error in errors))
@@ -55,7 +55,7 @@ def _said(error: Mapping[str, Any], described: Mapping[tuple[str, str], Mapping[
 
 
 def _allowed(schema: Mapping[str, Any], description: str) -> str:
-    """What a value may be, in words; empty if that is not known."""
+    """Returns what a value may be, in words; empty if that is not known."""
     schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
     if schema.get("type") == "integer":
         return f"a whole number from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else "a whole number"

@@ -1,0 +1,1 @@
+"""The OpenAPI document: what FastAPI cannot see of requests and answers, with examples."""
