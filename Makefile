@@ -51,6 +51,11 @@ test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
 	@echo "Collecting the tests; dots follow in some seconds, the whole takes about four minutes on two cores."
 	@$(PYTEST) -n auto --no-loadscope-reorder
 
+.PHONY: coverage
+coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and branches none of them reaches.
+	@echo "Collecting the tests; with coverage they take about three times as long as without."
+	@$(PYTEST) -n auto --no-loadscope-reorder --cov --cov-report=term
+
 .PHONY: check
 check: $(VENV)/.ready ## Lint, check types and imports between floors.
 	$(BIN)/ruff check .
