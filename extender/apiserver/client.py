@@ -15,12 +15,10 @@ import msgspec
 from extender.apiserver.credentials.target import Identity, Target
 from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
 from extender.apiserver.rate_limit import RateLimit
-from extender.apiserver.transport.bodies import Body
-from extender.apiserver.transport.carrier import Answer, Headers
+from extender.apiserver.transport.bodies import Body, WatchLines
+from extender.apiserver.transport.carrier import CARRIER_ERRORS, Answer, Headers, failure
 from extender.apiserver.transport.connections import Connections
-from extender.apiserver.transport.failures import CARRIER_ERRORS, failure
 from extender.apiserver.transport.httpx_carrier import TransportCarrier
-from extender.apiserver.transport.watch_lines import WatchLines
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

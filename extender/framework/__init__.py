@@ -15,18 +15,12 @@ from extender.framework.api_calls import (
     CallSkipped,
     CallUnknown,
     Dispatcher,
+    EventType,
     LiveCluster,
-)
-from extender.framework.claim_calls import (
-    CLAIM_FINALIZER,
-    DeallocateResourceClaim,
-    ProtectResourceClaim,
-    ReadResourceClaim,
-    ReserveResourceClaim,
-    UnreserveResourceClaim,
+    RecordEvent,
+    reference_to,
 )
 from extender.framework.cycle_state import CycleState, NotFoundError, StateKey
-from extender.framework.event_calls import EventType, RecordEvent, reference_to
 from extender.framework.events import (
     ALL_EVENTS,
     ActionType,
@@ -41,6 +35,7 @@ from extender.framework.events import (
 from extender.framework.extenders import PreemptionExtender
 from extender.framework.interface import (
     MAX_NODE_SCORE,
+    PLUGIN_METRICS,
     BindPlugin,
     EachNodeFilterPlugin,
     EachNodeScorePlugin,
@@ -60,12 +55,10 @@ from extender.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    default_normalize_score,
 )
-from extender.framework.normalizing import default_normalize_score
-from extender.framework.plugin_metrics import PLUGIN_METRICS
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.pod_memo import PodMemo
-from extender.framework.polling import DEADLINE_EXCEEDED, poll
 from extender.framework.preemption import Candidate, Candidates, PreemptionOutcome
 from extender.framework.status import (
     SKIP,
@@ -84,8 +77,17 @@ from extender.framework.status import (
     unresolvable,
     unschedulable,
 )
-from extender.framework.storage_calls import PatchPersistentVolume, PatchPersistentVolumeClaim
-from extender.framework.waiting import PODS_TO_ACTIVATE, WaitingPod, WaitingPods
+from extender.framework.storage_calls import (
+    CLAIM_FINALIZER,
+    DeallocateResourceClaim,
+    PatchPersistentVolume,
+    PatchPersistentVolumeClaim,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnreserveResourceClaim,
+)
+from extender.framework.waiting import DEADLINE_EXCEEDED, PODS_TO_ACTIVATE, WaitingPod, WaitingPods, poll
 from extender.metrics import PluginMetrics
 from extender.objects.node import Node
 from extender.objects.pod import Pod

@@ -1,18 +1,20 @@
-"""Writes to the API server as values, and who performs them.
+"""Writes to the API server as values, and the dispatcher that performs them.
 
-A plugin says what should be written, and about which object; how that becomes a request, when it is sent, and what a lost answer means, it
-need not know. The calls themselves stand in `pod_calls`, `storage_calls`, `claim_calls` and `event_calls`.
+A plugin states what should be written and about which object. The dispatcher turns the value into a request, chooses when to send it, and
+handles a lost answer. The other calls are in `pod_calls` and `storage_calls`; the call that records an Event is in this module.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, APIDispatcher; pkg/scheduler/framework/api_calls (v1.36.2).
 """
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, final
 
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.storage import ObjectReference
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -105,3 +107,46 @@ class LiveCluster(Protocol):
 
     def pod(self, uid: str) -> Pod | None:
         """The pod that runs on a node or is assumed to; None if there is none."""
+
+
+EventType = Literal["Normal", "Warning"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordEvent(ApiCall[None]):
+    """Something happened to an object. Equal ones (the note does not count) become one event with a series.
+
+    Upstream: client-go/tools/events/event_recorder.go, makeEvent; event_broadcaster.go, eventKey (v1.36.2).
+    """
+
+    regarding: ObjectReference
+    type: EventType
+    reason: str
+    action: str
+    note: str
+    reporting_controller: str
+    """The scheduler's name, as pods ask for it."""
+    related: ObjectReference | None = None
+
+    @property
+    def concerns(self) -> str:
+        """What it is about."""
+        return self.regarding.uid
+
+    @property
+    def namespace(self) -> str:
+        """Where the event is kept: with its object; `default` for objects that have no namespace."""
+        return self.regarding.namespace or "default"
+
+
+def reference_to(pod: Pod) -> ObjectReference:
+    """The pod, as events and owners refer to it."""
+    return ObjectReference(
+        api_version="v1",
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        resource_version=pod.metadata.resource_version,
+    )

@@ -27,16 +27,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
-from extender.framework.api_calls import Dispatcher, LiveCluster
+import numpy as np
+
+from extender.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
-from extender.framework.event_calls import EventType
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
 from extender.framework.extenders import PreemptionExtender
 from extender.framework.preemption import Candidate, PreemptionOutcome
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.framework.waiting import WaitingPods
+from extender.metrics import PluginMetrics
 from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
@@ -312,3 +314,20 @@ class PostBindPlugin(Plugin):
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
         """Clean up; nothing can be refused any more."""
+
+
+def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: int = MAX_NODE_SCORE) -> Int64s:
+    """(R,) each score as a share of the highest, in whole numbers from 0 to `highest`; reversed if less is better.
+
+    Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (v1.36).
+    """
+    top = int(scores.max(initial=0))
+    if top == 0:
+        return np.full_like(scores, highest) if reverse else scores
+    # Raw scores are never negative, so that floor division is Go's truncation.
+    shares = highest * scores // top
+    return highest - shares if reverse else shares
+
+
+PLUGIN_METRICS: Final = StateKey[PluginMetrics]("PluginMetrics")
+"""Of the plugins of all profiles, under `Handle.shared`."""

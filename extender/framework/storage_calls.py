@@ -1,16 +1,18 @@
-"""Writes about volumes and their claims.
+"""Writes about volumes, their claims, and resource claims.
 
-Upstream writes the whole object back (Update). Here only what changes is sent, with the version it was decided on: the API server refuses
-it just the same when the object is newer, and what our objects do not hold stays as it is.
+Upstream writes the whole object back (Update). Reprieve sends a patch with the fields that change and the resource version the decision was
+made on. The API server refuses the patch when the object is newer, and fields that Reprieve does not hold stay as they are.
 
-Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate (v1.36.2).
+Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate; framework/plugins/dynamicresources/dynamicresources.go, bindClaim,
+Unreserve, PostFilter (v1.36.2).
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from extender.framework.api_calls import ApiCall
 from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION, claim_namespace
+from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
 
@@ -69,3 +71,60 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
     def concerns(self) -> str:
         """The claim."""
         return self.uid or f"persistentvolumeclaims/{self.namespace}/{self.name}"
+
+
+CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+"""Keeps an allocated claim from being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AboutClaim(ApiCall[ResourceClaim]):
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def concerns(self) -> str:
+        """The claim."""
+        return self.uid or f"resourceclaims/{self.namespace}/{self.name}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadResourceClaim(_AboutClaim):
+    """No write: the claim as the API server has it, after it said that it is not as we know it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProtectResourceClaim(_AboutClaim):
+    """The claim has the finalizer that allocated claims have."""
+
+    resource_version: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReserveResourceClaim(_AboutClaim):
+    """A pod may use the claim; what was found for it is the claim's from now on."""
+
+    resource_version: str
+    consumer: ResourceClaimConsumerReference
+    allocation: AllocationResult | None = None
+    """None for a claim that is allocated: that cannot be changed any more."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnreserveResourceClaim(_AboutClaim):
+    """A pod does not use the claim any more, whatever else has changed."""
+
+    pod_uid: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeallocateResourceClaim(_AboutClaim):
+    """The claim has no devices and no users any more."""
+
+    resource_version: str

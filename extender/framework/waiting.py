@@ -1,10 +1,11 @@
-"""What plugins may do to pods that are held at Permit, and how they have pods tried next.
+"""Pods that are held at Permit, pods that plugins want tried next, and polling for a condition.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod;
 pkg/scheduler/framework/interface.go, PodsToActivate (v1.36.2).
 """
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from extender.framework.cycle_state import StateKey
@@ -41,3 +42,32 @@ class WaitingPods(Protocol):
 
     def get(self, uid: str) -> WaitingPod | None:
         """The pod, if it is held."""
+
+
+DEADLINE_EXCEEDED = "context deadline exceeded"
+"""Go's words for it."""
+
+
+async def poll(is_done: Callable[[], bool], *, every: float, within: float, at_once: bool = False) -> None:
+    """Wait until `is_done()`. What it raises ends the waiting.
+
+    Arguments:
+        every: seconds between questions.
+        within: seconds for all of it.
+        at_once: ask the first time before waiting.
+
+    Raises:
+        TimeoutError: it was not done in time.
+
+    Upstream: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout (v1.36.2).
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    if at_once and is_done():
+        return
+    while loop.time() + every <= deadline:
+        await asyncio.sleep(every)
+        if is_done():
+            return
+    await asyncio.sleep(max(0.0, deadline - loop.time()))
+    raise TimeoutError(DEADLINE_EXCEEDED)

@@ -1,6 +1,9 @@
-"""Making room: which pods would have to go, and from where. Nothing is evicted in here; `extender.scheduler.executor` acts."""
+"""Preemption: which pods would have to go for a pending pod, and on which node.
 
-from extender.preemption.candidates import pick_one_node_for_preemption
+This package decides and evicts nothing; `extender.scheduler.executor` performs the eviction.
+"""
+
+from extender.preemption.costs import pick_one_node_for_preemption
 from extender.preemption.evaluator import Evaluator
 
 __all__ = ["Evaluator", "pick_one_node_for_preemption"]

@@ -16,8 +16,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NO_VICTIMS
-from extender.preemption.budgets import violating
-from extender.preemption.importance import by_importance
+from extender.preemption.budgets import by_importance, violating
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
 

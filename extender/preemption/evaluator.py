@@ -1,6 +1,7 @@
-"""Evaluator: from "fits nowhere" to the node and the pods that would have to leave it, in five steps.
+"""Evaluator: from a pod that fits on no node to the node and the victims that would make room for it, in five steps.
 
-Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator (v1.36.2).
+Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator;
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers (v1.36.2).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +11,12 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
+from extender.framework import Code, NodeStatuses
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
-from extender.objects.preemption_messages import NOT_HELPFUL
-from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, ScoreFunction, pick_one_node_for_preemption
+from extender.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
+from extender.preemption.costs import ORDERED_SCORE_FUNCTIONS, ScoreFunction, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, IsEligible, dry_run
-from extender.preemption.eligibility import why_not_eligible
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
 
@@ -187,3 +188,33 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
         together = together.take(kept)
     statuses = {name: status for run in runs for name, status in run.statuses.items()}
     return DryRun(together, statuses, tuple(name for run in runs for name in run.fits_as_is))
+
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+
+
+def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, is_eligible: Callable[[Pod], bool] | None = None) -> str | None:
+    """Why the pod may not preempt, None if it may.
+
+    A pod that has preempted before waits until its victims are gone, unless its nominated node turned out to be hopeless.
+    """
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    nominated = pod.status.nominated_node_name
+    if not nominated or statuses.of(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return None
+    place = snapshot.nodes.index.get(nominated)
+    if place is None:
+        return None
+    for slot in snapshot.pods.on_node[place]:
+        other = snapshot.pod_at(slot)
+        if other.priority < pod.priority and (is_eligible is None or is_eligible(other)) and _is_leaving_for_another(other):
+            return STILL_TERMINATING
+    return None
+
+
+def _is_leaving_for_another(pod: Pod) -> bool:
+    if not pod.is_terminating:
+        return False
+    condition = next((condition for condition in pod.status.conditions if condition.type == "DisruptionTarget"), None)
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"

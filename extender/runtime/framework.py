@@ -1,6 +1,10 @@
-"""Framework: the plugins of one profile, and what they share between cycles.
+"""Framework: the plugins of one profile and the state they share between cycles.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl (v1.36.2). What runs the plugins is `extender.runtime.cycle`.
+`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the plugins that were skipped, because
+those are few, so that an attempt costs next to nothing.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go (v1.36.2). The plugins are
+run by `extender.runtime.cycle`.
 """
 
 import random
@@ -13,10 +17,49 @@ from typing import Any, Final, TypeVar, final
 from extender import framework as fwk
 from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
-from extender.runtime.evaluations import Evaluations
 from extender.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
 from extender.runtime.scoring import WeightedScorer
 from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
+
+
+@final
+class Evaluations:
+    """Attempts by the plugins that were skipped in them: at PreFilter and Filter, and at PreScore and Score."""
+
+    def __init__(self) -> None:
+        self.pre_filtered: Counter[frozenset[str]] = Counter()
+        self.filtered: Counter[frozenset[str]] = Counter()
+        self.scored: Counter[frozenset[str]] = Counter()
+        self._known: dict[frozenset[str], frozenset[str]] = {}
+
+    def known(self, skipped: set[str]) -> frozenset[str]:
+        """The same names, as one object for all attempts: whoever looks something up under it need not compare them."""
+        names = frozenset(skipped)
+        return self._known.setdefault(names, names)
+
+    def by_plugin(
+        self, pre_filter: Sequence[str], filter_: Sequence[str], pre_score: Sequence[str], score: Sequence[str]
+    ) -> Counter[tuple[str, str]]:
+        """(plugin, extension point) -> in how many attempts it had a say.
+
+        A PreFilter that comes after one that refused a pod for good is counted, though it was not asked.
+
+        Arguments:
+            pre_filter, filter_, pre_score, score: names of the plugins there.
+        """
+        found: Counter[tuple[str, str]] = Counter()
+        for point, names, attempts in (
+            ("PreFilter", pre_filter, self.pre_filtered),
+            ("Filter", filter_, self.filtered),
+            ("PreScore", pre_score, self.scored),
+            ("Score", score, self.scored),
+        ):
+            for skipped, times in attempts.items():
+                for name in names:
+                    if name not in skipped:
+                        found[name, point] += times
+        return found
+
 
 T = TypeVar("T")
 

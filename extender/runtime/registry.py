@@ -1,25 +1,30 @@
-"""Registry: which plugins there are, where each may run, and the frameworks made of them.
+"""Registry: the known plugins, the extension points each implements, and the frameworks made of them.
 
-In-tree plugins come from a table, strangers' from the entry points `extender.plugins` of installed distributions. What is wrong with
-any of them is said at start, all at once and by name.
+In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed distributions. Everything
+that is wrong with any of them is reported at start, all at once and by name. Plugins that look at one node at a time are wrapped here, so
+that the framework sees rows only.
 """
 
 import inspect
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, final
+
+import numpy as np
 
 from extender import framework as fwk
 from extender.config.completion import complete
 from extender.config.configuration import ConfigErrors, Configuration, Profile
 from extender.config.plugin_sets import IN_TREE_POINTS
 from extender.golang.field_errors import FieldError
-from extender.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.objects.pod import Pod
 from extender.runtime.framework import Framework, PluginsByPoint
 from extender.runtime.profiles import ResolvedProfile, resolve_all
 from extender.runtime.scoring import WeightedScorer
+from extender.snapshot.axes import Int64s, Mask
 
 ENTRY_POINTS = "extender.plugins"
 
@@ -216,3 +221,60 @@ def _scoring_rows(plugin: fwk.Plugin) -> fwk.ScorePlugin:
     if isinstance(plugin, fwk.ScorePlugin):
         return plugin
     raise TypeError(f"{plugin.name} is no Score plugin")
+
+
+@final
+class EachNodeFilter(fwk.FilterPlugin):
+    """Asks an EachNodeFilterPlugin about every row, spelled out as a NodeInfo."""
+
+    def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
+        super().__init__()
+        self._plugin = plugin
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        """The plugin's."""
+        return self._plugin.events_to_register()
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """The plugin's answers, row by row."""
+        codes = np.zeros(len(rows), np.int8)
+        reasons: list[tuple[str, Mask]] = []
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for row, node in enumerate(rows.node_infos()):
+            status = self._plugin.filter(state, pod, node)
+            if not isinstance(status, fwk.Status):
+                raise TypeError(f"filter returned {type(status).__name__}, not a Status")
+            codes[row] = status.code
+            last = -1
+            for reason in status.reasons:
+                # A row lists its reasons in the order given, also where another row has them the other way round.
+                place = next((place for place in places[reason] if place > last), len(reasons))
+                if place == len(reasons):
+                    places[reason].append(place)
+                    reasons.append((reason, np.zeros(len(rows), np.bool_)))
+                reasons[place][1][row] = True
+                last = place
+        return fwk.Verdicts(codes, tuple(reasons))
+
+
+@final
+class EachNodeScore(fwk.ScorePlugin):
+    """Asks an EachNodeScorePlugin about every row, spelled out as a NodeInfo."""
+
+    def __init__(self, plugin: fwk.EachNodeScorePlugin) -> None:
+        super().__init__()
+        self._plugin = plugin
+
+    def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the plugin's scores, row by row."""
+        scores = np.empty(len(rows), np.int64)
+        for row, node in enumerate(rows.node_infos()):
+            score = self._plugin.score(state, pod, node)
+            if not isinstance(score, int | np.integer) or isinstance(score, bool):
+                raise TypeError(f"score returned {type(score).__name__}, not an integer")
+            scores[row] = score
+        return scores
+
+    def normalize_score(self, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """(R,) what the plugin makes of them."""
+        return self._plugin.normalize_score(state, pod, scores)

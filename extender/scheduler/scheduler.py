@@ -16,12 +16,11 @@ from extender.objects.pod import Pod
 from extender.preemption.preemptions import PREEMPTIONS, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
-from extender.scheduler.binding_cycle import binding_cycle, free_its_room_for_others
+from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, free_its_room_for_others
 from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
-from extender.scheduler.unconfirmed import UnconfirmedBindings
 from extender.scheduler.world import Decided, Failure, World
 
 _LOG: Final = Logger(__name__)

@@ -208,3 +208,16 @@ def image_names(images: list[ContainerImage]) -> dict[str, int]:
         for name in image.names:
             sizes.setdefault(name, image.size_bytes)
     return sizes
+
+
+def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
+    """(V + 1,) the sum over the nodes of each value of the label, by code; at the end, where ABSENT finds it, over the nodes without it.
+
+    Arguments:
+        per_node: (N,) at most 2**53 in sum, either way.
+    """
+    # bincount adds up in float64, which is exact that far.
+    by_code = np.bincount(column.codes + 1, weights=per_node, minlength=len(column.values) + 1)
+    sums = np.empty(len(by_code), np.int64)
+    sums[:-1], sums[-1] = by_code[1:], by_code[0]
+    return sums

@@ -14,8 +14,7 @@ import numpy as np
 from extender.objects.label_selectors import Selector
 from extender.snapshot.axes import Codes, Index, Int64s
 from extender.snapshot.pod_attributes import Attribute, PodSymbol
-from extender.snapshot.symbol_index import LabelIndex, SymbolIndex
-from extender.snapshot.symbols import SymbolTable
+from extender.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
 
 Weight = Callable[[PodSymbol], int]
 

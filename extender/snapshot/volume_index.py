@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import final
 
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
-from extender.snapshot.symbol_index import SymbolIndex
+from extender.snapshot.symbols import SymbolIndex
 
 
 @final

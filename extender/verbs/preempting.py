@@ -6,9 +6,8 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.preemption.budgets import violating
+from extender.preemption.budgets import by_importance, violating
 from extender.preemption.dry_run import lower_priority_pods, reprieve
-from extender.preemption.importance import by_importance
 from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot

@@ -1,18 +1,64 @@
-"""What is kept of an object: only what scheduling looks at, and equal parts of many objects once.
+"""Reduces objects to the fields that scheduling reads, and shares equal parts between objects to save memory.
 
-Annotations stay, for plugins may read them; but not the one in which kubectl keeps a second copy of the whole object. Volumes of kinds
-that scheduling ignores go: the name of the service account's differs from pod to pod and would make equal pods look different.
+Annotations are kept because plugins may read them, except the one in which kubectl stores a second copy of the object. Volumes of types
+that scheduling ignores are dropped: the name of the service account's volume differs from pod to pod and would make equal pods look
+different.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, final
 
-from extender.apiserver.informers.sharing import SharedParts, SharedStrings
+import msgspec
+
 from extender.objects.decoding import replaced
 from extender.objects.kinds import NODES, PODS, WatchedKind
 from extender.objects.meta import ApiObject, ObjectMeta
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodSpec, Volume
+
+P = TypeVar("P")
+
+CAPACITY: Final = 1 << 16
+"""Distinct parts that a table remembers."""
+
+
+@final
+class SharedStrings:
+    """Equal strings are one string."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._known: dict[str, str] = {}
+        self._capacity = capacity
+
+    def __call__(self, text: str) -> str:
+        """The string that was seen first of those that equal this one."""
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            known = self._known[text] = text
+        return known
+
+
+@final
+class SharedParts:
+    """Equal lists, dicts or structs are one. For the parts of one field: what encodes alike must be of one type."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._known: dict[bytes, Any] = {}
+        self._capacity = capacity
+        self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
+
+    def __call__(self, part: P) -> P:
+        """The part that was seen first of those that equal this one."""
+        name = self._encode(part)
+        known: P | None = self._known.get(name)
+        if known is None:
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            known = self._known[name] = part
+        return known
+
 
 A = TypeVar("A", bound=ApiObject)
 

@@ -1,10 +1,12 @@
-"""One whole list of a resource, page by page; nothing of it is seen before all of it is there.
+"""The initial list of a resource: page by page with LIST requests, or as the initial events of a watch.
 
-Upstream: client-go/tools/cache/reflector.go, list; client-go/tools/pager/pager.go, List (v1.36.2).
+A caller sees nothing of a list before all of it has arrived.
+
+Upstream: client-go/tools/cache/reflector.go, list, watchList; client-go/tools/pager/pager.go, List (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar, final
 
@@ -12,8 +14,18 @@ import msgspec
 
 from extender.apiserver.client import Client
 from extender.apiserver.errors import Gone
-from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
+from extender.apiserver.informers.reading import (
+    Bookmark,
+    DoubtfulAnswerError,
+    ObjectReader,
+    Put,
+    Removed,
+    UnreadableObjectError,
+    key_of,
+    read_event,
+)
 from extender.apiserver.paths import path
+from extender.apiserver.transport.bodies import WatchLines
 from extender.objects import decoding
 from extender.objects.cluster import Key
 from extender.objects.kinds import WatchedKind
@@ -159,3 +171,57 @@ class _Page(msgspec.Struct, frozen=True, rename="camel"):
     metadata: _ListMeta
     kind: str = ""
     api_version: str = ""
+
+
+STREAM_PATIENCE: Final = 15.0
+"""Seconds within which another of the objects must come, or their end."""
+
+
+class EndlessListError(DoubtfulAnswerError):
+    """The end of the initial objects does not come: the server does not know how to say it."""
+
+
+def streaming_params(resource_version: str) -> Mapping[str, str]:
+    """What asks for such a watch, with objects not older than that; "" for the newest there are."""
+    asks = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    return asks | {"resourceVersion": resource_version} if resource_version else asks
+
+
+async def initial_objects(lines: WatchLines, reader: ObjectReader[T], heard: Callable[[], float]) -> Listing[T]:
+    """All objects at one moment; the watch goes on from there.
+
+    Arguments:
+        heard: called with each line; the event loop's time.
+
+    Raises:
+        ApiError: the watch failed.
+        EndlessListError: the server was given enough time.
+        DoubtfulAnswerError: the watch ended too soon, or made no sense.
+    """
+    listing: Listing[T] = Listing()
+    progress_at = heard()
+    try:
+        async with asyncio.timeout(STREAM_PATIENCE) as patience:
+            async for line in lines:
+                now = heard()
+                try:
+                    event = read_event(line, reader)
+                except UnreadableObjectError as exc:
+                    listing.set_aside(exc)
+                    continue
+                match event:
+                    case Put(new):
+                        listing.objects[key_of(new.metadata)] = new
+                        if now - progress_at > 1:
+                            progress_at = now
+                            patience.reschedule(now + STREAM_PATIENCE)
+                    case Removed(gone):
+                        listing.objects.pop(key_of(gone), None)
+                    case Bookmark(version, True):
+                        listing.resource_version = version
+                        return listing
+                    case Bookmark():
+                        pass
+    except TimeoutError as exc:
+        raise EndlessListError("the initial events do not end") from exc
+    raise DoubtfulAnswerError("the watch has ended before its initial events have")

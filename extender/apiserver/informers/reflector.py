@@ -26,16 +26,22 @@ from extender.apiserver.errors import (
     Unauthorized,
     Unreachable,
 )
-from extender.apiserver.informers import streamed_listing
 from extender.apiserver.informers.health import Health, ReflectorCounters
-from extender.apiserver.informers.listing import PAGE_SIZE, Lister, Listing
+from extender.apiserver.informers.listing import PAGE_SIZE, EndlessListError, Lister, Listing, initial_objects, streaming_params
 from extender.apiserver.informers.plan import ReflectorPlan
-from extender.apiserver.informers.reading import DoubtfulAnswerError, ObjectReader, UnreadableObjectError, key_of
-from extender.apiserver.informers.resource_versions import is_older
-from extender.apiserver.informers.store import Change, Store
-from extender.apiserver.informers.watching import Bookmark, Put, Removed, read_event
+from extender.apiserver.informers.reading import (
+    Bookmark,
+    DoubtfulAnswerError,
+    ObjectReader,
+    Put,
+    Removed,
+    UnreadableObjectError,
+    key_of,
+    read_event,
+)
+from extender.apiserver.informers.store import Change, Store, is_older
 from extender.apiserver.paths import path
-from extender.apiserver.transport.watch_lines import WatchLines
+from extender.apiserver.transport.bodies import WatchLines
 from extender.objects.cluster import Key
 from extender.objects.kinds import WatchedKind
 from extender.objects.meta import HasMetadata, ObjectMeta
@@ -198,15 +204,15 @@ class Reflector(Generic[T]):
         began = _now()
         try:
             version = "" if self._plan.from_newest else self.last_resource_version
-            async with self._watch(streamed_listing.params(version)) as lines:
-                self._replace(await streamed_listing.initial_objects(lines, self._reader, self._heard))
+            async with self._watch(streaming_params(version)) as lines:
+                self._replace(await initial_objects(lines, self._reader, self._heard))
                 await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
             if not (self._plan.lists_next and is_of_use):
                 raise
             # As upstream: making progress is better than insisting.
-            self._can_stream = not isinstance(exc, BadRequest | Invalid | streamed_listing.EndlessListError)
+            self._can_stream = not isinstance(exc, BadRequest | Invalid | EndlessListError)
             _log.info("%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc))
             return False
         return True

@@ -1,7 +1,9 @@
-"""Store: the objects of one kind as the server told us of them, and what each piece of news changes.
+"""Store: the objects of one kind as the API server reported them, and what each event changes.
 
-News may come twice, late, or out of order: a newer object is never overwritten by an older one, and what was deleted stays deleted. A
-whole new list, however, is taken at its word.
+Events may arrive twice, late, or out of order. A newer object is never overwritten by an older one, and a deleted object stays deleted. A
+whole new list replaces everything.
+
+Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar, final
 
-from extender.apiserver.informers.resource_versions import is_older
 from extender.objects.cluster import Key
 from extender.objects.meta import HasMetadata, ObjectMeta
+
+
+def is_older(version: str, than: str) -> bool:
+    """True if `version` is certainly older than `than`; False for equal ones and for those that cannot be compared."""
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+
 
 MAX_BURIED: Final = 10_000
 """So many deleted objects are remembered, the last ones."""

@@ -1,7 +1,12 @@
-"""What carries requests to an API server: sockets (`http1_carrier`), or a transport in memory (`transport_carrier`)."""
+"""Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport in memory (`httpx_carrier`).
+
+What goes wrong on the way is reported as one of the errors in this module.
+"""
 
 from abc import ABC, abstractmethod
 from typing import final
+
+from extender.apiserver.errors import ApiError, NoAnswer, Unreachable
 
 Headers = tuple[tuple[str, str], ...]
 """Names and values, neither with a line break in it."""
@@ -59,3 +64,17 @@ class Carrier(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Ends all connections, those in use too."""
+
+
+CARRIER_ERRORS = (NotSentError, CutError)
+
+
+def failure(request: str, error: NotSentError | CutError) -> ApiError:
+    """The `ApiError` for what a carrier raised.
+
+    Arguments:
+        request: method and path, for the message.
+    """
+    if isinstance(error, NotSentError):
+        return Unreachable(f"{request}: {error}")
+    return NoAnswer(f"{request}: no answer: {error}", timed_out=False)

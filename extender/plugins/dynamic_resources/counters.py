@@ -7,9 +7,8 @@ from typing import final
 
 from extender.objects.devices import Device
 from extender.objects.quantity import nanos_of
-from extender.plugins.dynamic_resources.identifiers import DeviceId
 from extender.plugins.dynamic_resources.pools import Offer, Pool
-from extender.plugins.dynamic_resources.taken import Amounts, Taken, add_amounts
+from extender.plugins.dynamic_resources.taken import Amounts, DeviceId, Taken, add_amounts
 
 CounterSets = dict[str, Amounts]
 """Counter set -> counter -> nanos."""

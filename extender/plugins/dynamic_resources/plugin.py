@@ -29,11 +29,11 @@ from extender.plugins.dynamic_resources.claim_binding import (
     read_claim,
     wait_for_devices,
 )
-from extender.plugins.dynamic_resources.claim_tracker import ClaimTracker
 from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
 from extender.plugins.dynamic_resources.hints import ClaimHints
 from extender.plugins.dynamic_resources.pod_claims import (
     ClaimError,
+    ClaimTracker,
     claims_of,
     has_binding_conditions,
     has_failed_binding,

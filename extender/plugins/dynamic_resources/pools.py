@@ -17,8 +17,7 @@ from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
 from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources.errors import AllocationError
-from extender.plugins.dynamic_resources.identifiers import DeviceId, PoolId
-from extender.plugins.dynamic_resources.taken import Amounts
+from extender.plugins.dynamic_resources.taken import Amounts, DeviceId, PoolId
 
 
 @final

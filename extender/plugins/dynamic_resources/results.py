@@ -1,6 +1,6 @@
-"""What was found, as an API object, and what it is worth.
+"""The result of an allocation as an API object, the configuration that drivers are told, and the score.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, createNodeSelector;
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate, createNodeSelector;
 framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
 """
 
@@ -8,15 +8,60 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.objects.devices import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from extender.objects.decoding import replaced
+from extender.objects.devices import (
+    AllocationResult,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
 from extender.objects.node_selectors import NAME_FIELD
-from extender.plugins.dynamic_resources.configurations import configurations
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.taken import NANO, Amounts
+
+FROM_CLASS: Final = "FromClass"
+FROM_CLAIM: Final = "FromClaim"
+
+
+def configurations(claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]) -> list[DeviceAllocationConfiguration]:
+    """Those of the classes first, each class once; for all requests alike, none is named.
+
+    Arguments:
+        chosen: what devices were found for; of alternatives, the one that was taken.
+    """
+    wish_of = {wish.request: wish for wish in chosen}
+    wishes = [wish_of[request.name] for request in claim.spec.devices.requests if request.name in wish_of]
+    requests_of_class: dict[str, list[str]] = {}
+    for wish in wishes:
+        requests_of_class.setdefault(wish.device_class.metadata.name, []).append(wish.full_name)
+    class_of = {wish.device_class.metadata.name: wish.device_class for wish in wishes}
+    found = [
+        DeviceAllocationConfiguration(source=FROM_CLASS, requests=requests, opaque=config.opaque)
+        for name, requests in requests_of_class.items()
+        for config in class_of[name].spec.config
+    ]
+    taken = {name for request in claim.spec.devices.requests for name in _names_of(request.name, wish_of)}
+    found += [
+        DeviceAllocationConfiguration(source=FROM_CLAIM, requests=config.requests, opaque=config.opaque)
+        for config in claim.spec.devices.config
+        if not config.requests or not taken.isdisjoint(config.requests)
+    ]
+    return [replaced(config, requests=[]) if _is_about_all(config.requests, claim, wish_of) else config for config in found]
+
+
+def _names_of(request: str, wish_of: dict[str, DeviceRequestAlternative]) -> set[str]:
+    """How a configuration may name the request: by itself, and by the alternative that was taken."""
+    return {request, wish_of[request].full_name} if request in wish_of else {request}
+
+
+def _is_about_all(requests: list[str], claim: ResourceClaim, wish_of: dict[str, DeviceRequestAlternative]) -> bool:
+    return all(not _names_of(request.name, wish_of).isdisjoint(requests) for request in claim.spec.devices.requests)
+
 
 MOST_ALTERNATIVES: Final = 8
 """Upstream: resourceapi.FirstAvailableDeviceRequestMaxSize."""

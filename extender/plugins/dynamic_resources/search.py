@@ -12,12 +12,11 @@ from extender.plugins.dynamic_resources import capacities
 from extender.plugins.dynamic_resources.constraints import AttributeConstraint
 from extender.plugins.dynamic_resources.counters import SharedCounters
 from extender.plugins.dynamic_resources.errors import AllocationError
-from extender.plugins.dynamic_resources.identifiers import DeviceId
 from extender.plugins.dynamic_resources.pools import Offer
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.results import Pick
 from extender.plugins.dynamic_resources.selection import Selection
-from extender.plugins.dynamic_resources.taken import Amounts, Taken, add_amounts
+from extender.plugins.dynamic_resources.taken import Amounts, DeviceId, Taken, add_amounts
 
 MOST_RESULTS: Final = 32
 """Devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""

@@ -6,11 +6,32 @@ dynamic-resource-allocation/structured/schedulerapi/types.go (v1.36.2).
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import final
+from typing import NamedTuple, final
 
 from extender.objects.devices import ResourceClaim
 from extender.objects.quantity import nanos_of
-from extender.plugins.dynamic_resources.identifiers import DeviceId
+
+
+class PoolId(NamedTuple):
+    """A pool of a driver."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+class DeviceId(NamedTuple):
+    """A device of a pool."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
 
 NANO = 10**9
 

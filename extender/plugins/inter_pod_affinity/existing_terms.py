@@ -11,7 +11,7 @@ from typing import Final, final
 
 from extender.plugins.inter_pod_affinity.terms import Term, terms_of
 from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
-from extender.snapshot.symbol_index import LabelPair, SymbolIndex, narrowest_pairs
+from extender.snapshot.symbols import LabelPair, SymbolIndex, narrowest_pairs
 
 _ANSWERS_KEPT: Final = 1024
 

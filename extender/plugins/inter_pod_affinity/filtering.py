@@ -14,8 +14,7 @@ from extender.plugins.inter_pod_affinity.counting import Question, means, meant_
 from extender.plugins.inter_pod_affinity.existing_terms import Said
 from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot.axes import Int64s, Mask
-from extender.snapshot.columns import LabelColumn
-from extender.snapshot.domains import sums_by_value
+from extender.snapshot.columns import LabelColumn, sums_by_value
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"

@@ -15,8 +15,7 @@ from extender.plugins.inter_pod_affinity.counting import Question, meant_by_each
 from extender.plugins.inter_pod_affinity.existing_terms import Classes, Said
 from extender.plugins.inter_pod_affinity.terms import WeightedTerm
 from extender.snapshot.axes import Int64s
-from extender.snapshot.columns import LabelColumn
-from extender.snapshot.domains import sums_by_value
+from extender.snapshot.columns import LabelColumn, sums_by_value
 
 
 @final

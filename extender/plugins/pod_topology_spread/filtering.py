@@ -22,8 +22,7 @@ from extender.plugins.pod_topology_spread.constraints import (
     with_all_keys,
 )
 from extender.snapshot.axes import Codes, Int64s, Mask
-from extender.snapshot.columns import LabelColumn
-from extender.snapshot.domains import sums_by_value
+from extender.snapshot.columns import LabelColumn, sums_by_value
 
 NOT_MATCHED: Final = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL: Final = f"{NOT_MATCHED} (missing required label)"

@@ -14,8 +14,7 @@ from extender import framework as fwk
 from extender.objects.node import HOSTNAME_LABEL
 from extender.plugins.pod_topology_spread.constraints import CompiledConstraint, Inclusion, columns_of, pods_counted, with_all_keys
 from extender.snapshot.axes import Codes, Floats, Int64s, Mask
-from extender.snapshot.columns import LabelColumn
-from extender.snapshot.domains import sums_by_value
+from extender.snapshot.columns import LabelColumn, sums_by_value
 
 
 @final

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from extender.apiserver.informers.keeping import LAST_APPLIED, MetadataKeeper, NodeKeeper, PodKeeper
-from extender.apiserver.informers.sharing import SharedParts, SharedStrings
+from extender.apiserver.informers.keeping import LAST_APPLIED, MetadataKeeper, NodeKeeper, PodKeeper, SharedParts, SharedStrings
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod

@@ -8,7 +8,7 @@ import pytest
 from extender.apiserver import errors
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
-from extender.apiserver.transport.watch_lines import MAX_LINE_BYTES
+from extender.apiserver.transport.bodies import MAX_LINE_BYTES
 from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import Scripted, answer, html, never, refusal, stream
 from tests.extender.apiserver.test_client import Renewed

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from extender.framework import Candidate
 from extender.framework.preemption import Candidates
 from extender.objects.pod import start_time
-from extender.preemption.candidates import ORDERED_SCORE_FUNCTIONS, fewest_pdb_violations, fewest_victims, pick_one_node_for_preemption
+from extender.preemption.costs import (
+    ORDERED_SCORE_FUNCTIONS,
+    fewest_pdb_violations,
+    fewest_victims,
+    pick_one_node_for_preemption,
+)
 from extender.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 

@@ -6,7 +6,7 @@ from extender import framework as fwk
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod
-from extender.preemption.eligibility import why_not_eligible
+from extender.preemption.evaluator import why_not_eligible
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
 NEVER = "not eligible due to preemptionPolicy=Never."

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.preemption.importance import by_importance
+from extender.preemption.budgets import by_importance
 from extender.testing import make_node, make_pod, make_snapshot
 
 

@@ -12,7 +12,7 @@ from extender.objects.meta import LabelSelector, LabelSelectorRequirement
 from extender.snapshot import Attribute
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
-from extender.snapshot.symbol_index import LabelIndex
+from extender.snapshot.symbols import LabelIndex
 from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_PER_ATTRIBUTE, Tallies
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 

@@ -6,8 +6,7 @@ import pytest
 from extender.answers.explain.preemption import why_not
 from extender.framework import Candidate, Candidates
 from extender.objects.pod import STARTED_NOW
-from extender.preemption.candidates import pick_one_node_for_preemption
-from extender.preemption.costs import Costs, costs_of, ranked
+from extender.preemption.costs import Costs, costs_of, pick_one_node_for_preemption, ranked
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
 EIGHT, NINE = 1767254400, 1767258000  # of the morning of 2026-01-01

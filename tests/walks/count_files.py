@@ -1,0 +1,105 @@
+"""Counts the files that each walk of ARCHITECTURE.md passes through: python -m tests.walks.count_files
+
+A file counts if one of its functions is called. The plugins, the values of the lowest floor, the embedded cluster and the test kit are left
+out: they are the same for every layout.
+"""
+
+import asyncio
+import contextlib
+import io
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from api.cli import main
+from extender.embedded.api_resources import PODS
+from tests.api.serving import serving
+from tests.walks.clusters import a_cluster, node, pod, story
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = tuple(
+    f"extender/{name}"
+    for name in ("embedded", "testing", "workloads", "plugins", "objects", "golang", "config", "metrics", "klog", "log.py", "concurrency")
+)
+
+
+class Passed:
+    """
+    The files whose functions are called while it is on, in every thread.
+    """
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._files: set[str] = set()
+
+    def profile(self, frame: FrameType, event: str, arg: object) -> None:
+        if self.is_on and event == "call" and frame.f_code.co_name != "<module>":
+            self._files.add(frame.f_code.co_filename)
+
+    @contextlib.contextmanager
+    def counting(self, walk: str) -> Iterator[None]:
+        self._files.clear()
+        self.is_on = True
+        yield
+        self.is_on = False
+        ours = sorted(str(Path(file).relative_to(ROOT)) for file in self._files if file.startswith((f"{ROOT}/extender", f"{ROOT}/api")))
+        counted = [file for file in ours if not file.startswith(LEFT_OUT)]
+        print(f"{walk:34} {len(counted):3} files")
+        if "-v" in sys.argv:
+            print(*(f"    {file}" for file in counted), sep="\n")
+
+
+def requests(passed: Passed) -> None:
+    """
+    A filter call, a page and a command, each for the second time, at a service with the example cluster.
+    """
+    asked: dict[str, Any] = {"Pod": pod("web"), "Nodes": None, "NodeNames": ["node-a1", "node-a2"]}
+    with serving() as service:
+        pending = next(item["pod"] for item in json.loads(service.client.get("/v1/queue").content)["items"])
+        name = f"{pending['namespace']}/{pending['name']}"
+        for is_last in (False, True):
+            with passed.counting("(a) POST /filter") if is_last else contextlib.nullcontext():
+                assert service.call("filter", asked).status_code == 200
+            with passed.counting("(d) reprieve why") if is_last else contextlib.nullcontext():
+                _command(["why", name, "--server", f"http://127.0.0.1:{service.port}"])
+            with passed.counting("(e) the page of a pod") if is_last else contextlib.nullcontext():
+                assert service.client.get(f"/ui/pods/{name}").status_code == 200
+
+
+def _command(arguments: list[str]) -> None:
+    before, sys.argv = sys.argv, ["reprieve", *arguments]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            main()
+    finally:
+        sys.argv = before
+
+
+async def scheduling(passed: Passed) -> None:
+    """
+    A pod that is bound, and one that preempts another, each for the second time.
+    """
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+    async with a_cluster(high, node("a", "2"), node("b", "2")) as registry:
+        registry.create(PODS, "default", pod("first", "2"))
+        await asyncio.sleep(5)
+        with passed.counting("(b) a pending pod is bound"):
+            registry.create(PODS, "default", pod("second", "2"))
+            await asyncio.sleep(1)
+        registry.create(PODS, "default", pod("third", "2", priorityClassName="high"))
+        await asyncio.sleep(60)
+        with passed.counting("(c) a pod preempts, and is bound"):
+            registry.create(PODS, "default", pod("fourth", "2", priorityClassName="high"))
+            await asyncio.sleep(40)
+
+
+if __name__ == "__main__":
+    everything = Passed()
+    threading.setprofile(everything.profile)
+    sys.setprofile(everything.profile)
+    requests(everything)
+    story(lambda: scheduling(everything))
