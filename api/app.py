@@ -9,12 +9,12 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api.callers.http_refusals import status_body
 from api.callers.query import only_known_parameters, what_is_wrong
-from api.callers.refusals import status_body
 from api.documents.documentation import describe
 from api.kubernetes import KubernetesFace
 from api.routes import docs, extender, health, operation, page, questions
-from api.serving.limits import Limits
+from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
@@ -52,7 +52,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
-    app.add_middleware(Limits, settings=settings)
+    app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(KubernetesFace)
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(questions.router, dependencies=[Depends(only_known_parameters)])

@@ -9,7 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from api.callers.access import Access, OpenAccess
-from api.callers.refusals import unreadable_refused
+from api.callers.http_refusals import unreadable_refused
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from extender.assembly.backend import Backend

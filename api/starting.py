@@ -55,7 +55,7 @@ def read_configuration(path: Path | None) -> Configuration:
     try:
         return load_file(path)
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path}: {_on_one_line(exc)}") from exc
+        raise StartUpError(f"configuration {path}: {exc}") from exc
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
@@ -72,7 +72,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
         where = f"configuration {settings.config}" if settings.config else "configuration"
-        raise StartUpError(f"{where}: {_on_one_line(exc)}") from exc
+        raise StartUpError(f"{where}: {exc}") from exc
     if settings.records is not None:
         try:
             RecordsFile(settings.records).read()
@@ -85,7 +85,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         try:
             check_extenders(configuration)
         except ConfigErrors as exc:
-            raise StartUpError(f"configuration {settings.config}: {_on_one_line(exc)}") from exc
+            raise StartUpError(f"configuration {settings.config}: {exc}") from exc
     if isinstance(cluster, Followed):
         return cluster, partial(_followed, configuration, cluster, settings)
     try:
@@ -193,7 +193,3 @@ def _report(report: SeedReport) -> None:
         _LOGGER.info("kinds that are not served are left out: %s", ", ".join(f"{count} {kind}" for kind, count in report.left_out.items()))
     if report.added:
         _LOGGER.info("what the cluster's objects refer to was added: %s", ", ".join(report.added))
-
-
-def _on_one_line(exc: Exception) -> str:
-    return " ".join(str(exc).split())

@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar, final
 
 from starlette.requests import HTTPConnection
 
-from api.callers.refusals import RETRY_SOON, Refusal
+from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.apiserver.access_review import AccessReview, User

@@ -6,7 +6,7 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.routing import APIRoute
 
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 
 LONGEST_NAME: Final = 64
 """Characters of a name that are repeated."""

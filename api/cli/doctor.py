@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from api.doctor.examination import examine
-from api.doctor.findings import Finding, Grade
+from api.doctor.grades import Finding, Grade
 from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
@@ -29,7 +29,7 @@ _SIGNS: Final = {Grade.OK: "[green]✔[/]", Grade.WARNING: "[yellow]![/]", Grade
 
 
 @final
-class Output(enum.StrEnum):
+class ReportForm(enum.StrEnum):
     """How the findings are printed."""
 
     TABLE = "table"
@@ -46,7 +46,7 @@ def doctor(
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     ca_file: Annotated[Path | None, typer.Option(help="Whom to trust, for https.")] = None,
     insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How the findings are printed.")] = Output.TABLE,
+    output: Annotated[ReportForm, typer.Option("--output", "-o", help="How the findings are printed.")] = ReportForm.TABLE,
 ) -> None:
     """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
@@ -112,10 +112,10 @@ async def _examined(patient: Patient) -> list[Finding]:
         await patient.aclose()
 
 
-def _print(report: dict[str, list[Finding]], output: Output) -> None:
-    if output is not Output.TABLE:
+def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:
+    if output is not ReportForm.TABLE:
         plain = [{"extender": title, "findings": [asdict(finding) for finding in findings]} for title, findings in report.items()]
-        if output is Output.JSON:
+        if output is ReportForm.JSON:
             sys.stdout.buffer.write(orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
         else:
             print(yaml.safe_dump(orjson.loads(orjson.dumps(plain)), sort_keys=False), end="")

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source, SourceOptions
-from api.cli.manifests import placed, read_manifests
+from api.cli.manifest_files import placed, read_manifests
 from api.cli.showing import Output, OutputOption, plural, show, table
+from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.types import Capacity
 from extender.workloads.expansion import WORKLOADS

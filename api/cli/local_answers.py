@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from api.cli.manifests import state_of
+from api.cli.manifest_files import state_of
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.answers.questions import QuestionError, Questions

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
-from api.callers.refusals import Status
+from api.callers.http_refusals import FailureStatus
 from api.fatal_errors import StartUpError
 from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 
@@ -76,7 +76,7 @@ class ServiceAnswers:
         try:
             if response.status_code == httpx.codes.OK:
                 return msgspec.json.decode(response.content, type=kind)
-            message = msgspec.json.decode(response.content, type=Status).message
+            message = msgspec.json.decode(response.content, type=FailureStatus).message
         except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
             raise self._not_a_reprieve(response) from exc
         if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
@@ -93,7 +93,7 @@ def _is_about_a_pod(response: httpx.Response) -> bool:
     if response.status_code != httpx.codes.NOT_FOUND:
         return False
     try:
-        details = msgspec.json.decode(response.content, type=Status).details
+        details = msgspec.json.decode(response.content, type=FailureStatus).details
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return isinstance(details, dict) and details.get("kind") == "pods"

@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.text import Text
 
-from api.cli.manifests import read_manifests
+from api.cli.manifest_files import read_manifests
 from api.cli.showing import console, plural
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration

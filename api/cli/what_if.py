@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source, SourceOptions
-from api.cli.manifests import placed, read_manifests
+from api.cli.manifest_files import placed, read_manifests
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
+from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.phrases import why_no_room
 from extender.answers.types import Eviction, Placement, WhatIf, WhatIfRequest

@@ -6,11 +6,11 @@ from typing import Annotated
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import DEFAULT_SERVER, Source
-from api.cli.pods import PodArgument, pod_named
+from api.cli.pod_names import PodArgument, pod_named
 from api.cli.service_answers import from_service
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table, victims_table
 from api.cli.signatures import Options
+from api.cli.sources import DEFAULT_SERVER, Source
 from api.fatal_errors import StartUpError
 from extender.answers.types import Preemption, Preemptions
 

@@ -5,9 +5,9 @@ import asyncio
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.asking import Source, SourceOptions
-from api.cli.pods import PodArgument, pod_named
+from api.cli.pod_names import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
+from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.phrases import in_words, noun, why_no_room
 from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer, QueuePlace

@@ -7,9 +7,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from api.doctor import samples
-from api.doctor.checks import binding, every_verb, filtering, preempting, prioritizing
+from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
 from api.doctor.checks.every_verb import NOBODY_LISTENS
-from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 
 UNHEARD: Final = "cannot be overheard"
@@ -27,18 +27,18 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
     async for finding in _connection(patient):
         yield finding
     asked = samples.encoded(
-        samples.asked_by_name([*(patient.nodes or filtering.NAMES)])
+        samples.asked_by_name([*(patient.nodes or filter_verb.NAMES)])
         if extender.node_cache_capable
-        else samples.asked_in_full([samples.node(name) for name in filtering.NAMES])
+        else samples.asked_in_full([samples.node(name) for name in filter_verb.NAMES])
     )
-    for verb, checks in ((extender.filter_verb, filtering.checks), (extender.prioritize_verb, prioritizing.checks)):
+    for verb, checks in ((extender.filter_verb, filter_verb.checks), (extender.prioritize_verb, prioritize_verb.checks)):
         if not verb:
             continue
         async for finding in every_verb.checks(patient, verb, asked):
             yield finding
         async for finding in checks(patient):
             yield finding
-    for verb, checks in ((extender.preempt_verb, preempting.checks), (extender.bind_verb, binding.checks)):
+    for verb, checks in ((extender.preempt_verb, preempt_verb.checks), (extender.bind_verb, bind_verb.checks)):
         if verb:
             async for finding in checks(patient):
                 yield finding

@@ -7,7 +7,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from api.callers.refusals import Status
+from api.callers.http_refusals import FailureStatus
 from api.documents import examples, question_documents
 from extender.objects.node import Node
 from extender.protocol.wire_types import (
@@ -23,7 +23,12 @@ from extender.protocol.wire_types import (
 _REFERENCE: Final = "#/components/schemas/{name}"
 
 # One schema for each of the generic types, under the name it has in Kubernetes.
-_NAMES: Final = {"ExtenderArgs_Node_": "ExtenderArgs", "ExtenderFilterResult_Node_": "ExtenderFilterResult", "NodeList_Node_": "NodeList"}
+_NAMES: Final = {
+    "FailureStatus": "Status",
+    "ExtenderArgs_Node_": "ExtenderArgs",
+    "ExtenderFilterResult_Node_": "ExtenderFilterResult",
+    "NodeList_Node_": "NodeList",
+}
 
 _TYPES: Final = (
     ExtenderArgs[Node],
@@ -33,7 +38,7 @@ _TYPES: Final = (
     ExtenderPreemptionResult,
     ExtenderBindingArgs,
     ExtenderBindingResult,
-    Status,
+    FailureStatus,
     *question_documents.TYPES,
 )
 

@@ -11,7 +11,7 @@ from fastapi import Request
 
 from api.callers.access import Sight, as_seen_by
 from api.callers.hang_up import until_hang_up
-from api.callers.refusals import RETRY_SOON, Refusal
+from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.face import Face, face_of
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
 from extender.answers.questions import Questions

@@ -10,7 +10,7 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from api.callers.refusals import RETRY_SOON, Refusal
+from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from extender.klog.setup import escaped, report

@@ -11,7 +11,7 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
 
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 from api.documents.documentation import health
 from api.face import Face, face_of
 from extender.apiserver.informers.health import Health

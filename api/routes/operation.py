@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from starlette.datastructures import Address
 
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 from api.documents.documentation import CONFIGZ, METRICS
 from api.face import face_of, json_response
 from api.settings.settings import Settings

@@ -11,13 +11,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from api.callers.access import TOKEN_COOKIE, is_signed_in
 from api.callers.hang_up import until_hang_up
-from api.callers.refusals import Refusal, cannot_be_done
+from api.callers.http_refusals import Refusal, cannot_be_done
 from api.face import decoded, face_of
 from api.routes.caller import Caller, caller_of
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
-from api.ui.manifests import ManifestError, objects_in
+from api.ui.manifest_text import ManifestTextError, objects_in
 from api.ui.node_drawing import Resource
 from api.ui.node_table import OrderError, order
 from api.ui.what_if_view import MAX_NODES, changed_nodes
@@ -181,7 +181,7 @@ async def try_what_if(request: Request) -> Response:
             include_pending=form.include_pending,
         )
         answer = await caller.what_if(question)
-    except (ManifestError, DecodeError, ConfigErrors, QuestionError) as exc:
+    except (ManifestTextError, DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}

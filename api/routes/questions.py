@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.callers.hang_up import until_hang_up
-from api.callers.refusals import RETRY_SOON, Refusal, cannot_be_done, not_there
+from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_there
 from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
 from api.face import decoded, face_of, json_response

@@ -14,7 +14,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from api.callers.refusals import RETRY_SOON, status_body
+from api.callers.http_refusals import RETRY_SOON, status_body
 from api.serving.limits import HEALTH_PATHS
 from api.settings.settings import Settings
 

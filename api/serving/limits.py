@@ -1,4 +1,4 @@
-"""Limits before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
+"""RequestLimits before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
 
 They are raw ASGI, because a limit on a body has to hold while the body is read. A request that breaks a limit is answered at once, and its
 connection closed if bytes of it are still to come.
@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers.refusals import RETRY_SOON, Refusal, status_body
+from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 from api.settings.settings import Settings
 from extender.klog.setup import report
 
@@ -28,7 +28,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 @final
-class Limits:
+class RequestLimits:
     """An ASGI middleware. State: how many requests are being answered, and how many bytes of their bodies are held."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:

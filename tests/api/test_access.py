@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from api.callers.access import MAX_TOKEN, TOKEN_COOKIE, OpenAccess, ReviewedAccess, as_seen_by
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 from extender.answers.types import Queue, QueuePlace
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client

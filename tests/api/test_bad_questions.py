@@ -17,7 +17,7 @@ from api.app import create_app
 from api.face import MAX_EVALUATIONS, Face
 from api.routes.page import MAX_FORM
 from api.routes.questions import MAX_QUESTION
-from api.serving.limits import Limits
+from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
 from extender.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
@@ -420,7 +420,9 @@ def test_whoever_still_waits_when_the_service_ends_is_told_so() -> None:
         sent.append(message)
 
     at_the_end, sent = "Task cancelled, timeout graceful shutdown exceeded", list[Message]()
-    asyncio.run(Limits(never, Settings(port=0))({"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send))
+    asyncio.run(
+        RequestLimits(never, Settings(port=0))({"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send)
+    )
 
     assert at_the_end in inspect.getsource(uvicorn.server)
     assert sent[0]["status"] == 503

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from api import starting
 from api.app import create_app
 from api.callers.access import TOKEN_COOKIE, Sight
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 from api.documents.examples import BY_NAME
 from api.face import Face
 from api.settings.settings import Settings

@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from api import starting
 from api.app import create_app
 from api.callers.access import Access, Sight
-from api.callers.refusals import Refusal
+from api.callers.http_refusals import Refusal
 from api.face import Face
 from api.settings.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app

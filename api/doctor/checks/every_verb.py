@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
-from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient, Reply
 
 _BROKEN: Final = b'{"Pod": {"metadata": {"name":'

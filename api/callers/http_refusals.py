@@ -79,7 +79,7 @@ def cannot_be_done(why: Exception) -> Refusal:
     return Refusal(422, words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}...")
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class FailureStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """metav1.Status of a failure."""
 
     kind: str = "Status"
@@ -95,5 +95,5 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def status_body(code: int, message: str, details: Mapping[str, str] | None = None) -> bytes:
     """Returns a metav1.Status of a failure as JSON."""
     return msgspec.json.encode(
-        Status(message=message, reason=REASONS.get(code, "Unknown"), details=dict(details) if details else msgspec.UNSET, code=code)
+        FailureStatus(message=message, reason=REASONS.get(code, "Unknown"), details=dict(details) if details else msgspec.UNSET, code=code)
     )

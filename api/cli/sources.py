@@ -17,7 +17,7 @@ DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 DEFAULT_NAMESPACE: Final = "default"
 
 
-class Asked(Protocol):
+class Answers(Protocol):
     """What answers. `extender.answers.questions.Questions` describes the methods."""
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
@@ -68,7 +68,7 @@ class Source:
         return target_of(self.kubeconfig, self.context).namespace
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Asked]:
+    async def open(self) -> AsyncIterator[Answers]:
         """Yields what answers, until the end of the block.
 
         Raises:
@@ -79,7 +79,7 @@ class Source:
         async with self._opened() as asked:
             yield asked
 
-    def _opened(self) -> AbstractAsyncContextManager[Asked]:
+    def _opened(self) -> AbstractAsyncContextManager[Answers]:
         # What only one of the sources needs is imported for it alone: asking a service takes no engine.
         if self.dump is not None:
             from api.cli.local_answers import about_dump  # noqa: PLC0415

@@ -5,8 +5,8 @@ from typing import Final
 
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
-from api.doctor.checks.filtering import NAMES
-from api.doctor.findings import Finding, bad, ok, warning
+from api.doctor.checks.filter_verb import NAMES
+from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
 from extender.protocol.verb_results import read_prioritize_result

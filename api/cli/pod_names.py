@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from api.cli.asking import Source
+from api.cli.sources import Source
 from api.fatal_errors import StartUpError
 
 PodArgument = Annotated[

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.ui.manifests import MAX_TEXT, ManifestError, objects_in
+from api.ui.manifest_text import MAX_TEXT, ManifestTextError, objects_in
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_values_are_those_of_kubectl() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_object_is_refused_in_words(text: str, why: str) -> None:
-    with pytest.raises(ManifestError, match=why):
+    with pytest.raises(ManifestTextError, match=why):
         objects_in(text)

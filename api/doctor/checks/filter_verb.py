@@ -7,7 +7,7 @@ import orjson
 
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
-from api.doctor.findings import Finding, bad, ok, skipped, warning
+from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
 from extender.protocol.verb_results import Filtered, read_filter_result

@@ -9,7 +9,7 @@ MAX_TEXT: Final = 2**20
 """Characters."""
 
 
-class ManifestError(ValueError):
+class ManifestTextError(ValueError):
     """The text holds no Kubernetes objects. The message is one line for the person who pasted it."""
 
 
@@ -17,10 +17,10 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     """The objects, those of Lists one by one.
 
     Raises:
-        ManifestError: the text is too long, no YAML, or says something that is no object.
+        ManifestTextError: the text is too long, no YAML, or says something that is no object.
     """
     if len(text) > MAX_TEXT:
-        raise ManifestError(f"the text is too long: {MAX_TEXT:,} characters are read")
+        raise ManifestTextError(f"the text is too long: {MAX_TEXT:,} characters are read")
     documents = split_documents(text)
     found: list[dict[str, Any]] = []
     for number, document in enumerate(documents, start=1):
@@ -28,7 +28,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
             value = plain(read_yaml(document).value)
         except YamlError as exc:
             where = f"document {number}: " if len(documents) > 1 else ""
-            raise ManifestError(f"{where}{exc}") from exc
+            raise ManifestTextError(f"{where}{exc}") from exc
         if value is not None:
             found += _objects(value)
     return found
@@ -36,7 +36,7 @@ def objects_in(text: str) -> list[dict[str, Any]]:
 
 def _objects(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-        raise ManifestError("every document has to be a Kubernetes object with apiVersion and kind")
+        raise ManifestTextError("every document has to be a Kubernetes object with apiVersion and kind")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
         return [obj for item in items for obj in _objects(item)]

@@ -7,8 +7,8 @@ import orjson
 
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
-from api.doctor.checks.filtering import NAMES
-from api.doctor.findings import Finding, bad, ok
+from api.doctor.checks.filter_verb import NAMES
+from api.doctor.grades import Finding, bad, ok
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
 from extender.protocol.verb_results import read_preemption_result

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from api.fatal_errors import StartUpError
-from api.ui.manifests import ManifestError, objects_in
+from api.ui.manifest_text import ManifestTextError, objects_in
 from extender.embedded.api_resources import RESOURCES
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
@@ -30,7 +30,7 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
         raise StartUpError(f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input") from exc
     try:
         objects = objects_in(text)
-    except ManifestError as exc:
+    except ManifestTextError as exc:
         raise StartUpError(f"{file}: {exc}") from exc
     if not objects:
         raise StartUpError(f"{file}: there is no object in it")
