@@ -88,6 +88,26 @@ def test_an_installed_plugin_is_found_and_decides(installed: Path, tmp_path: Pat
     assert answer["topNodes"] == ["newest"]
 
 
+def test_what_an_installed_plugin_suggests_is_tried_and_shown(installed: Path, tmp_path: Path) -> None:
+    """
+    The nodes that only this plugin refuses would take the pod if it wanted less.
+    """
+    pod = {"kind": "Pod", "metadata": {"name": "p", "namespace": "default", "annotations": {MINIMUM: "10"}}, "spec": {"containers": []}}
+    nodes = [{"kind": "Node", **node("new", "7")}, {"kind": "Node", **node("newest", "9")}]
+    config, dump = tmp_path / "config.yaml", tmp_path / "dump.json"
+    config.write_text(ENABLED)
+    dump.write_text(json.dumps({"kind": "List", "items": [pod, *nodes]}))
+    command = [sys.executable, "-m", "api.cli", "why", "p", "--dump", str(dump), "--config", str(config), "-o", "json"]
+
+    run = subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "PYTHONPATH": str(installed)}, timeout=120
+    )
+
+    assert (run.returncode, run.stderr) == (0, "")
+    fix = {"kind": "other", "text": "accept GPUs of generation 9", "opens": 1, "nodes": ["newest"]}
+    assert fix in json.loads(run.stdout)["fixes"]
+
+
 def test_a_plugin_that_is_not_installed_is_refused_at_start(tmp_path: Path) -> None:
     run = evaluate(tmp_path, None, scenario("5"))
 

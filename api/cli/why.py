@@ -9,8 +9,9 @@ from api.cli.pod_names import PodArgument, pod_named
 from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
-from extender.answers.phrases import in_words, noun, why_no_room
+from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer, QueuePlace
+from extender.objects.resource_amounts import in_words
 
 
 def why(

@@ -22,8 +22,9 @@ from api.ui.timeline import timeline
 from api.ui.waterfall_table import waterfall_table
 from api.ui.what_if_view import MAX_NODES, moves, node_changes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
-from extender.answers.phrases import in_words, noun, why_no_room
+from extender.answers.phrases import noun, why_no_room
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
+from extender.objects.resource_amounts import in_words
 
 MAX_LISTED: Final = 200
 """The number of nodes in the table; others can be found by name."""

@@ -15,6 +15,7 @@ from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
 from extender.records.arrays import Details, KeptAttempt, KeptVerdicts
 from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord
+from extender.runtime.findings import out_of_play_reason
 from extender.snapshot.axes import Mask
 
 BEST_NODES: Final = 16
@@ -84,7 +85,7 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
     steps: list[WaterfallStep] = []
     outside, left = left - verdicts.num_rows, verdicts.num_rows
     if outside and verdicts.narrowed_by:  # other nodes outside were not in question
-        why = ReasonCount(reason=f"node(s) didn't satisfy plugin(s) [{' '.join(verdicts.narrowed_by)}]", nodes=outside)
+        why = ReasonCount(reason=out_of_play_reason(verdicts.narrowed_by), nodes=outside)
         who = ", ".join(verdicts.narrowed_by)
         steps.append(WaterfallStep(plugin=who, reasons=(why,), refused=outside, unresolvable=outside, left=left))
     masks = [(reason, verdicts.mask(bits)) for reason, bits in verdicts.reasons]

@@ -2,17 +2,7 @@
 
 from extender.answers.types import Lack, PreemptionAnswer
 from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
-from extender.objects.quantity import milli_value_of
-from extender.objects.resource_names import CPU, PODS
-
-
-def in_words(resource: str, quantity: str) -> str:
-    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts unchanged."""
-    if resource != CPU:
-        return quantity
-    whole, part = divmod(abs(milli_value_of(quantity)), 1000)
-    sign = "-" if quantity.startswith("-") else ""
-    return f"{sign}{whole}.{part:03}".rstrip("0") if part else f"{sign}{whole}"
+from extender.objects.resource_names import PODS
 
 
 def noun(lack: Lack) -> str:

@@ -7,6 +7,7 @@
 No plugin, no queue and no cache are in here, and nothing that runs a plugin: that is `extender.runtime`.
 """
 
+from extender.framework.advice import AdvicePlugin, Shortage, Suggestion
 from extender.framework.api_calls import (
     ApiCall,
     CallConflict,
@@ -104,6 +105,7 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "ActionType",
+    "AdvicePlugin",
     "ApiCall",
     "Attribute",
     "BindPlugin",
@@ -167,9 +169,11 @@ __all__ = [
     "ReserveResourceClaim",
     "Rows",
     "ScorePlugin",
+    "Shortage",
     "Snapshot",
     "StateKey",
     "Status",
+    "Suggestion",
     "UnreserveResourceClaim",
     "Verdicts",
     "WaitingPod",

@@ -16,8 +16,9 @@
 | PostBind | `post_bind(state, pod, node)` | nothing | yes |
 
 A plugin is a class; its bases say where it runs. It is made once per profile, with its arguments and a `Handle`. Filters and Scores get
-`Rows`: hypothetical nodes as arrays. Whoever would rather look at one node at a time takes `EachNodeFilterPlugin` and
-`EachNodeScorePlugin` instead.
+`Rows`: hypothetical nodes as arrays. A plugin that rather looks at one node at a time derives from `EachNodeFilterPlugin` and
+`EachNodeScorePlugin` instead. Any plugin may derive from `AdvicePlugin`, too, for people who ask why a pod is pending; see
+`extender.framework.advice`.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 """

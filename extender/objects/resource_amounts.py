@@ -12,9 +12,20 @@ from typing import Final, TypeVar, final
 from extender.golang.field_errors import NEGATIVE
 from extender.objects.node import Node, ResourceList
 from extender.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
-from extender.objects.quantity import Quantity, QuantityError, RawQuantity, milli_value_of, nanos_of, quantity_of, value_of
+from extender.objects.quantity import (
+    BINARY_SI,
+    DECIMAL_SI,
+    MILLI,
+    Quantity,
+    QuantityError,
+    RawQuantity,
+    milli_value_of,
+    nanos_of,
+    quantity_of,
+    value_of,
+)
 from extender.objects.request_sums import has_pod_level_requests, sum_limits, sum_requests
-from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource_name
+from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFIX, MEMORY, PODS, is_scalar_resource_name
 
 DEFAULT_MILLI_CPU: Final = 100
 """Millicores assumed for a container that asks for none, where spreading load needs a number."""
@@ -76,6 +87,17 @@ def filter_requests(pod: Pod) -> Resources:
     Upstream: noderesources/fit.go, computePodResourceRequest.
     """
     return _naming_the_field(_filter_requests, pod)
+
+
+def requested_amounts(pod: Pod) -> dict[str, int]:
+    """Returns resource -> what the pod requests, its own place among the pods included: base units, millicores for cpu.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+    """
+    requests = filter_requests(pod)
+    native = {CPU: requests.milli_cpu, MEMORY: requests.memory, EPHEMERAL_STORAGE: requests.ephemeral_storage, PODS: 1}
+    return {**native, **requests.scalar}
 
 
 def fit_scorer_request(pod: Pod, resource: str) -> int:
@@ -145,6 +167,27 @@ def allocatable(node: Node) -> tuple[Resources, int]:
     _check(allocatable_fields(node))
     amounts = {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()}
     return _resources(amounts), amounts.get(PODS, 0)
+
+
+def as_quantity(resource: str, amount: int) -> str:
+    """Returns an amount of a resource as a quantity in its canonical form: `500m`, `64Gi`, `2`.
+
+    Arguments:
+        amount: base units, millicores for cpu.
+    """
+    if resource == CPU:
+        return Quantity(amount, MILLI, format=DECIMAL_SI).canonical()
+    in_bytes = resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGEPAGES_PREFIX)
+    return Quantity(amount, format=BINARY_SI if in_bytes else DECIMAL_SI).canonical()
+
+
+def in_words(resource: str, quantity: str) -> str:
+    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts unchanged."""
+    if resource != CPU:
+        return quantity
+    whole, part = divmod(abs(milli_value_of(quantity)), 1000)
+    sign = "-" if quantity.startswith("-") else ""
+    return f"{sign}{whole}.{part:03}".rstrip("0") if part else f"{sign}{whole}"
 
 
 def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:

@@ -6,8 +6,9 @@ Upstream: api/core/v1/toleration.go; component-helpers/scheduling/corev1/helpers
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from extender.objects.decoding import replaced
 from extender.objects.node import Taint
-from extender.objects.pod import Toleration
+from extender.objects.pod import Pod, Toleration
 
 NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
@@ -44,3 +45,9 @@ def find_untolerated_taint(
         if not any(tolerates(toleration, taint) for toleration in tolerations):
             return taint
     return None
+
+
+def tolerating(pod: Pod, taints: Iterable[Taint]) -> Pod:
+    """Returns the pod with a toleration for each of these taints."""
+    more = [Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect) for taint in taints]
+    return replaced(pod, spec=replaced(pod.spec, tolerations=[*pod.spec.tolerations, *more]))

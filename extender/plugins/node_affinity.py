@@ -1,7 +1,8 @@
 """NodeAffinity: nodes that a pod asks for by label or name, and those that the profile asks for on behalf of all pods."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final, final
 
 import msgspec
@@ -10,9 +11,11 @@ import numpy as np
 from extender import framework as fwk
 from extender.config.args_validation import validate_node_affinity
 from extender.config.plugin_args import NodeAffinityArgs
+from extender.framework.advice import MAX_ONE_BY_ONE
 from extender.golang.field_errors import aggregate
+from extender.objects.decoding import replaced
 from extender.objects.label_selectors import SelectorError
-from extender.objects.meta import NodeSelector
+from extender.objects.meta import NodeSelector, NodeSelectorRequirement
 from extender.objects.node_selectors import (
     NAME_FIELD,
     PreferredTerms,
@@ -39,7 +42,7 @@ _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
 
 
 @final
-class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Holds pods to spec.nodeSelector and required node affinity, and prefers what their preferred terms match.
 
     Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
@@ -122,6 +125,21 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         """(R,) as shares of the highest."""
         return fwk.default_normalize_score(scores)
 
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """The pod without each entry of its node selector and each requirement of its node affinity, then without all of them."""
+        selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
+        for key, value in islice(selector.items(), MAX_ONE_BY_ONE):
+            yield fwk.Suggestion("affinity", f"drop {key}={value} from the node selector", without_node_selector(pod, key))
+        for requirement in requirements[:MAX_ONE_BY_ONE]:
+            text = f"drop {_written(requirement)} from the node affinity"
+            yield fwk.Suggestion("affinity", text, without_node_affinity(pod, requirement))
+        if len(selector) + len(requirements) > 1:
+            yield _without_demands(pod)
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """The pod without node selector and required node affinity."""
+        return _without_demands(pod) if pod.spec.node_selector or _requirements(pod) else None
+
     def _weights(self, preferred: PreferredTerms | None, snapshot: fwk.Snapshot) -> Int64s:
         weights = np.zeros(len(snapshot.nodes), np.int64)
         for terms in (self._added_terms, preferred):
@@ -171,3 +189,55 @@ def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
     if error is not None:
         raise SelectorError(error)
     return False
+
+
+# Advice.
+
+
+def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
+    named = ["node selector"] if pod.spec.node_selector else []
+    named += ["required node affinity"] if _requirements(pod) else []
+    return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", without_node_affinity(without_node_selector(pod)))
+
+
+def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
+    """The distinct requirements of all required terms."""
+    required = _required(pod)
+    found: list[NodeSelectorRequirement] = []
+    for term in required.node_selector_terms if required is not None else ():
+        found += [each for each in (*term.match_expressions, *term.match_fields) if each not in found]
+    return found
+
+
+def _written(requirement: NodeSelectorRequirement) -> str:
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    return f'"{requirement.key} {requirement.operator}{values}"'
+
+
+def without_node_selector(pod: fwk.Pod, *keys: str) -> fwk.Pod:
+    """Returns the pod without these entries of its node selector; without keys, without all of it."""
+    selector = pod.spec.node_selector or {}
+    left = {key: value for key, value in selector.items() if key not in keys} if keys else {}
+    return replaced(pod, spec=replaced(pod.spec, node_selector=left or None))
+
+
+def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) -> fwk.Pod:
+    """Returns the pod without these requirements of its required node affinity; without any named, without all of it."""
+    of_nodes = (pod.spec.affinity or Affinity()).node_affinity
+    if of_nodes is None or of_nodes.required is None:
+        return pod
+    required = None
+    if requirements:
+        terms = [
+            replaced(
+                term,
+                match_expressions=[each for each in term.match_expressions if each not in requirements],
+                match_fields=[each for each in term.match_fields if each not in requirements],
+            )
+            for term in of_nodes.required.node_selector_terms
+        ]
+        # A term without requirements would match no node; what is meant is that nothing is required any more.
+        if all(term.match_expressions or term.match_fields for term in terms):
+            required = NodeSelector(node_selector_terms=terms)
+    affinity = replaced(pod.spec.affinity or Affinity(), node_affinity=replaced(of_nodes, required=required))
+    return replaced(pod, spec=replaced(pod.spec, affinity=affinity))

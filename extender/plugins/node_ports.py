@@ -1,12 +1,15 @@
 """NodePorts: two pods of a node cannot listen on the same host port."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
+from extender.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.objects.decoding import replaced
+from extender.objects.pod import Container
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 
@@ -16,7 +19,7 @@ _IN_THE_WAY: Final = fwk.StateKey[frozenset[HostPort]]("PreFilterNodePorts")
 
 
 @final
-class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin):
+class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes on which a pod holds a host port that this pod wants. What one pod wants twice is not looked at.
 
     Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
@@ -48,6 +51,19 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin):
             refused |= rows.uses_port(port)
         return fwk.reject(refused, REASON)
 
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """The pod without each of its host ports, then without all of them."""
+        ports = list(dict.fromkeys(host_ports(pod)))
+        for port in ports[:MAX_ONE_BY_ONE]:
+            yield _without(pod, [port])
+        if len(ports) > 1:
+            yield _without(pod, ports)
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """The pod without any host port."""
+        ports = list(dict.fromkeys(host_ports(pod)))
+        return _without(pod, ports) if ports else None
+
 
 def in_the_way(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozenset[HostPort]:
     """The used ports that keep a wanted one from being had: same protocol and number, and the same address or any address on either side.
@@ -63,6 +79,31 @@ def in_the_way(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozense
 def _collide(wanted: Set[str], used: str) -> bool:
     """Whether one of the wanted addresses cannot be had beside the used one."""
     return used == ANY_ADDRESS or used in wanted or ANY_ADDRESS in wanted
+
+
+def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
+    return fwk.Suggestion(
+        "ports", f"free or do without the {listed('host port', list(map(_written, ports)))}", without_host_ports(pod, ports)
+    )
+
+
+def _written(port: HostPort) -> str:
+    address, protocol, number = port
+    return f"{number}/{protocol}" if address == ANY_ADDRESS else f"{address}:{number}/{protocol}"
+
+
+def without_host_ports(pod: fwk.Pod, ports: Iterable[HostPort]) -> fwk.Pod:
+    """Returns the pod without these host ports."""
+    gone = set(ports)
+
+    def freed(container: Container) -> Container:
+        kept = [port for port in container.ports if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone]
+        return replaced(container, ports=kept)
+
+    spec = pod.spec
+    return replaced(
+        pod, spec=replaced(spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers)))
+    )
 
 
 def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:

@@ -1,11 +1,11 @@
 """NodeUnschedulable: cordoned nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from extender import framework as fwk
 from extender.objects.node import Taint
-from extender.objects.tolerations import NO_SCHEDULE, tolerates
+from extender.objects.tolerations import NO_SCHEDULE, tolerates, tolerating
 
 REASON: Final = "node(s) were unschedulable"
 
@@ -14,7 +14,7 @@ UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effec
 
 
 @final
-class NodeUnschedulable(fwk.FilterPlugin):
+class NodeUnschedulable(fwk.FilterPlugin, fwk.AdvicePlugin):
     """No pod runs on a node with spec.unschedulable, unless it tolerates the taint that goes with it.
 
     Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go (v1.36.2).
@@ -35,6 +35,10 @@ class NodeUnschedulable(fwk.FilterPlugin):
         if _tolerates_cordons(pod):
             return fwk.accept(len(rows))
         return fwk.reject(rows.unschedulable, REASON, unresolvable=True)
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """An uncordoned node takes the pod as the cordoned one would if the pod tolerated the cordon and the taint that goes with it."""
+        return [fwk.Suggestion("node", "uncordon nodes", tolerating(pod, [UNSCHEDULABLE_TAINT]))]
 
 
 def _tolerates_cordons(pod: fwk.Pod) -> bool:

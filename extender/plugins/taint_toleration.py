@@ -1,22 +1,27 @@
 """TaintToleration: nodes that keep pods away, and pods that do not mind."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
+from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.node import Taint
-from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates
+from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates, tolerating
 from extender.snapshot.axes import Int64s
 
 REASON: Final = "node(s) had untolerated taint(s)"
+
+_CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
 
 _UNTOLERATED: Final = fwk.StateKey[Int64s]("PreScoreTaintToleration")
 
 
 @final
-class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers those with few other ones.
 
     Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
@@ -57,6 +62,33 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         """(R,) the fewer, the better."""
         return fwk.default_normalize_score(scores, reverse=True)
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """Tolerations for the sets of taints that exclude the most nodes."""
+        codes, counts = np.unique(rows.taint_set, return_counts=True)
+        num_nodes: Counter[tuple[Taint, ...]] = Counter()
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            num_nodes[_untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
+        for taints, _ in num_nodes.most_common(MAX_ONE_BY_ONE):
+            if taints:
+                yield _tolerating(pod, taints)
+
+
+def _untolerated(pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    return tuple(taint for taint in taints if find_untolerated_taint([taint], pod.spec.tolerations) is not None)
+
+
+def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
+    conditions = [taint for taint in taints if taint.key.startswith(_CONDITIONS)]
+    others = [taint for taint in taints if taint not in conditions]
+    texts = [f"tolerate the {listed('taint', list(map(_written, others)))}"] if others else []
+    if conditions:
+        texts.append(f"rid nodes of the {listed('taint', list(map(_written, conditions)))}")
+    return fwk.Suggestion("node" if conditions else "toleration", " and ".join(texts), tolerating(pod, taints))
+
+
+def _written(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:

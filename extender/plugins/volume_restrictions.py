@@ -10,6 +10,7 @@ from extender import framework as fwk
 from extender.objects.claims import READ_WRITE_ONCE_POD, claim_not_found, names_claim
 from extender.objects.pod import Volume
 from extender.objects.storage import PersistentVolumeClaim
+from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
 from extender.snapshot.volume_index import VolumeIndex
@@ -40,7 +41,7 @@ _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
 
 
 @final
-class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin):
+class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes where a pod has a disk of this pod, unless both only read it; and all nodes while a ReadWriteOncePod claim is in use.
 
     Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).

@@ -20,6 +20,7 @@ from extender.objects.csi_translation import MULTI_ZONE_DELIMITER
 from extender.objects.label_selectors import Operator, Requirement
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 from extender.snapshot.matching import requirement_mask
 from extender.snapshot.symbols import ABSENT
@@ -45,7 +46,7 @@ class Topology:
 
 
 @final
-class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin):
+class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes in zones or regions from which a bound volume of the pod cannot be reached. Nodes without such labels pass.
 
     Upstream: framework/plugins/volumezone/volume_zone.go (v1.36.2).

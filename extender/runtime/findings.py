@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -63,7 +63,12 @@ def status_out_of_play(cycle: Cycle) -> fwk.Status:
     """Returns the status of nodes that PreFilter did not leave in play."""
     if cycle.pre_filter.node_names is None:
         return fwk.unresolvable()
-    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(cycle.pre_filter.narrowed_by)}]")
+    return fwk.unresolvable(out_of_play_reason(cycle.pre_filter.narrowed_by))
+
+
+def out_of_play_reason(plugins: Iterable[str]) -> str:
+    """Returns the reason of the nodes that are out of play, since these PreFilter plugins narrowed the search to others."""
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
 
 
 def statuses_by_node(verdicts: fwk.Verdicts, names: Sequence[str], absent: fwk.Status) -> fwk.NodeStatuses:

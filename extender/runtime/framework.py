@@ -9,8 +9,8 @@ run by `extender.runtime.cycle`.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, final
 
@@ -83,6 +83,8 @@ class PluginsByPoint:
     pre_bind: tuple[fwk.PreBindPlugin, ...] = ()
     bind: tuple[fwk.BindPlugin, ...] = ()
     post_bind: tuple[fwk.PostBindPlugin, ...] = ()
+    advice: Mapping[str, fwk.AdvicePlugin] = field(default_factory=dict)
+    """Plugin name -> the plugin, of those that give advice."""
 
 
 @final

@@ -187,6 +187,7 @@ class Registry:
             pre_bind=at("preBind", fwk.PreBindPlugin),
             bind=at("bind", fwk.BindPlugin),
             post_bind=at("postBind", fwk.PostBindPlugin),
+            advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
         )
 
 

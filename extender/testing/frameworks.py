@@ -71,6 +71,7 @@ def make_framework(
             pre_bind=at(fwk.PreBindPlugin),
             bind=at(fwk.BindPlugin),
             post_bind=at(fwk.PostBindPlugin),
+            advice={plugin.name: plugin for plugin in at(fwk.AdvicePlugin)},
         )
 
     return Framework(

@@ -1,7 +1,8 @@
 from extender import framework as fwk
+from extender.objects.decoding import replaced
 
 
-class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin):
+class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Pods that name a minimum GPU generation land on new enough nodes, newest first."""
 
     def filter(self, state, pod, rows):
@@ -11,3 +12,9 @@ class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin):
 
     def score(self, state, pod, rows):
         return rows.label_number("example.com/gpu-generation")
+
+    def suggest(self, pod, rows):
+        newest = max(rows.label_number("example.com/gpu-generation"), default=0)
+        annotations = {**pod.annotations, "example.com/min-gpu-generation": str(newest)}
+        changed = replaced(pod, metadata=replaced(pod.metadata, annotations=annotations))
+        return [fwk.Suggestion("other", f"accept GPUs of generation {newest}", changed)]

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 import numpy as np
 
+from extender.answers.explain.advice import Advice
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.headroom import Headroom
-from extender.answers.explain.nearest_nodes import nearest
+from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.refusals import Refusals
 from extender.answers.explain.verdict_tables import picture as picture_of
@@ -36,8 +36,6 @@ Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False) -> Explanation:
     """Returns all that the scheduler finds out about the pod as things are. A pod that has a node, or has finished, is not evaluated.
 
-    The framework's cycle is another one afterwards.
-
     Arguments:
         picture: whether to add what each Filter says of each node.
     """
@@ -49,7 +47,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
     refusals, steps = Refusals.of(evaluation), waterfall(evaluation)
     outcome = evaluation.preemption
     preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod)
-    nominated = pod.status.nominated_node_name
+    nominated, advice = pod.status.nominated_node_name, Advice(framework, snapshot, pod, nominations)
     return Explanation(
         pod=PodName.of(pod),
         state="Gated" if pod.spec.scheduling_gates else "Nominated" if nominated else "Pending",
@@ -60,8 +58,8 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
         total_nodes=len(snapshot.nodes),
         feasible_nodes=len(evaluation.feasible),
         waterfall=steps,
-        nearest=() if refusals is None else nearest(refusals, Headroom(snapshot, pod, nominations)),
-        fixes=fixes(evaluation, refusals, framework, pod, nominations),
+        nearest=() if refusals is None else nearest_nodes(refusals, advice),
+        fixes=fixes(evaluation, refusals, advice, framework, pod, nominations),
         preemption=preemption,
         scores=best_scores(evaluation),
         picture=picture_of(evaluation) if picture else None,

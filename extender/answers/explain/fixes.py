@@ -1,20 +1,18 @@
-"""What would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the pod as it would be.
-
-Nothing is written.
-"""
+"""What would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the pod as it would be."""
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Final, final
+from typing import Final, Literal, final
 
 import numpy as np
 
-from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.advice import Advice
+from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.new_nodes import node_to_add
 from extender.answers.explain.refusals import Refusals
-from extender.answers.explain.suggestions import Kind, Situation, giving_in_to_all, giving_in_to_one
 from extender.answers.types import Fix
 from extender.evaluation.evaluate import Evaluation
+from extender.framework.advice import SuggestionKind
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
@@ -27,6 +25,8 @@ from extender.runtime.nominations import Nominations
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 
+Kind = SuggestionKind | Literal["gate", "preemption"]
+
 MAX_FIXES: Final = 6
 MAX_TRIES: Final = 20
 """Suggestions tried that each satisfy one plugin."""
@@ -36,7 +36,9 @@ MAX_PRIORITIES_TRIED: Final = 5
 _NODES_NAMED: Final = 5
 
 
-def fixes(evaluation: Evaluation, refusals: Refusals | None, framework: Framework, pod: Pod, nominations: Nominations) -> tuple[Fix, ...]:
+def fixes(
+    evaluation: Evaluation, refusals: Refusals | None, advice: Advice, framework: Framework, pod: Pod, nominations: Nominations
+) -> tuple[Fix, ...]:
     """Returns what would let the pod fit, the change that opens most nodes first. A pod that fits needs none, apart from its gates.
 
     Arguments:
@@ -52,15 +54,15 @@ def fixes(evaluation: Evaluation, refusals: Refusals | None, framework: Framewor
         return ()
     also = f", and remove {_gates(gates)}" if gates else ""
     found = _Found(evaluation.snapshot, also)
-    situation = Situation(pod, evaluation.snapshot, Headroom(evaluation.snapshot, pod, nominations), refusals)
-    for one in islice(giving_in_to_one(situation, _refusing(evaluation, refusals)), MAX_TRIES):
+    nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
+    for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), MAX_TRIES):
         found.add(one.kind, one.text, trials.opened(one.pod))
     _try_preemption(evaluation, pod, trials, found)
-    if not found:
-        for several in islice(giving_in_to_all(situation), MAX_TRIES_TOGETHER):
-            found.add(several.kind, several.text, trials.opened(several.pod))
     if refusals is not None:
-        model = node_to_add(framework, refusals, situation.headroom, pod)
+        if not found:
+            for several in islice(advice.for_all_plugins(refusals, nearest), MAX_TRIES_TOGETHER):
+                found.add(several.kind, several.text, trials.opened(several.pod))
+        model = node_to_add(framework, refusals, advice, pod)
         if model is not None:
             found.add_node(f"add a node like {model}")
     return found.best(MAX_FIXES)

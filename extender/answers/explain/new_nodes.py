@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.advice import Advice
 from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.refusals import Refusals
 from extender.objects.node import HOSTNAME_LABEL
@@ -20,7 +20,7 @@ MAX_KINDS: Final = 16
 """Kinds of nodes that are tried: those of the nearest nodes."""
 
 
-def node_to_add(framework: Framework, refusals: Refusals, headroom: Headroom, pod: Pod) -> str | None:
+def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: Pod) -> str | None:
     """Returns the name of a node of which a new copy would take the pod: with its labels and taints, and its DaemonSets' pods alone.
 
     Returns None if there is no such node, or a plugin fails. It does as well for pods that depend on what is on other nodes, or that want
@@ -28,7 +28,7 @@ def node_to_add(framework: Framework, refusals: Refusals, headroom: Headroom, po
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
-    places = _one_of_each_kind(snapshot, nearest_places(refusals, headroom))[:MAX_KINDS]
+    places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[:MAX_KINDS]
     try:
         outcome = cycle.run_pre_filter_plugins()
         if not outcome.status.is_success or outcome.node_names is not None or _wants_a_name(pod):

@@ -5,7 +5,6 @@ from typing import final
 
 import numpy as np
 
-from extender.answers.explain.headroom import resource_of
 from extender.evaluation.evaluate import Evaluation
 from extender.framework import Code, NodeStatuses, Verdicts
 from extender.runtime.cycle import PreFilterOutcome
@@ -50,14 +49,6 @@ class Refusals:
         never = [verdicts.codes == Code.UNSCHEDULABLE_AND_UNRESOLVABLE for verdicts in self.by_plugin.values()]
         hopeless: Mask = np.logical_or.reduce(never) | self.left_out
         return hopeless
-
-    @property
-    def short_resources(self) -> list[str]:
-        """The resources for lack of which any node was refused, sorted. Resources that the profile ignores are not among them."""
-        reasons = {reason for verdicts in self.by_plugin.values() for reason, _ in verdicts.reasons}
-        distinct = {id(status): status for status in self.statuses.explicit.values()}
-        reasons |= {reason for status in distinct.values() for reason in status.reasons}
-        return sorted({resource_of(reason) for reason in reasons} - {""})
 
     @property
     def plugin_sets(self) -> Int64s:

@@ -21,6 +21,7 @@ from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
 from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
+from extender.runtime.findings import status_out_of_play
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
@@ -262,8 +263,7 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
         if total > limit:
             return None
         rows = _with_one_more(rows, slot) if copies % _STEPS_KEPT else _with_copies(snapshot, rows.node, slot, copies)
-    left_out = fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(outcome.narrowed_by)}]")
-    message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, left_out)))
+    message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, status_out_of_play(cycle))))
     return _stopped(Counter({name: number for name, number in by_node.items() if number}), message)
 
 

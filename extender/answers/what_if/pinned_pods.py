@@ -4,14 +4,16 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from extender.answers.explain.headroom import Headroom, requested_amounts
 from extender.cache.cluster import Cluster
 from extender.objects.decoding import convert, replaced
 from extender.objects.node import Node
 from extender.objects.pod import Affinity, Pod, PodStatus
 from extender.objects.quantity import QuantityError
-from extender.runtime.nominations import NO_NOMINATIONS
+from extender.objects.resource_amounts import requested_amounts
+from extender.objects.resource_names import PODS
+from extender.snapshot import Rows
 from extender.workloads.daemon_sets import may_run_on, pinned_to
 
 _MAX_SENTENCES: Final = 20
@@ -59,8 +61,13 @@ def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
 
 def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
     """The resources of which the node at this place has too little left for the pod."""
-    headroom = Headroom(cluster.cache.update_snapshot(), pod, NO_NOMINATIONS)
-    return [resource for resource, amount in requested_amounts(pod).items() if 0 < amount > int(headroom.free(resource)[place])]
+    row = Rows.of(cluster.cache.update_snapshot(), np.array([place]))
+
+    def free(resource: str) -> int:
+        left = row.allowed_pods - row.pod_count if resource == PODS else row.allocatable_of(resource) - row.requested_of(resource)
+        return int(left[0])
+
+    return [resource for resource, amount in requested_amounts(pod).items() if 0 < amount > free(resource)]
 
 
 # Pods of DaemonSets.

@@ -4,7 +4,7 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, final
@@ -19,6 +19,7 @@ from extender.objects.decoding import replaced
 from extender.objects.devices import AllocationResult, DeviceClass, DeviceRequest, ResourceClaim
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
+from extender.plugins.dynamic_resources import advice
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
@@ -102,6 +103,7 @@ class DynamicResources(
     fwk.ScorePlugin,
     fwk.ReservePlugin,
     fwk.PreBindPlugin,
+    fwk.AdvicePlugin,
 ):
     """Holds pods to nodes where their claims are, or can be, allocated. Pods without claims cost nothing.
 
@@ -347,6 +349,14 @@ class DynamicResources(
         if allocation.node_selector is None:
             return np.zeros(len(snapshot.nodes), np.bool_)
         return ~node_selector_mask(snapshot, strict_node_selector_of(allocation.node_selector))
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """Claims to create or to do without; see `advice.suggestions`."""
+        return advice.suggestions(pod, rows.snapshot)
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """The pod without resource claims."""
+        return advice.without_claims(pod)
 
 
 def _refusal_of_requests(claim: ResourceClaim, classes: dict[str, DeviceClass]) -> fwk.Status | None:

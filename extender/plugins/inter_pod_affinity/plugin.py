@@ -1,11 +1,11 @@
 """InterPodAffinity: the plugin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, final
 
 from extender import framework as fwk
 from extender.config.plugin_args import InterPodAffinityArgs
-from extender.plugins.inter_pod_affinity import filtering, hints, scoring
+from extender.plugins.inter_pod_affinity import advice, filtering, hints, scoring
 from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, Said
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, KnownNamespaces, PodTerms, WeightedTerm, terms_of
 from extender.snapshot.axes import Int64s
@@ -17,7 +17,7 @@ _WORTHS: Final = fwk.StateKey[Sequence[scoring.Worth]]("PreScoreInterPodAffinity
 
 
 @final
-class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes that are far from what the pod must be near to, or near to what it must be away from or what must be away from it;
     prefers nodes by what the pod wishes of the pods that run, and they of it.
 
@@ -79,6 +79,14 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         """(R,) see `scoring.normalized`."""
         return scoring.normalized(scores)
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """Fewer required terms; see `advice.suggestions`."""
+        return advice.suggestions(pod)
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """The pod without any required term."""
+        return advice.without_requirements(pod)
 
     def _looked_up(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
         if terms is NO_TERMS:

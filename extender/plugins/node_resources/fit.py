@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go (v1.36.2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -13,8 +13,9 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.pod import Pod
-from extender.objects.resource_amounts import filter_requests, fit_scorer_request
+from extender.objects.resource_amounts import filter_requests, fit_scorer_request, requested_amounts
 from extender.objects.resource_names import is_extended_resource_name
+from extender.plugins.node_resources import advice
 from extender.plugins.node_resources.hints import FitHints
 from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
@@ -40,7 +41,7 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 
 
 @final
-class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Filters by free resources and scores by how full a node would be."""
 
     looks_at_room = True
@@ -115,6 +116,20 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100 by the configured strategy."""
         return self._scorer(rows, state.read(USE))
+
+    def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
+        """The resources that are short on any row, by name; the number of pods is one of them."""
+        amounts = {name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)}
+        found = (fwk.Shortage(name, amount, advice.free(rows, name)) for name, amount in sorted(amounts.items()))
+        return [shortage for shortage in found if (shortage.requested > shortage.free).any()]
+
+    def suggest(self, pod: Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """Smaller requests; see `advice.suggestions`."""
+        return advice.suggestions(pod, self.shortages(pod, rows))
+
+    def suggest_for_node(self, pod: Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """Requests of as much as the node has left."""
+        return advice.requesting_at_most(pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)})
 
     def _is_ignored(self, name: str) -> bool:
         if not is_extended_resource_name(name):

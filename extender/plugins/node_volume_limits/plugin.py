@@ -10,13 +10,14 @@ from extender.objects.claims import claim_name
 from extender.objects.csi_translation import in_tree_plugin
 from extender.plugins.node_volume_limits import hints
 from extender.plugins.node_volume_limits.counting import Counting, volumes_named
+from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 
 _COUNTING: Final = fwk.StateKey[Counting]("PreFilterNodeVolumeLimits")
 
 
 @final
-class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin):
+class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     """Refuses nodes to which a CSI driver cannot attach the pod's volumes besides those that are there; a shared volume counts once.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).

@@ -1,13 +1,13 @@
 """PodTopologySpread: the plugin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, final
 
 from extender import framework as fwk
 from extender.config.plugin_args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from extender.objects.cluster import ClusterObjects
 from extender.objects.label_selectors import SelectorError
-from extender.plugins.pod_topology_spread import filtering, hints, scoring
+from extender.plugins.pod_topology_spread import advice, filtering, hints, scoring
 from extender.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -24,7 +24,7 @@ _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 
 
 @final
-class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes on which a domain would be too far ahead of the emptiest one (DoNotSchedule), prefers emptier ones (ScheduleAnyway).
 
     State: an index of the services, for pods without constraints of their own.
@@ -103,6 +103,14 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         """(R,) the more, the lower; see `scoring.normalized`."""
         return scoring.normalized(scores, state.find(_IGNORED))
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
+        """Looser constraints; see `advice.suggestions`."""
+        return advice.suggestions(pod, rows)
+
+    def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
+        """All constraints as mere preferences."""
+        return advice.without_requirements(pod)
 
     def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         """The pod's own constraints with this action; for a pod that has none at all the default ones."""

@@ -12,6 +12,7 @@ from extender.config.plugin_args import VolumeBindingArgs
 from extender.golang.quoting import quoted
 from extender.objects.cluster import Key
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.plugins.volume_advice import VolumeAdvice
 from extender.plugins.volume_binding import hints
 from extender.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError
 from extender.plugins.volume_binding.binder import (
@@ -45,7 +46,9 @@ ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 
 
 @final
-class VolumeBinding(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin):
+class VolumeBinding(
+    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin, VolumeAdvice
+):
     """Refuses nodes that do not reach a volume of the pod, or on which a claim that waits for a node would get none.
 
     Once a node is chosen, the volumes that were found are kept for the pod: Reserve only assumes, PreBind makes it true.

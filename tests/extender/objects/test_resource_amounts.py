@@ -14,10 +14,12 @@ from extender.objects.request_sums import sum_requests
 from extender.objects.resource_amounts import (
     Resources,
     allocatable,
+    as_quantity,
     assigned_requests,
     balanced_scorer_request,
     filter_requests,
     fit_scorer_request,
+    in_words,
     pod_limits,
     pod_requests,
     validate_requests,
@@ -25,6 +27,7 @@ from extender.objects.resource_amounts import (
 from extender.testing import PodBuilder, make_node, make_pod
 
 MEMORY_DEFAULT = 200 * 1024 * 1024
+GI = 1024**3
 
 
 @pytest.mark.parametrize(
@@ -251,3 +254,39 @@ def test_quick_sums_are_the_sums_of_quantities(plain: list[Any], init: list[Any]
     assert taken.milli_cpu == sums.get("cpu", zero).milli_value()
     assert taken.memory == sums.get("memory", zero).value()
     assert taken.scalar == {name: amount.value() for name, amount in sums.items() if "/" in name}
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        pytest.param("cpu", 2000, "2", id="whole cores"),
+        pytest.param("cpu", 1500, "1500m", id="millicores"),
+        pytest.param("cpu", -200, "-200m", id="more is requested than there is"),
+        pytest.param("cpu", 0, "0", id="nothing"),
+        pytest.param("memory", 64 * GI, "64Gi", id="memory in powers of two"),
+        pytest.param("memory", -GI, "-1Gi", id="below zero, too"),
+        pytest.param("memory", 1000, "1k", id="too little for that"),
+        pytest.param("ephemeral-storage", 3 * GI, "3Gi", id="storage"),
+        pytest.param("hugepages-2Mi", 4 * 1024**2, "4Mi", id="huge pages"),
+        pytest.param("example.com/gpu", 3, "3", id="things that are counted"),
+        pytest.param("pods", 110, "110", id="pods"),
+    ],
+)
+def test_amounts_are_written_as_canonical_quantities(resource: str, amount: int, text: str) -> None:
+    assert as_quantity(resource, amount) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "quantity", "words"),
+    [
+        ("cpu", "60100m", "60.1"),
+        ("cpu", "-50m", "-0.05"),
+        ("cpu", "3", "3"),
+        ("cpu", "10", "10"),
+        ("cpu", "1k", "1000"),
+        ("memory", "1500Mi", "1500Mi"),
+        ("example.com/gpu", "10", "10"),
+    ],
+)
+def test_people_read_cpu_in_cores(resource: str, quantity: str, words: str) -> None:
+    assert in_words(resource, quantity) == words

@@ -4,13 +4,14 @@ import asyncio
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from extender import framework as fwk
+from extender.answers.explain.advice import Advice
 from extender.answers.explain.fixes import fixes
-from extender.answers.explain.headroom import Headroom
+from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.refusals import Refusals
-from extender.answers.explain.suggestions import Situation, giving_in_to_all, giving_in_to_one
 from extender.answers.types import Fix
 from extender.config import Configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
@@ -48,7 +49,7 @@ PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0
 
 def found(snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS) -> tuple[Fix, ...]:
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, pod, nominations)))
-    return fixes(evaluation, Refusals.of(evaluation), framework, pod, nominations)
+    return fixes(evaluation, Refusals.of(evaluation), Advice(framework, snapshot, pod, nominations), framework, pod, nominations)
 
 
 def told(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: PodBuilder) -> list[tuple[str, str, int]]:
@@ -471,11 +472,13 @@ def test_what_is_told_is_what_the_scheduler_would_find(seed: int) -> None:
     snapshot, pod = cluster.snapshot(), cluster.pod
     evaluation = asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))
     refusals = Refusals.of(evaluation)
-    fixed = {fix.text: fix for fix in fixes(evaluation, refusals, PROFILE, pod, NO_NOMINATIONS)}
-    situation = Situation(pod, snapshot, Headroom(snapshot, pod, NO_NOMINATIONS), refusals)
+    advice = Advice(PROFILE, snapshot, pod, NO_NOMINATIONS)
+    fixed = {fix.text: fix for fix in fixes(evaluation, refusals, advice, PROFILE, pod, NO_NOMINATIONS)}
+    nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     plugins = [name for name, _ in PROFILE.plugins.filter]
+    together = () if refusals is None else advice.for_all_plugins(refusals, nearest)
 
-    tried = [one for one in (*giving_in_to_one(situation, plugins), *giving_in_to_all(situation)) if one.text in fixed]
+    tried = [one for one in (*advice.for_one_plugin(plugins, refusals, nearest), *together) if one.text in fixed]
 
     assert not (evaluation.feasible and fixed)
     for suggestion in tried:

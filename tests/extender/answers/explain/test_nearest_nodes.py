@@ -3,8 +3,8 @@
 import asyncio
 
 from extender import framework as fwk
-from extender.answers.explain.headroom import Headroom
-from extender.answers.explain.nearest_nodes import nearest
+from extender.answers.explain.advice import Advice
+from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Lack, NearNode
 from extender.cache import Cache
@@ -32,7 +32,7 @@ def near(
     snapshot = cache.update_snapshot()
     refusals = Refusals.of(asyncio.run(evaluate(Cycle(framework, snapshot, pod.obj(), nominations))))
     assert refusals is not None
-    return nearest(refusals, Headroom(snapshot, pod.obj(), nominations), limit)
+    return nearest_nodes(refusals, Advice(framework, snapshot, pod.obj(), nominations), limit)
 
 
 def found(cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS) -> tuple[NearNode, ...]:

@@ -1,0 +1,121 @@
+"""What the plugins of a profile advise about one pod: what it lacks on each node, and which changed pods to try."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Final, TypeVar, final
+
+import numpy as np
+
+from extender.answers.explain.refusals import Refusals
+from extender.answers.types import Lack
+from extender.framework import AdvicePlugin, Shortage, Suggestion
+from extender.klog.logger import Logger
+from extender.objects.pod import Pod
+from extender.objects.resource_amounts import as_quantity
+from extender.runtime.asking import PluginError, ask
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import Nominations
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Floats, Index
+
+T = TypeVar("T")
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Advice:
+    """The advice of a profile's plugins. One that fails is logged, and its advice is left out."""
+
+    def __init__(self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> None:
+        """Asks nothing yet. What pods are nominated for that go before this one is not free for it."""
+        rows = Rows.of(snapshot)
+        nominated = nominations.changes_for(pod, rows)
+        self._rows = rows if nominated is None else rows.changed(nominated)
+        self._pod = pod
+        self._plugins: Mapping[str, AdvicePlugin] = framework.plugins.advice
+
+    @cached_property
+    def _shortages(self) -> Sequence[Shortage]:
+        """Over all nodes, by resource."""
+        found: list[Shortage] = []
+        for plugin in self._plugins.values():
+            found += self._ask(plugin, partial(_listed, plugin.shortages, self._pod, self._rows), [])
+        return sorted(found, key=lambda shortage: shortage.resource)
+
+    @cached_property
+    def share_missing(self) -> Floats:
+        """(N,) which share of its requests is missing, summed over resources; above 1 for a resource on an overcommitted node."""
+        missing: Floats = np.zeros(len(self._rows))
+        for shortage in self._shortages:
+            missing += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
+        return missing
+
+    def lacks(self, place: int) -> tuple[Lack, ...]:
+        """Returns what the node at this place has too little of."""
+        return tuple(_lack(each, int(each.free[place])) for each in self._shortages if each.requested > each.free[place])
+
+    def for_one_plugin(self, plugins: Sequence[str], refusals: Refusals | None, nearest: Index) -> Iterator[Suggestion]:
+        """Yields changes that may each satisfy one of the plugins.
+
+        Arguments:
+            refusals: None if no Filter was asked.
+            nearest: the places of the refused nodes, nearest first.
+        """
+        for name in self._distinct(plugins):
+            plugin = self._plugins[name]
+            alone = nearest if refusals is None else nearest[refusals.only_by(name)[nearest]]
+            rows = self._rows.take(alone)
+            found: list[Suggestion] = self._ask(plugin, partial(_listed, plugin.suggest, self._pod, rows), [])
+            yield from found
+
+    def for_all_plugins(self, refusals: Refusals, nearest: Index) -> Iterator[Suggestion]:
+        """Yields changes that may satisfy all plugins that refuse a node, for the nearest node of each set of plugins."""
+        places = nearest[refusals.counts[nearest] > 1]
+        _, first = np.unique(refusals.plugin_sets[places], return_index=True)
+        for place in places[np.sort(first)].tolist():
+            together = self._for_node(place, list(refusals.of_node(place)))
+            if together is not None:
+                yield together
+
+    def _for_node(self, place: int, plugins: Sequence[str]) -> Suggestion | None:
+        """The changes of all these plugins, one after the other; None if one of them suggests none."""
+        if any(name not in self._plugins for name in plugins):
+            return None
+        pod, row = self._pod, self._rows.take(np.array([place]))
+        texts: list[str] = []
+        for name in self._distinct(plugins):
+            plugin = self._plugins[name]
+            change = self._ask(plugin, partial(plugin.suggest_for_node, pod, row), None)
+            if change is None:
+                return None
+            pod = change.pod
+            texts.append(change.text)
+        return Suggestion("other", ", ".join(texts[:-1]) + f", and {texts[-1]}" if len(texts) > 1 else texts[0], pod)
+
+    def _distinct(self, names: Sequence[str]) -> list[str]:
+        """Those of the plugins that give advice; of plugins that inherit theirs from one class, the first."""
+        first: dict[Hashable, str] = {}
+        for name in names:
+            plugin = type(self._plugins[name]) if name in self._plugins else None
+            if plugin is not None:
+                first.setdefault((plugin.suggest, plugin.suggest_for_node), name)
+        return list(first.values())
+
+    def _ask(self, plugin: AdvicePlugin, call: Callable[[], T], otherwise: T) -> T:
+        try:
+            return ask(None, plugin.name, "Advice", call)
+        except PluginError as exc:
+            _LOG.error(exc, "The advice of a plugin is left out", plugin=plugin.name, pod=self._pod.key)
+            return otherwise
+
+
+def _listed(method: Callable[[Pod, Rows], Iterable[T]], pod: Pod, rows: Rows) -> list[T]:
+    """Runs a method that may be a generator to its end, so that it fails here if it fails."""
+    return list(method(pod, rows))
+
+
+def _lack(shortage: Shortage, free: int) -> Lack:
+    resource, requested = shortage.resource, shortage.requested
+    asks, free_text, short = (as_quantity(resource, amount) for amount in (requested, free, max(requested - free, 0)))
+    return Lack(resource=resource, asks=asks, free=free_text, short=short)
