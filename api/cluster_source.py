@@ -1,4 +1,4 @@
-"""Which cluster we answer for: one that is followed through its API server, or our own in memory."""
+"""Which cluster the service answers for: a real one, followed through its API server, or the embedded one."""
 
 import dataclasses
 import os
@@ -18,17 +18,17 @@ from extender.config import Configuration
 @final
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A cluster with an API server somewhere."""
+    """A real cluster, followed through its API server."""
 
     target: Target
     words: str
-    """As people call it."""
+    """What messages call it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Own:
-    """A cluster in memory."""
+    """The embedded cluster."""
 
     begins_with: Path
     save: Path | None
@@ -36,7 +36,7 @@ class Own:
 
     @property
     def words(self) -> str:
-        """As people call it."""
+        """What messages call it."""
         return "the example cluster" if self.begins_with == EXAMPLE_CLUSTER else str(self.begins_with)
 
 
@@ -46,19 +46,21 @@ def choose_cluster(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Followed | Own:
-    """What was asked for; else the cluster whose kubeconfig the configuration names, or in which we run; else the example cluster.
+    """Returns the cluster that the settings name.
+
+    Without one, it is the cluster whose kubeconfig the configuration names, else the one that the process runs in, else the embedded one.
 
     Raises:
-        StartUpError: two clusters were asked for, or the credentials for one cannot be read.
+        StartUpError: the settings name two clusters, or the credentials for one cannot be read.
     """
     is_own_asked = settings.state is not None or settings.save is not None
     if settings.kubeconfig is not None and is_own_asked:
-        raise StartUpError("--state and --save are about a cluster of our own, --kubeconfig is about another: give one of them")
+        raise StartUpError("--state and --save are about the embedded cluster, --kubeconfig is about another: give one of them")
     kubeconfig = settings.kubeconfig
     if kubeconfig is None and not is_own_asked and configuration.client_connection.kubeconfig:
         kubeconfig = Path(configuration.client_connection.kubeconfig)
     if settings.master is not None and is_own_asked:
-        raise StartUpError("--state and --save are about a cluster of our own, --master is about another: give one of them")
+        raise StartUpError("--state and --save are about the embedded cluster, --master is about another: give one of them")
     try:
         if kubeconfig is not None:
             target = find_target(environment, file=kubeconfig, context=settings.context or "")
@@ -67,19 +69,19 @@ def choose_cluster(
             return Followed(target, f"the cluster at {target.server}")
         if settings.master is not None:
             return Followed(Target(_base_url(settings.master)), f"the cluster at {_base_url(settings.master)}")
-        # A kubeconfig of somebody who only wants to try this out is not to be used, so that KUBECONFIG is not asked.
+        # KUBECONFIG is not used: a person who tries this out would be surprised to find a real cluster followed.
         if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
             known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}
             return Followed(find_target(known, service_account=service_account), "the cluster that it runs in")
     except CredentialsError as exc:
-        raise StartUpError(str(exc)) from exc
+        raise StartUpError(exc) from exc
     if settings.save is not None and settings.save.exists():
         return Own(settings.save, settings.save, settings.kubelet)
     return Own(settings.state or EXAMPLE_CLUSTER, settings.save, settings.kubelet)
 
 
 def _base_url(text: str) -> str:
-    """What --master says, in the form of a kubeconfig's server."""
+    """Returns the URL of --master in the form of a kubeconfig's server."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise StartUpError("--master: a URL is needed such as https://10.0.0.1:6443, without user and query")

@@ -33,7 +33,7 @@ class Face:
     access: Access = field(default_factory=OpenAccess)
     """Decides whose names a caller is shown."""
     kubernetes: KubernetesApp | None = None
-    """Serves the Kubernetes API of our own cluster; None if another cluster is followed."""
+    """Serves the Kubernetes API of the embedded cluster; None if a real cluster is followed."""
     checks: HealthRecord = field(default_factory=HealthRecord)
     """How health checks have come out."""
     decoded_nodes: DecodedNodes = field(default_factory=DecodedNodes)

@@ -40,7 +40,7 @@ class HealthRecord(Collector):
         for labels, is_well in self._last.items():
             last.add_metric(labels, is_well)
         yield last
-        said = CounterMetricFamily("kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type"))
+        counted = CounterMetricFamily("kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type"))
         for named, times in self._said.items():
-            said.add_metric(named, times)
-        yield said
+            counted.add_metric(named, times)
+        yield counted

@@ -1,4 +1,4 @@
-"""Our own cluster's Kubernetes API over HTTP: /api, /apis, /version, /openapi and its health."""
+"""The embedded cluster's Kubernetes API over HTTP: /api, /apis, /version, /openapi and its health."""
 
 import asyncio
 from contextlib import aclosing
@@ -32,11 +32,10 @@ class KubernetesApp:
         self._closing = asyncio.Event()
 
     def close(self) -> None:
-        """End all watches: whoever watches goes on elsewhere, or tries again."""
+        """Ends all watches; their callers watch again, here or at another replica."""
         self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; or begin and end with the server, with nothing to do."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
             return
@@ -53,13 +52,13 @@ class KubernetesApp:
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    for said in ("startup", "shutdown"):
+    for event in ("startup", "shutdown"):
         await receive()
-        await send({"type": f"lifespan.{said}.complete"})
+        await send({"type": f"lifespan.{event}.complete"})
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The body as far as it is not too long by one byte; None: the caller hung up."""
+    """Returns the body, or one byte more than is allowed of a longer one; None if the caller hung up."""
     parts: list[bytes] = []
     left = MAX_BYTES + 1
     while True:
@@ -124,7 +123,7 @@ async def _until_closing(closing: asyncio.Event) -> None:
 
 @final
 class KubernetesFace:
-    """Sends requests for the paths of the Kubernetes API to our own cluster, if there is one; all others go on.
+    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass.
 
     It stands before the limits of the extender's routes: a watch is a request that never ends, and patches have content types of their own.
     """

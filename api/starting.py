@@ -1,4 +1,4 @@
-"""From settings to a service: the files are read, and what is wrong with them is said in one line; then everything is opened."""
+"""From settings to a service. All files are read first, so that an error in them is one line; then everything is opened."""
 
 import asyncio
 import dataclasses
@@ -45,7 +45,7 @@ Opens = Callable[[], AbstractAsyncContextManager[Face]]
 
 
 def read_configuration(path: Path | None) -> Configuration:
-    """The scheduler's configuration; the default one without a file.
+    """Returns the scheduler's configuration; the default one without a file.
 
     Raises:
         StartUpError: the file cannot be read, or is wrong.
@@ -59,10 +59,10 @@ def read_configuration(path: Path | None) -> Configuration:
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
-    """Read all that the settings name; nothing runs yet.
+    """Reads all files that the settings name; nothing runs yet.
 
     Returns:
-        Which cluster it will be, and what opens the service for it.
+        The cluster, and what opens the service for it.
 
     Raises:
         StartUpError: one of the files cannot be used.
@@ -80,7 +80,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             raise StartUpError(f"{exc}; choose another --records") from exc
     cluster = choose_cluster(settings, configuration)
     if settings.access == "reviewed" and isinstance(cluster, Own):
-        raise StartUpError("--access reviewed: our own cluster has no users that could be told apart; it is for one that is followed")
+        raise StartUpError("--access reviewed: the embedded cluster has no users; reviewed access is for a real cluster")
     if settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own)):
         try:
             check_extenders(configuration)
@@ -182,7 +182,7 @@ def _options(settings: Settings, *, decides: bool) -> LiveOptions:
 
 
 def opens(settings: Settings) -> Opens:
-    """What opens the service that the settings ask for; see `prepare`."""
+    """Returns what opens the service that the settings describe."""
     return prepare(settings)[1]
 
 

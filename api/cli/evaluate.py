@@ -36,7 +36,7 @@ def evaluate(
     """
     try:
         configuration = read_configuration(config)
-        Registry(IN_TREE).make_frameworks(configuration, random.Random())  # what is wrong with it is said before the first scenario
+        Registry(IN_TREE).make_frameworks(configuration, random.Random())  # so that an error is reported before the first scenario
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
     if asyncio.run(_answer_all(configuration, file)):

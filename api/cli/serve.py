@@ -50,7 +50,7 @@ def serve(
     if write_config_to is not None:
         _write(overridden(read_configuration(settings.config), settings), write_config_to)
         return
-    # Read before anything listens, so that what is wrong with the files is said in one line.
+    # Read before anything listens, so that an error in a file is the only line that is printed.
     cluster, opens = prepare(settings)
     server = make_server(create_app(settings, lambda _: opens), settings)
     scheme = "http" if server.certificate is None else "https"

@@ -178,8 +178,8 @@ def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
             if case.error:
                 ET.SubElement(element, "error", message=case.error)
             for failure in case.failures:
-                told = f"expected {failure.expected}, but {failure.happened}"
-                ET.SubElement(element, "failure", message=told).text = told
+                message = f"expected {failure.expected}, but {failure.happened}"
+                ET.SubElement(element, "failure", message=message).text = message
     try:
         ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
     except OSError as exc:

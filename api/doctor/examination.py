@@ -8,11 +8,13 @@ from urllib.parse import urlsplit
 
 from api.doctor import samples
 from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
-from api.doctor.checks.every_verb import NOBODY_LISTENS
+from api.doctor.checks.every_verb import IS_IT_RUNNING
 from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 
-UNHEARD: Final = "cannot be overheard"
+ENCRYPTED: Final = "is encrypted"
+
+TRUSTED: Final = "has a certificate that is trusted"
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
@@ -57,30 +59,30 @@ async def _unreachable(patient: Patient) -> Finding | None:
 
 def _advice(exc: OSError) -> str:
     if isinstance(exc, ConnectionRefusedError):
-        return NOBODY_LISTENS
+        return IS_IT_RUNNING
     if isinstance(exc, socket.gaierror):
-        return "is the name right, and is it known on this machine?"
-    return "is the address right, and does a firewall let us through?"
+        return "is the name right, and can this machine resolve it?"
+    return "is the address right, and does a firewall let calls through?"
 
 
 async def _connection(patient: Patient) -> AsyncIterator[Finding]:
     extender, url = patient.extender, urlsplit(patient.extender.url_prefix)
     if url.scheme != "https" and url.hostname in _LOOPBACK:
-        yield ok("", UNHEARD, "it is asked by http, on this machine")
+        yield ok("", ENCRYPTED, "called over HTTP, on this machine")
         return
     if url.scheme != "https":
-        yield warning("", UNHEARD, f"{url.scheme}: whoever is between can read and change decisions", "set enableHTTPS and a CA")
+        yield warning("", ENCRYPTED, f"{url.scheme}: anyone on the network can read and change decisions", "set enableHTTPS and a CA")
         return
     tls = extender.tls_config
     if tls is not None and tls.insecure:
-        yield warning("", "is who it says it is", "insecure: true, so that nobody looks", "give caFile or caData")
+        yield warning("", TRUSTED, "insecure: true, so that the certificate is not verified", "give caFile or caData")
         return
     try:
         days = await patient.days_of_certificate()
     except (OSError, ssl.SSLError) as exc:
-        yield bad("", "is who it says it is", " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
+        yield bad("", TRUSTED, " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
         return
     if days < 14:
-        yield warning("", "is who it says it is", f"its certificate ends in {days:.0f} days", "renew it")
+        yield warning("", TRUSTED, f"its certificate expires in {days:.0f} days", "renew it")
     else:
-        yield ok("", "is who it says it is", f"its certificate holds for {days:.0f} days")
+        yield ok("", TRUSTED, f"its certificate is valid for {days:.0f} days")

@@ -15,7 +15,7 @@ from extender.framework import ExtenderError
 from extender.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
 
 MAX_SECONDS: Final = 30.0
-"""Nobody is waited for longer, whatever the configuration says."""
+"""The longest time to wait for an answer, whatever the configuration says."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -28,12 +28,12 @@ class Reply:
     """The reply to one call."""
 
     status: int
-    """0: nothing."""
+    """0 where no answer came."""
     body: bytes
     seconds: float
     headers: httpx.Headers
     failure: str = ""
-    """Why nothing came, in kube-scheduler's words."""
+    """Why no answer came, in kube-scheduler's words."""
 
     @property
     def is_ok(self) -> bool:
@@ -51,7 +51,7 @@ class Patient:
     """One extender, called as kube-scheduler would. State: its connections."""
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
-        """Nothing is opened yet.
+        """Opens nothing yet.
 
         Arguments:
             nodes: names of nodes that it knows.
@@ -117,8 +117,8 @@ class Patient:
         """Connects, and hangs up.
 
         Raises:
-            OSError: nobody is there, or nobody answers.
-            ValueError: it has no address.
+            OSError: no connection can be made in time.
+            ValueError: the configuration names no address.
         """
         host, _, port = self.address.rpartition(":")
         connection = await asyncio.to_thread(socket.create_connection, (host, int(port)), self.seconds)
@@ -128,7 +128,7 @@ class Patient:
         """Returns for how many days the certificate is valid.
 
         Raises:
-            OSError, ssl.SSLError: it is not reached, or not who it says it is.
+            OSError, ssl.SSLError: it cannot be reached, or its certificate is not trusted.
         """
         url = urlsplit(self.extender.url_prefix)
         tls = self.extender.tls_config

@@ -8,7 +8,7 @@ MANY_NODES: Final = 1500
 """Of a cluster that is not small any more: some 4 MB when they are sent in full."""
 
 BEYOND_DOUBLES: Final = 2**53 + 1
-"""A whole number that a 64-bit float cannot hold: whoever reads numbers as floats gives another one back."""
+"""A whole number that a 64-bit float cannot hold: a reader that takes numbers for floats gives another one back."""
 
 UNKNOWN_POD: Final = "00000000-0000-4000-8000-00000000d0c7"
 

@@ -85,8 +85,8 @@ async def set_v(request: Request) -> PlainTextResponse:
     text = (await request.body()).decode("utf-8", "replace")
     number = text.strip()
     if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
-        said = escaped(text)
-        return _text(f'failed set klog.logging.verbosity {said}: strconv.ParseInt: parsing "{said}": invalid syntax\n', 400)
+        shown = escaped(text)
+        return _text(f'failed set klog.logging.verbosity {shown}: strconv.ParseInt: parsing "{shown}": invalid syntax\n', 400)
     set_verbosity(int(number))
     return _text(f"successfully set klog.logging.verbosity to {number}\n")
 

@@ -32,7 +32,7 @@ from extender.objects.decoding import DecodeError
 router: Final = APIRouter(include_in_schema=False)
 
 MAX_DECISIONS: Final = 200
-MAX_LATELY: Final = 80
+MAX_RECENT: Final = 80
 """Decisions of the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
 MAX_FORM: Final = 4 * 2**20
@@ -79,7 +79,7 @@ async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Respons
 
     async def make(caller: Caller) -> Render:
         shown = await caller.map()
-        attempts, preemptions = await caller.decisions(MAX_LATELY), await caller.preemptions(MAX_PREEMPTIONS)
+        attempts, preemptions = await caller.decisions(MAX_RECENT), await caller.preemptions(MAX_PREEMPTIONS)
         around = await _around(request, caller, shown, find)
         return partial(pages.cluster_page, around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
 

@@ -142,7 +142,7 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             ssl_keyfile=settings.tls_private_key_file,
             # The access log would hold the raw path of every probe and of every attempt to schedule a pod.
             access_log=False,
-            # Nobody stands between kube-scheduler and us whose X-Forwarded-For could be trusted.
+            # No proxy stands before the service whose X-Forwarded-For could be trusted.
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=settings.keep_alive_seconds,

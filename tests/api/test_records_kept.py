@@ -36,4 +36,4 @@ def test_our_own_cluster_has_nobody_to_review(tmp_path: Path) -> None:
     result = reprieve("serve", "--access", "reviewed", "--port", "0", "--kubernetes-port", "0")
 
     assert result.returncode == 1
-    assert "no users that could be told apart" in result.stderr.decode()
+    assert "the embedded cluster has no users" in result.stderr.decode()

@@ -11,8 +11,8 @@ _BROKEN: Final = b'{"Pod": {"metadata": {"name":'
 IN_TIME: Final = "answers within httpTimeout"
 KEPT_OPEN: Final = "keeps the connection open"
 
-NOBODY_LISTENS: Final = "is it running, and is the port right?"
-"""Advice to whom a connection was refused."""
+IS_IT_RUNNING: Final = "is it running, and is the port right?"
+"""Advice where a connection was refused."""
 
 
 def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
@@ -20,7 +20,7 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
     if reply.failure:
         advice = "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
         if reply.failure.endswith("connection refused"):
-            advice = NOBODY_LISTENS
+            advice = IS_IT_RUNNING
         return bad(verb, check, reply.failure, advice)
     if reply.status in (404, 405):
         return bad(
