@@ -22,7 +22,7 @@ from extender.objects.storage import ObjectReference
 
 SECONDS_TO_BIND: Final = 5.0
 """For the bindings that are under way at the end."""
-SECONDS_TO_TELL: Final = 1.0
+SECONDS_TO_DRAIN: Final = 1.0
 """For all other writes, events among them."""
 
 _LOG: Final = Logger(__name__)
@@ -103,7 +103,7 @@ class Lifecycle:
                 are_done = not undone
                 if self._elector is not None:
                     self._tell(self._elector, "stopped leading")
-                await self._dispatcher.drain(SECONDS_TO_TELL)
+                await self._dispatcher.drain(SECONDS_TO_DRAIN)
             if self._running is not None:
                 self._running.cancel()
                 await asyncio.wait([self._running])

@@ -10,9 +10,9 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle, PreFilterOutcome
 from extender.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play, statuses_by_node
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.scoring import Scores
 from extender.snapshot import Rows, Snapshot
 

@@ -1,10 +1,10 @@
-"""The contract: all that a plugin author imports.
+"""The contract: everything that a plugin author imports.
 
     from extender import framework as fwk
 
     class GpuGeneration(fwk.FilterPlugin): ...
 
-No plugin, no queue and no cache are in here, and nothing that runs a plugin: that is `extender.runtime`.
+There is no plugin, no queue and no cache in here. Plugins are run by `extender.runtime`.
 """
 
 from extender.framework.advice import AdvicePlugin, Shortage, Suggestion
@@ -21,7 +21,7 @@ from extender.framework.api_calls import (
     RecordEvent,
     reference_to,
 )
-from extender.framework.cycle_state import CycleState, NotFoundError, StateKey
+from extender.framework.cycle_state import CycleState, NotFoundError, PodMemo, StateKey
 from extender.framework.events import (
     ALL_EVENTS,
     ActionType,
@@ -33,7 +33,6 @@ from extender.framework.events import (
     on,
     queue_if,
 )
-from extender.framework.extenders import PreemptionExtender
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     PLUGIN_METRICS,
@@ -59,8 +58,7 @@ from extender.framework.interface import (
     default_normalize_score,
 )
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
-from extender.framework.pod_memo import PodMemo
-from extender.framework.preemption import Candidate, Candidates, PreemptionOutcome
+from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome
 from extender.framework.status import (
     SKIP,
     SUCCESS,

@@ -1,4 +1,4 @@
-"""Writes to the API server as values, and the dispatcher that performs them.
+"""Writes to the API server as values, and the contract of the dispatcher that performs them.
 
 A plugin states what should be written and about which object. The dispatcher turns the value into a request, chooses when to send it, and
 handles a lost answer. The other calls are in `pod_calls` and `storage_calls`; the call that records an Event is in this module.
@@ -21,92 +21,92 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class CallError(Exception):
-    """A write did not happen, or nobody can tell. The message is the API server's, if it said anything."""
+    """A write failed, or its outcome is unknown. The message is the API server's where it gave one."""
 
 
 class CallNotFound(CallError):  # noqa: N818  (named like the answers of the API server)
-    """The object does not exist, or no more."""
+    """The object does not exist, or no longer exists."""
 
 
 class CallConflict(CallError):  # noqa: N818
-    """The object is not as the call takes it to be: newer, another one of that name, or bound already. Look at it again."""
+    """The object differs from what the call assumes: it is newer, another object of that name, or bound already. Read it again."""
 
 
 class CallUnknown(CallError):  # noqa: N818
-    """It may have happened or not: the answer was lost, and the object does not tell."""
+    """The write may or may not have been performed: the answer was lost, and reading the object does not settle it."""
 
 
 class CallSkipped(CallError):  # noqa: N818
-    """It was not performed, and need not be: a more relevant call about the object, or one that includes it, is under way.
+    """The call was not performed and need not be: a more relevant call about the object, or one that includes it, replaces it.
 
     Upstream: fwk.ErrCallSkipped, fwk.ErrCallOverwritten.
     """
 
 
 class ApiCall(ABC, Generic[T_co]):
-    """One write. T is what performing it yields: the object as the API server has it afterwards, or None.
+    """One write. T is the result of performing it: the object as the API server has it afterwards, or None.
 
-    Calls with a `relevance` are about pods, and of those waiting about one pod only one is kept: the more relevant one; of equals the
-    newer, with what the older had to say merged into it. Calls without are performed each by itself.
+    Calls with a `relevance` are about pods. Of those that wait for one pod only the most relevant is kept; of two equally relevant ones the
+    newer replaces the older and takes over what the older has in addition. Calls without a relevance are performed independently.
     """
 
     __slots__ = ()
 
     relevance: ClassVar[int] = 0
-    """Upstream: api_calls.Relevances; 0 for calls that it performs at once."""
+    """Higher replaces lower; 0 for calls that upstream performs at once. Upstream: api_calls.Relevances."""
     is_urgent: ClassVar[bool] = False
-    """Goes before others: a pod waits for it."""
+    """True if the call overtakes calls that are not urgent, because a pod waits for it."""
 
     @property
     @abstractmethod
-    def concerns(self) -> str:
-        """The object: its UID, or whatever tells it from all others."""
+    def object_key(self) -> str:
+        """The UID of the object, or another text that no other object has."""
 
     @property
     def is_no_op(self) -> bool:
-        """True when nothing would change."""
+        """True when performing the call would change nothing."""
         return False
 
     def merged_with(self, older: "ApiCall[Any]") -> "ApiCall[T_co]":
-        """This call and an older one of the same kind about the same object, in one."""
+        """Returns this call combined with an older one of the same kind about the same object."""
         return self
 
     def after(self, earlier: "ApiCall[Any]") -> "ApiCall[T_co]":
-        """This call, now that an earlier one about the same object has been performed."""
+        """Returns this call as it has to be once an earlier one about the same object was performed."""
         return self
 
 
 class Dispatcher(Protocol):
-    """Performs calls. There is one for all profiles."""
+    """Performs calls. All profiles share one."""
 
     async def perform(self, call: ApiCall[T]) -> T:
-        """Perform it, and wait until that is done; a call that would change nothing is done at once.
+        """Performs the call and returns its result. A call that would change nothing returns at once.
 
         Raises:
-            CallNotFound, CallConflict, CallUnknown, CallSkipped: as they say.
-            CallError: refused for another reason.
+            CallNotFound, CallConflict, CallUnknown, CallSkipped: see there.
+            CallError: the call was refused for another reason.
         """
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
-        """Have it performed in the background; failure is logged.
+        """Performs the call in the background, and logs a failure.
 
         Returns:
-            Done when the call was: what it yields, None if it came to nothing. Never an error.
+            A future that is done when the call was performed: its result, or None if it failed. It never holds an exception.
         """
 
 
 class LiveCluster(Protocol):
-    """The cluster as it is known this very moment, for those who wait for something to happen in it. A Snapshot is of its cycle alone."""
+    """The cluster as it is known at this moment, for code that waits for a change. A Snapshot only holds for its cycle."""
 
     @property
     def objects(self) -> ClusterObjects:
-        """Claims, volumes, classes and the rest."""
+        """Claims, volumes, classes and the other objects that are neither pods nor nodes."""
 
     def node(self, name: str) -> Node | None:
-        """The node; None if there is none."""
+        """Returns the node; None if there is none."""
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod that runs on a node or is assumed to; None if there is none."""
+        """Returns the pod if it has a node or is assumed to; None otherwise."""
 
 
 EventType = Literal["Normal", "Warning"]
@@ -115,7 +115,7 @@ EventType = Literal["Normal", "Warning"]
 @final
 @dataclass(frozen=True, slots=True)
 class RecordEvent(ApiCall[None]):
-    """Something happened to an object. Equal ones (the note does not count) become one event with a series.
+    """Records an Event. Calls that are equal but for their note become one event with a series.
 
     Upstream: client-go/tools/events/event_recorder.go, makeEvent; event_broadcaster.go, eventKey (v1.36.2).
     """
@@ -126,22 +126,21 @@ class RecordEvent(ApiCall[None]):
     action: str
     note: str
     reporting_controller: str
-    """The scheduler's name, as pods ask for it."""
+    """The scheduler name of the profile."""
     related: ObjectReference | None = None
 
     @property
-    def concerns(self) -> str:
-        """What it is about."""
+    def object_key(self) -> str:
         return self.regarding.uid
 
     @property
     def namespace(self) -> str:
-        """Where the event is kept: with its object; `default` for objects that have no namespace."""
+        """The namespace of the event: that of the object; `default` for objects without one."""
         return self.regarding.namespace or "default"
 
 
 def reference_to(pod: Pod) -> ObjectReference:
-    """The pod, as events and owners refer to it."""
+    """Returns a reference to the pod, as events and owner references hold it."""
     return ObjectReference(
         api_version="v1",
         kind="Pod",

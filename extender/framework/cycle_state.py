@@ -1,5 +1,7 @@
-"""CycleState: what plugins keep during one scheduling cycle. It is dropped at the cycle's end."""
+"""CycleState, which holds what plugins keep during one scheduling cycle, and PodMemo, which holds what they keep for equal pods."""
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, final
 
 from extender.framework.status import Verdicts
@@ -9,12 +11,12 @@ T = TypeVar("T")
 
 
 class NotFoundError(LookupError):
-    """Nothing was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
+    """No value was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
 
 
 @final
 class StateKey(Generic[T]):
-    """A key and the type of the value kept under it. A plugin makes its keys once, at module level."""
+    """A key and the type of the values under it. A plugin creates its keys once, at module level."""
 
     __slots__ = ("name",)
 
@@ -28,7 +30,7 @@ class StateKey(Generic[T]):
 class CycleState:
     """What plugins computed for this pod in PreFilter and PreScore, read back in Filter, Score and later points.
 
-    A cycle of a framework is a CycleState, too (`extender.runtime.cycle.Cycle`): it has the snapshot, and runs the profile's Filters. A
+    The cycle of a framework is a CycleState, too (`extender.runtime.cycle.Cycle`): it has the snapshot, and runs the profile's Filters. A
     plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
 
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
@@ -39,42 +41,42 @@ class CycleState:
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
-        """Equal for pods with equal spec, labels, annotations and namespace. Empty where it was not needed."""
+        """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
 
     @property
     def snapshot(self) -> Snapshot:
         """The cluster that this cycle decides over.
 
         Raises:
-            RuntimeError: the state belongs to no cycle of a framework.
+            RuntimeError: the state does not belong to the cycle of a framework.
         """
         raise RuntimeError("this state belongs to no cycle of a framework")
 
-    def run_filters_with_nominated_pods(self, rows: Rows, *, again: bool = False) -> Verdicts:
+    def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> Verdicts:
         """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher priority count.
 
         Arguments:
             rows: R hypothetical nodes over the cycle's snapshot.
-            again: the rows differ from rows that were just filtered only in which pods are on them, so that Filters which look at no
-                pods need not run again.
+            only_pods_changed: True if the rows were filtered before and differ only in the pods on them. Filters that do not look at pods
+                are not run again then.
 
         Raises:
             PluginError: a plugin failed.
-            RuntimeError: the state belongs to no cycle of a framework.
+            RuntimeError: the state does not belong to the cycle of a framework.
 
         Upstream: framework/runtime/framework.go, RunFilterPluginsWithNominatedPods.
         """
         raise RuntimeError("this state belongs to no cycle of a framework")
 
     def write(self, key: StateKey[T], value: T) -> None:
-        """Keep a value for the rest of the cycle."""
+        """Keeps a value until the end of the cycle."""
         self._values[key] = value
 
     def read(self, key: StateKey[T]) -> T:
-        """Return the value kept under the key.
+        """Returns the value under the key.
 
         Raises:
-            NotFoundError: nothing was written under it.
+            NotFoundError: no value was written.
         """
         try:
             value: T = self._values[key]
@@ -83,6 +85,35 @@ class CycleState:
         return value
 
     def find(self, key: StateKey[T]) -> T | None:
-        """Return the value kept under the key, None if there is none."""
+        """Returns the value under the key; None if no value was written."""
         value: T | None = self._values.get(key)
+        return value
+
+
+KEPT = 64
+"""Values that a PodMemo keeps; the oldest one is dropped first."""
+
+
+@final
+class PodMemo(Generic[T]):
+    """A plugin's memo by pod signature, which spares it computing the same value for each of many equal pods.
+
+    A value may depend only on the pod's spec, labels, annotations and namespace, and on what is passed as `also`.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, Hashable], T] = OrderedDict()
+
+    def of(self, state: CycleState, compute: Callable[[], T], also: Hashable = None) -> T:
+        """Returns the value for the pod of this cycle. It is computed each time when the cycle has no pod signature."""
+        if not state.pod_signature:
+            return compute()
+        key = state.pod_signature, also
+        value = self._kept.get(key)
+        if value is None:
+            value = self._kept[key] = compute()
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
         return value

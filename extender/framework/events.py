@@ -1,6 +1,6 @@
-"""Cluster events, and hints: what has changed, which plugin wants to know, and whether the change may help a pod that it refused.
+"""Cluster events and queueing hints: which change happened, which plugins registered for it, and whether it may help a pod they refused.
 
-An event is a kind of change (`Node` and `UpdateNodeTaint`); the objects that changed go with it as (old, new), None where there is none.
+An event is a kind of change (`Node` and `UpdateNodeTaint`). The object before and after the change goes with it, None where there is none.
 A plugin registers the events that may undo its refusals, each with a hint that looks at one pod and one change.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go; pkg/scheduler/framework/types.go, MatchClusterEvents; events.go (v1.36.2).
@@ -16,7 +16,7 @@ from extender.objects.pod import Pod
 
 @final
 class ActionType(enum.IntFlag):
-    """What happened to an object. Upstream's bits; `UPDATE` is all that a change can be, `ALL` everything."""
+    """What happened to an object, with upstream's bits. `UPDATE` is every kind of update, `ALL` every action."""
 
     ADD = 1
     DELETE = 2
@@ -35,7 +35,7 @@ class ActionType(enum.IntFlag):
     ALL = 8191
 
     def __str__(self) -> str:
-        """Upstream's name, such as `UpdateNodeTaint`; "" for several bits that have no name together."""
+        """Returns upstream's name, such as `UpdateNodeTaint`; empty for a combination without a name of its own."""
         return "".join(word.capitalize() for word in (self.name or "").split("_")) if self in _NAMED else ""
 
 
@@ -44,7 +44,7 @@ _NAMED: Final = frozenset(ActionType.__members__.values())
 
 @final
 class EventResource(enum.StrEnum):
-    """What it happened to. The two kinds of pods occur in events alone; whoever registers for `POD` hears of both."""
+    """The kind of object that changed. The two special kinds of pods occur in events only; a registration for `POD` matches both."""
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
@@ -69,7 +69,7 @@ _KINDS_OF_PODS: Final = (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """A kind of change: one that happened, or one that a plugin wants to hear of."""
+    """A kind of change: one that happened, or one that a plugin registers for."""
 
     resource: EventResource
     action: ActionType
@@ -77,19 +77,19 @@ class ClusterEvent:
 
     @property
     def label(self) -> str:
-        """How logs and metrics call it, such as `NodeUpdateNodeTaint`."""
+        """The name of the event in logs and metrics, such as `NodeUpdateNodeTaint`."""
         return self.custom_label or f"{self.resource.value}{self.action}"
 
     @property
     def is_wildcard(self) -> bool:
-        """Anything may have changed: every pod is worth another try."""
+        """True when anything may have changed, so that every pod is worth another attempt."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
     def matches(self, incoming: "ClusterEvent") -> bool:
-        """Whether whoever registered for this event wants to hear of the one that came.
+        """Returns whether a registration for this event covers the incoming one.
 
-        A change that nobody could name more closely than `UPDATE` is for those alone who registered for all of `UPDATE`. A wildcard event
-        matches only a wildcard registration; the queue knows what else it means.
+        An incoming `UPDATE` of no more specific kind matches only registrations for all of `UPDATE`. An incoming wildcard event matches
+        only a wildcard registration here; the queue treats it separately.
 
         Upstream: pkg/scheduler/framework/types.go, MatchClusterEvents.
         """
@@ -106,56 +106,56 @@ class ClusterEvent:
 
 @final
 class QueueingHint(enum.Enum):
-    """A hint's answer."""
+    """The answer of a hint."""
 
     QUEUE_SKIP = "QueueSkip"
     """The change does not help the pod."""
     QUEUE = "Queue"
-    """It may help: the pod is worth another try."""
+    """The change may help, so that the pod is worth another attempt."""
 
 
 QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
-"""(the pod that was refused, the object before the change, the object after it) -> whether the change may help. Of an object that was
-added there is no old one, of one that was deleted no new one: None. A hint that raises is taken for `QUEUE`, lest the pod be stuck."""
+"""(refused pod, object before the change, object after it) -> whether the change may help. The object before is None if one was added, the
+object after is None if one was deleted. A hint that raises counts as `QUEUE`, so that the pod is not stuck."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
-    """What a plugin registers: an event that may undo its refusal of a pod, and a hint; without a hint it always may."""
+    """A registration of a plugin: an event that may undo its refusal of a pod, and a hint. Without a hint every such event counts."""
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None
 
 
 class QueueingHintFunction(NamedTuple):
-    """A hint, and whose it is."""
+    """A hint and the name of its plugin."""
 
     plugin_name: str
     hint: QueueingHintFn
 
 
 QueueingHintMap = Mapping[ClusterEvent, Sequence[QueueingHintFunction]]
-"""Who wants to hear of what: all registrations of a profile."""
+"""All registrations of a profile: event -> the hints registered for it."""
 
 
 def always_queue(pod: Pod, old: object, new: object) -> QueueingHint:
-    """The hint of those who registered without one."""
+    """The hint of registrations that have none: always QUEUE."""
     return QueueingHint.QUEUE
 
 
 def queue_if(may_help: bool) -> QueueingHint:
-    """A hint's answer, from a yes or no."""
+    """Returns QUEUE if the change may help, else QUEUE_SKIP."""
     return QueueingHint.QUEUE if may_help else QueueingHint.QUEUE_SKIP
 
 
 def on(resource: EventResource, action: ActionType, hint: QueueingHintFn | None = None) -> ClusterEventWithHint:
-    """A registration, as `events_to_register` lists them."""
+    """Returns a registration, as `events_to_register` lists them."""
     return ClusterEventWithHint(ClusterEvent(resource, action), hint)
 
 
 def match_any(registered: Iterable[ClusterEvent], incoming: ClusterEvent) -> bool:
-    """Whether one of the registrations is for the event. Upstream: MatchAnyClusterEvent."""
+    """Returns whether any of the registrations matches the event. Upstream: MatchAnyClusterEvent."""
     return any(event.matches(incoming) for event in registered)
 
 
@@ -174,7 +174,7 @@ ALL_EVENTS: Final = tuple(
         EventResource.DEVICE_CLASS,
     )
 )
-"""What plugins hear of that do not say which events they want. Upstream: UnrollWildCardResource."""
+"""The registrations of plugins that do not override `events_to_register`. Upstream: UnrollWildCardResource."""
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"

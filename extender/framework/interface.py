@@ -15,10 +15,10 @@
 | Bind | `bind(state, pod, node)` | Status | yes |
 | PostBind | `post_bind(state, pod, node)` | nothing | yes |
 
-A plugin is a class; its bases say where it runs. It is made once per profile, with its arguments and a `Handle`. Filters and Scores get
-`Rows`: hypothetical nodes as arrays. A plugin that rather looks at one node at a time derives from `EachNodeFilterPlugin` and
-`EachNodeScorePlugin` instead. Any plugin may derive from `AdvicePlugin`, too, for people who ask why a pod is pending; see
-`extender.framework.advice`.
+A plugin is a class, and its base classes are the extension points where it runs. One instance per profile is made, with its arguments and
+a `Handle`. Filters and Scores get `Rows`, which are hypothetical nodes as arrays; plugins derived from `EachNodeFilterPlugin` and
+`EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from `AdvicePlugin`, for people who ask why a pod is
+pending; see `extender.framework.advice`.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 """
@@ -35,8 +35,7 @@ import numpy as np
 from extender.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
-from extender.framework.extenders import PreemptionExtender
-from extender.framework.preemption import Candidate, PreemptionOutcome
+from extender.framework.preemption import Candidate, PreemptionExtender, PreemptionOutcome
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.framework.waiting import WaitingPods
 from extender.metrics import PluginMetrics
@@ -48,18 +47,18 @@ from extender.snapshot.axes import Int64s
 T = TypeVar("T")
 
 MAX_NODE_SCORE = 100
-"""Scores are 0..100 after normalising. Upstream: fwk.MaxNodeScore."""
+"""The highest score after normalising; the lowest is 0. Upstream: fwk.MaxNodeScore."""
 
 
 class Handle(Protocol):
-    """All that a plugin may reach beyond its arguments.
+    """Everything that a plugin may use beyond its arguments.
 
     Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Handle (v1.36.2).
     """
 
     @property
     def random(self) -> random.Random:
-        """Chance, so that ties can be replayed."""
+        """The source of chance, seedable so that ties can be replayed."""
 
     @property
     def extenders(self) -> Sequence[PreemptionExtender]:
@@ -67,39 +66,39 @@ class Handle(Protocol):
 
     @property
     def dispatcher(self) -> Dispatcher | None:
-        """Who writes to the API server; None where there is none."""
+        """Performs writes to the API server; None where there is none."""
 
     @property
     def live(self) -> LiveCluster | None:
-        """The cluster as it is known now, after the cycle, too; None where nobody keeps it up to date."""
+        """The cluster as it is known at this moment, also after the cycle; None where it is not kept up to date."""
 
     @property
     def is_exhaustive(self) -> bool:
-        """True where people ask, and not the scheduler: limits that only save time do not hold then."""
+        """True in evaluations for people, where limits that only save time do not apply."""
 
     @property
     def objects(self) -> ClusterObjects:
-        """The objects of `live`; empty where nobody keeps them up to date. For hints and PreEnqueue, which belong to no cycle."""
+        """The objects of `live`, or none without it. For hints and PreEnqueue, which belong to no cycle."""
 
     @property
     def waiting_pods(self) -> WaitingPods:
-        """Pods that are held at Permit, by whichever plugin of whichever profile."""
+        """The pods of all profiles that Permit plugins hold."""
 
     def shared(self, key: StateKey[T], make: Callable[[], T]) -> T:
-        """What the plugins of all profiles have in common under the key; made by whoever asks first."""
+        """Returns the value that the plugins of all profiles share under the key; the first call makes it."""
 
     def now(self) -> datetime:
-        """What the clock on the wall says, for times that are written down. Durations are the event loop's."""
+        """Returns the wall clock's time, for times that are written into objects. Durations are measured by the event loop."""
 
     def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
-        """Tell people about the pod, if there is an API server."""
+        """Records an event about the pod if there is an API server."""
 
 
-class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the extension points say)
+class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extension points)
     """A plugin of a profile.
 
-    The name is the class's, unless `name` says otherwise. `arguments` is what the profile's pluginConfig holds for the plugin: the args
-    value of an in-tree plugin, the mapping as written for others, None if there is nothing.
+    Its name is that of the class, unless `name` is set. `arguments` is what the profile's pluginConfig holds for the plugin: the args value
+    of an in-tree plugin, the mapping as written for others, None if there is nothing.
     """
 
     name: ClassVar[str] = ""
@@ -115,14 +114,19 @@ class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the
 
     @property
     def handle(self) -> Handle:
-        """What the plugin may reach. Only plugins made by a framework have one."""
+        """The Handle. Only plugins that a framework made have one.
+
+        Raises:
+            RuntimeError: the plugin has no Handle.
+        """
         if self._handle is None:
             raise RuntimeError(f"plugin {self.name} was made without a Handle")
         return self._handle
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """The events that may let in a pod which the plugin has refused, most of them with a hint; all events, unless a plugin says
-        otherwise. A pod that several plugins refused comes back as soon as one of them sees a chance.
+        """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all events by default.
+
+        A pod that several plugins refused is requeued as soon as the hint of one of them answers QUEUE.
 
         Upstream: EnqueueExtensions.EventsToRegister.
         """
@@ -130,11 +134,11 @@ class Plugin(ABC):  # noqa: B024  (what has to be implemented, the bases for the
 
 
 class QueueSortPlugin(Plugin):
-    """Orders the pods that wait. A profile has exactly one."""
+    """Orders the pods in the active queue. A profile has exactly one."""
 
     @abstractmethod
     def sort_key(self, pod: Pod, timestamp: float) -> tuple[Any, ...]:
-        """Smaller is earlier.
+        """Returns the sort key of a pod; smaller is earlier.
 
         Arguments:
             timestamp: when the pod entered the queue, in seconds.
@@ -142,16 +146,16 @@ class QueueSortPlugin(Plugin):
 
 
 class PreEnqueuePlugin(Plugin):
-    """Holds pods back from the queue."""
+    """Gates pods: keeps them out of the active queue."""
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Success lets the pod in; anything else gates it."""
+        """Returns Success to let the pod into the active queue; anything else gates it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """The status of a PreFilter, and to which nodes it narrows the search (None: to no fewer)."""
+    """The status of a PreFilter, and the nodes to which it narrows the search (None: it does not)."""
 
     status: Status
     node_names: frozenset[str] | None = None
@@ -162,11 +166,14 @@ class PreFilterPlugin(Plugin):
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Skip switches the plugin's Filter off for this pod. What it keeps in `state` must hold for every hypothesis over the snapshot."""
+        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod.
+
+        What it keeps in `state` must hold for every hypothesis over the snapshot.
+        """
 
 
 class FilterPlugin(Plugin):
-    """Says where a pod cannot run. Two laws, checked by `extender.testing.check_filter`:
+    """Decides on which nodes a pod cannot run. Two laws, checked by `extender.testing.check_filter`:
 
     1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really moved.
     2. Rows do not talk: `filter(rows.take(mask))` equals `filter(rows)` at `mask`.
@@ -176,24 +183,24 @@ class FilterPlugin(Plugin):
     """False promises that the verdict does not depend on which pods are on the node."""
 
     looks_at_room: ClassVar[bool] = False
-    """True says that the verdict is about what pods on a node take from each other (resources, ports), so that it is worth another look
-    just before a pod is bound."""
+    """True if the verdict is about what pods on a node take from each other (resources, ports), so that it is checked again just before a
+    pod is bound."""
 
     looks_only_at_node: ClassVar[bool] = False
     """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node
-    and the pods on it), so that it need not be asked again for an equal pod while the node is unchanged."""
+    and the pods on it), so that it is reused for equal pods while the node is unchanged."""
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
-        """A verdict per row: `accept(len(rows))`, `reject(mask, reason)`."""
+        """Returns a verdict per row, usually `accept(len(rows))` or `reject(mask, reason)`."""
 
 
 class EachNodeFilterPlugin(Plugin):
-    """A Filter that looks at one node at a time, for when arrays are not worth it."""
+    """A Filter that looks at one node at a time, for when arrays are not worth the effort."""
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status:
-        """Success, or why the pod cannot run on the node with the pods it has."""
+        """Returns Success, or why the pod cannot run on the node with the pods it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +211,26 @@ class PostFilterResult:
     nominated_node: str | None = None
     """The node to nominate the pod to; "" clears its nomination, None leaves it as it is."""
     candidate: Candidate | None = None
-    """The node that is to be made free, and the pods to evict from it."""
+    """The node to make free, with the pods to evict from it."""
     preemption: PreemptionOutcome | None = None
-    """All that a search for room has found out, for those who explain it."""
+    """The whole outcome of the search for candidates, for explanations."""
     plugin: str = ""
-    """The plugin that succeeded. Only the framework fills it in."""
+    """The plugin that succeeded. Only the framework sets it."""
 
 
 class PostFilterPlugin(Plugin):
     """Tries to make room after no node was feasible."""
 
     chooses_candidates: ClassVar[bool] = False
-    """True says that the plugin preempts: an evaluation then tells what its search has found, or that it was not tried."""
+    """True if the plugin preempts. An evaluation reports then what its search found, or that it was not tried."""
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
-        """Success ends the chain, and so does unresolvable; unschedulable passes on to the next plugin."""
+        """Returns the result. Success and unresolvable end the chain; unschedulable passes on to the next plugin.
+
+        Arguments:
+            statuses: why each node refused the pod.
+        """
 
 
 class PreScorePlugin(Plugin):
@@ -227,7 +238,7 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
-        """Skip switches the plugin's Score off for this pod."""
+        """Returns Success, or Skip, which switches the plugin's Score off for this pod."""
 
 
 class ScorePlugin(Plugin):
@@ -239,10 +250,10 @@ class ScorePlugin(Plugin):
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
-        """(R,) any scale if `normalize_score` brings it to 0..100, else 0..100 at once."""
+        """Returns (R,) scores from 0 to 100, or on any scale if `normalize_score` brings them there."""
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
-        """(R,) the scores on the scale 0..100; as they are, unless a plugin says otherwise."""
+        """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
 
 
@@ -251,23 +262,23 @@ class EachNodeScorePlugin(Plugin):
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """0..100, unless `normalize_score` brings it there."""
+        """Returns a score from 0 to 100, or on any scale if `normalize_score` brings it there."""
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
-        """(R,) the scores on the scale 0..100."""
+        """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
 
 
 class ReservePlugin(Plugin):
-    """Keeps something for the pod once a node was chosen."""
+    """Reserves something for the pod once a node was chosen."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """Keep it. Any failure undoes the reservations of all plugins."""
+        """Reserves it. Any status but Success undoes the reservations of all plugins."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
-        """Give it back; also called when `reserve` was not, so it must not mind."""
+        """Gives the reservation back. It must be idempotent, and is also called when `reserve` was not."""
 
 
 class PermitPlugin(Plugin):
@@ -275,12 +286,12 @@ class PermitPlugin(Plugin):
 
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
-        """Success, a refusal, or Wait and for how many seconds at most."""
+        """Returns Success, a refusal, or Wait with the seconds to wait at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFlight:
-    """Whether a PreBind has something to do for a pod: Success or Skip; and whether others may do theirs at the same time.
+    """Whether a PreBind has something to do for a pod (Success or Skip), and whether it may run beside others.
 
     Upstream: fwk.PreBindPreFlightResult and the Status beside it.
     """
@@ -293,42 +304,42 @@ class PreBindPlugin(Plugin):
     """Prepares the node or the pod's volumes before binding."""
 
     def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PreFlight:
-        """Skip, if there is nothing to do for this pod; asked before the pod waits for anything. Light, and changes nothing."""
+        """Returns Skip if there is nothing to do for this pod. Called before the pod waits at Permit; it is light and changes nothing."""
         return PreFlight(SUCCESS)
 
     @abstractmethod
     async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """Success, or the binding fails."""
+        """Returns Success, or why the binding fails."""
 
 
 class BindPlugin(Plugin):
-    """Binds the pod. The first that does not say Skip has done it."""
+    """Binds the pod. The first plugin that does not answer Skip has handled it."""
 
     @abstractmethod
     async def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
-        """Success, Skip, or the binding failed."""
+        """Returns Success, Skip, or why the binding failed."""
 
 
 class PostBindPlugin(Plugin):
-    """Is told that a pod was bound."""
+    """Is called after a pod was bound."""
 
     @abstractmethod
     async def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
-        """Clean up; nothing can be refused any more."""
+        """Cleans up. The pod can no longer be refused."""
 
 
 def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: int = MAX_NODE_SCORE) -> Int64s:
-    """(R,) each score as a share of the highest, in whole numbers from 0 to `highest`; reversed if less is better.
+    """Returns (R,) each score as a share of the highest one, in whole numbers from 0 to `highest`; reversed if less is better.
 
     Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (v1.36).
     """
     top = int(scores.max(initial=0))
     if top == 0:
         return np.full_like(scores, highest) if reverse else scores
-    # Raw scores are never negative, so that floor division is Go's truncation.
+    # Raw scores are never negative, so floor division equals Go's truncation.
     shares = highest * scores // top
     return highest - shares if reverse else shares
 
 
 PLUGIN_METRICS: Final = StateKey[PluginMetrics]("PluginMetrics")
-"""Of the plugins of all profiles, under `Handle.shared`."""
+"""The key of the plugin metrics of all profiles under `Handle.shared`."""

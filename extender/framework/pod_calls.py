@@ -16,7 +16,7 @@ from extender.objects.pod import Pod, PodStatus
 @final
 @dataclass(frozen=True, slots=True)
 class BindPod(ApiCall[None]):
-    """The pod runs on the node from now on. Done, too, if it does already; never if another pod has the name by now."""
+    """Binds the pod to the node. It succeeds if the pod is bound there already, and never binds another pod that has the name by now."""
 
     relevance: ClassVar[int] = 2
     is_urgent: ClassVar[bool] = True
@@ -28,36 +28,35 @@ class BindPod(ApiCall[None]):
 
     @classmethod
     def of(cls, pod: Pod, node: str) -> "BindPod":
-        """The binding of this pod."""
+        """Returns the binding of this pod."""
         return cls(pod.namespace, pod.name, pod.uid, node)
 
     @property
-    def concerns(self) -> str:
-        """The pod."""
+    def object_key(self) -> str:
         return self.uid
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PodCondition:
-    """A condition as it should be. When it came to be so, whoever writes it knows."""
+    """A condition as it should be. Its times are set when it is written."""
 
     type: str
     status: str
     reason: str = ""
     message: str = ""
     observed_generation: int = 0
-    """The pod's generation that it was concluded from; 0 leaves it out."""
+    """The generation of the pod that was judged; 0 leaves the field out."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PatchPodStatus(ApiCall[None]):
-    """Conditions and the nomination of a pod become as said; of the rest of its status nothing is touched.
+    """Sets conditions and the nomination of a pod; the rest of its status is not touched.
 
-    If the pod has changed since it was seen, the API server refuses, and what is to be written is worked out anew: a patch whose answer was
-    lost, and which is done after all when others have followed, is too late by then. What is said of a pod that waits for a node is not
-    said of one that has got it.
+    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out anew: a patch whose answer was
+    lost, and which is performed after later ones, does no harm then. What concerns a pod that waits for a node is not written to one that
+    has got it.
 
     Upstream patches whatever is there.
     """
@@ -68,27 +67,28 @@ class PatchPodStatus(ApiCall[None]):
     name: str
     uid: str
     known: PodStatus
-    """The status as it was last seen: what is in there already need not be written."""
+    """The status as it was last seen. What it already contains need not be written."""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str | None = None
     """None leaves the nomination as it is, "" clears it, a name sets it."""
     resource_version: str = ""
-    """The pod as it was last seen; "" patches whatever is there."""
+    """The version of the pod that was last seen; "" patches whatever is there."""
 
     @classmethod
     def of(cls, pod: Pod, *conditions: PodCondition, nominated_node_name: str | None = None) -> "PatchPodStatus":
-        """What should become of this pod's status."""
+        """Returns the patch of this pod's status."""
         version = pod.metadata.resource_version
         return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name, version)
 
     @property
-    def concerns(self) -> str:
-        """The pod."""
+    def object_key(self) -> str:
         return self.uid
 
     @property
     def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
-        """The conditions that are not so already, each with whether its status changes, too. A new observed generation is no change."""
+        """The conditions that differ from the known ones, each with whether its status differs, too. A new observed generation is no
+        difference.
+        """
         known = {condition.type: condition for condition in self.known.conditions}
         changed: list[tuple[PodCondition, bool]] = []
         for wanted in self.conditions:
@@ -99,17 +99,17 @@ class PatchPodStatus(ApiCall[None]):
 
     @property
     def changes_nomination(self) -> bool:
-        """Whether the nomination is another one so far."""
+        """Whether the patch changes the known nomination."""
         return self.nominated_node_name is not None and self.nominated_node_name != self.known.nominated_node_name
 
     @property
     def is_no_op(self) -> bool:
-        """True when the status is so already."""
         return not self.changes_nomination and not self.changed_conditions
 
-    def about(self, pod: Pod) -> "PatchPodStatus | None":
-        """What remains to be said of the pod as it is now; None if it is another one, or the patch is about its wait for a node and it has
-        one.
+    def rebased_on(self, pod: Pod) -> "PatchPodStatus | None":
+        """Returns the patch for the pod as it is now.
+
+        It is None if this is another pod, or if the patch is about the pod's wait for a node and it has one.
         """
         is_about_waiting = self.nominated_node_name is not None or any(condition.type == "PodScheduled" for condition in self.conditions)
         if pod.uid != self.uid or (is_about_waiting and pod.spec.node_name):
@@ -117,16 +117,16 @@ class PatchPodStatus(ApiCall[None]):
         return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
 
     def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
-        """Conditions of other types and a nomination are taken over from the older call, where this one is silent."""
+        """Returns this patch with the conditions of other types and the nomination of the older one, where this one has none."""
         if not isinstance(older, PatchPodStatus):
             return self
-        said = {condition.type for condition in self.conditions}
-        taken_over = tuple(condition for condition in older.conditions if condition.type not in said)
+        types = {condition.type for condition in self.conditions}
+        taken_over = tuple(condition for condition in older.conditions if condition.type not in types)
         nomination = self.nominated_node_name if self.nominated_node_name is not None else older.nominated_node_name
         return replace(self, conditions=self.conditions + taken_over, nominated_node_name=nomination)
 
     def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
-        """The status is known as the earlier call left it."""
+        """Returns this patch with the known status as the earlier call left it."""
         if not isinstance(earlier, PatchPodStatus):
             return self
         written = {
@@ -146,7 +146,7 @@ class PatchPodStatus(ApiCall[None]):
 @final
 @dataclass(frozen=True, slots=True)
 class DeletePod(ApiCall[None]):
-    """The pod goes away, with the time it asked for to do so; never another pod that has its name by now.
+    """Deletes the pod with its own grace period, and never another pod that has its name by now.
 
     Upstream deletes by name alone.
     """
@@ -155,14 +155,13 @@ class DeletePod(ApiCall[None]):
     name: str
     uid: str
     grace_period_seconds: int | None = None
-    """None for what the pod asked for."""
+    """None for the pod's own."""
 
     @classmethod
     def of(cls, pod: Pod) -> "DeletePod":
-        """The deletion of this pod."""
+        """Returns the deletion of this pod."""
         return cls(pod.namespace, pod.name, pod.uid)
 
     @property
-    def concerns(self) -> str:
-        """The pod."""
+    def object_key(self) -> str:
         return self.uid

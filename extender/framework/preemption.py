@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; exten
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class Candidates:
         counts = self.first[chosen + 1] - self.first[chosen]
         first = np.zeros(len(counts) + 1, np.intp)
         np.cumsum(counts, out=first[1:])
+        # Each victim's place is its position in the result, moved by how far its candidate's victims have moved.
         places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
         return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen])
 
@@ -86,7 +87,7 @@ class Candidates:
 @final
 @dataclass(frozen=True, slots=True)
 class PreemptionOutcome:
-    """Everything that a search for room found out on the way to a status."""
+    """The result of a whole search for candidates, with everything found on the way to it."""
 
     status: Status
     nominated_node: str | None
@@ -100,3 +101,28 @@ class PreemptionOutcome:
     best: Index | None = None
     """(B,) places in `candidates` that no criterion tells apart."""
     chosen: Candidate | None = None
+
+
+class PreemptionExtender(Protocol):
+    """An HTTP extender that takes part in preemption.
+
+    Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender, the preemption part (v1.36.2).
+    """
+
+    @property
+    def name(self) -> str:
+        """The address of the extender."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether scheduling goes on when the extender fails."""
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Returns whether the pod requests a resource that the extender manages."""
+
+    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> Sequence[Candidate]:
+        """Returns the candidates that the extender accepts, with the victims it chose. Their nodes and pods are those of the snapshot.
+
+        Raises:
+            ExtenderError: it failed, or names nodes or pods that the snapshot does not have.
+        """

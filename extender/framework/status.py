@@ -1,4 +1,4 @@
-"""What a plugin answers: a Status for one question, Verdicts for one question about many rows; and what becomes of them."""
+"""What a plugin answers: a Status for one question, Verdicts for a question about many rows; and the diagnosis made of them."""
 
 import enum
 from collections import Counter
@@ -44,7 +44,7 @@ _REJECTIONS = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PEN
 @final
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One answer: a code, why, and (set by the framework alone) which plugin refused."""
+    """A code, its reasons, and the plugin that refused, which only the framework sets."""
 
     code: Code
     reasons: tuple[str, ...] = ()
@@ -52,26 +52,25 @@ class Status:
 
     @property
     def is_success(self) -> bool:
-        """The pod may go on."""
         return self.code is Code.SUCCESS
 
     @property
     def is_skip(self) -> bool:
-        """The plugin has nothing to say about this pod."""
+        """True if the plugin does not apply to this pod."""
         return self.code is Code.SKIP
 
     @property
     def is_rejected(self) -> bool:
-        """The pod was refused, as opposed to: something went wrong."""
+        """True if the pod was refused, as opposed to an error."""
         return self.code in _REJECTIONS
 
     @property
     def message(self) -> str:
-        """The reasons, joined."""
+        """The reasons, joined by commas."""
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> "Status":
-        """The same answer, signed."""
+        """Returns the same status with the name of the plugin."""
         return Status(self.code, self.reasons, plugin)
 
     def __bool__(self) -> bool:
@@ -83,17 +82,17 @@ SKIP = Status(Code.SKIP)
 
 
 def unschedulable(*reasons: str) -> Status:
-    """Refused; removing pods might help."""
+    """Returns a refusal that removing pods might resolve."""
     return Status(Code.UNSCHEDULABLE, reasons)
 
 
 def unresolvable(*reasons: str) -> Status:
-    """Refused; removing pods will not help."""
+    """Returns a refusal that removing pods cannot resolve."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
 def error(reason: str) -> Status:
-    """Something went wrong; the cycle ends."""
+    """Returns an error, which ends the cycle."""
     return Status(Code.ERROR, (reason,))
 
 
@@ -107,35 +106,36 @@ class Verdicts:
     reasons: tuple[tuple[str, Mask], ...] = ()
     """(reason, (R,) rows it holds for), in the order in which a row lists its reasons."""
     refused_by: tuple[tuple[str, Mask], ...] = ()
-    """(plugin, (R,) rows it refused). Only the framework fills this in."""
+    """(plugin, (R,) rows it refused). Only the framework sets it."""
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @property
     def ok(self) -> Mask:
-        """(R,) rows that passed."""
+        """(R,) the rows that passed."""
         passed: Mask = self.codes == Code.SUCCESS
         return passed
 
     @property
     def all_ok(self) -> bool:
-        """True when every row passed."""
+        """Whether every row passed."""
         return not self.codes.any()
 
     def reasons_of(self, row: int) -> list[str]:
-        """Why this row was refused, in order."""
+        """Returns why this row was refused, in order."""
         return [reason for reason, mask in self.reasons if mask[row]]
 
     def status_of(self, row: int) -> Status:
-        """The row's answer by itself."""
+        """Returns the status of one row."""
         plugin = next((name for name, mask in self.refused_by if mask[row]), "")
         return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)), plugin)
 
     def statuses_of(self, rows: Index) -> list[Status]:
-        """The answers of these rows. Rows that were told the same share a Status: there are many rows, but few different answers."""
-        told = [self.codes[rows] == code for code in Code] + [mask[rows] for _, mask in (*self.reasons, *self.refused_by)]
-        bits = np.packbits(np.stack(told, axis=1), axis=1)
+        """Returns the statuses of these rows. Rows with the same answer share a Status: there are many rows, but few different answers."""
+        # A row's answer as a bit string, one bit per code, reason and plugin, so that equal answers are found by a dict.
+        facts = [self.codes[rows] == code for code in Code] + [mask[rows] for _, mask in (*self.reasons, *self.refused_by)]
+        bits = np.packbits(np.stack(facts, axis=1), axis=1)
         width, packed = bits.shape[1], bits.tobytes()
         known: dict[bytes, Status] = {}
         statuses: list[Status] = []
@@ -152,23 +152,23 @@ class Verdicts:
 
 
 def accept(num_rows: int) -> Verdicts:
-    """Every row passes."""
+    """Returns verdicts that let every row pass."""
     return Verdicts(np.zeros(num_rows, np.int8))
 
 
 def reject(mask: Mask, reason: str, *, unresolvable: bool = False) -> Verdicts:
-    """The marked rows are refused for one reason, the others pass.
+    """Returns verdicts that refuse the marked rows for one reason and let the others pass.
 
     Arguments:
         mask: (R,) rows to refuse.
-        unresolvable: removing pods from the node cannot help, so preemption leaves it alone.
+        unresolvable: removing pods from the node cannot help, so preemption ignores it.
     """
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE
     return Verdicts(mask.astype(np.int8) * np.int8(code), ((reason, mask),))
 
 
 def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
-    """Each row gets the first refusal it met, as a Filter that returns at its first failing check."""
+    """Returns for each row the first refusal, as a Filter that returns at its first failing check."""
     codes = verdicts[0].codes.copy()
     reasons = list(verdicts[0].reasons)
     for later in verdicts[1:]:
@@ -181,7 +181,7 @@ def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
 @final
 @dataclass(slots=True)
 class NodeStatuses:
-    """The answers for all nodes: explicit ones, and one for every node that has none.
+    """The statuses of all nodes: explicit ones, and one for every node that has none.
 
     Upstream: pkg/scheduler/framework/interface.go, NodeToStatus (v1.36.2).
     """
@@ -190,7 +190,7 @@ class NodeStatuses:
     absent: Status = field(default_factory=unresolvable)
 
     def of(self, node: str) -> Status:
-        """The node's answer."""
+        """Returns the status of the node."""
         return self.explicit.get(node, self.absent)
 
 
@@ -210,7 +210,7 @@ class Diagnosis:
 
 
 def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
-    """The sentence of a pod's event and condition.
+    """Returns the message of the pod's event and condition.
 
     Upstream: pkg/scheduler/framework/types.go, FitError.Error (v1.36.2).
     """

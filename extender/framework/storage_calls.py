@@ -19,18 +19,18 @@ from extender.objects.storage import ObjectReference, PersistentVolume, Persiste
 @final
 @dataclass(frozen=True, slots=True)
 class PatchPersistentVolume(ApiCall[PersistentVolume]):
-    """The volume is meant for a claim; the volume controller does the rest."""
+    """Reserves a volume for a claim; the volume controller completes the binding."""
 
     name: str
     uid: str
     resource_version: str
     claim: ObjectReference
     bound_by_controller: bool
-    """Whether the volume says that it was not bound by hand."""
+    """Whether the volume is marked as bound by a controller and not by hand."""
 
     @classmethod
     def of(cls, volume: PersistentVolume) -> "PatchPersistentVolume":
-        """What makes the volume as it is here, if it was so but for its claim.
+        """Returns the call that makes the volume on the API server equal to this one, apart from which only its claim differs.
 
         Raises:
             ValueError: the volume names no claim.
@@ -41,15 +41,14 @@ class PatchPersistentVolume(ApiCall[PersistentVolume]):
         return cls(meta.name, meta.uid, meta.resource_version, reference, BOUND_BY_CONTROLLER_ANNOTATION in meta.annotations)
 
     @property
-    def concerns(self) -> str:
-        """The volume."""
+    def object_key(self) -> str:
         return self.uid or f"persistentvolumes/{self.name}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
-    """A volume is to be made for the claim, within reach of a node."""
+    """Requests that a volume be provisioned for the claim so that a node can reach it."""
 
     namespace: str
     name: str
@@ -59,7 +58,7 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
 
     @classmethod
     def of(cls, claim: PersistentVolumeClaim) -> "PatchPersistentVolumeClaim":
-        """What makes the claim as it is here, if it was so but for the node.
+        """Returns the call that makes the claim on the API server equal to this one, apart from which only its selected node differs.
 
         Raises:
             KeyError: the claim names no node.
@@ -68,13 +67,12 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
         return cls(claim_namespace(claim), meta.name, meta.uid, meta.resource_version, meta.annotations[SELECTED_NODE_ANNOTATION])
 
     @property
-    def concerns(self) -> str:
-        """The claim."""
+    def object_key(self) -> str:
         return self.uid or f"persistentvolumeclaims/{self.namespace}/{self.name}"
 
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-"""Keeps an allocated claim from being deleted."""
+"""The finalizer that keeps an allocated claim from being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +82,20 @@ class _AboutClaim(ApiCall[ResourceClaim]):
     uid: str
 
     @property
-    def concerns(self) -> str:
-        """The claim."""
+    def object_key(self) -> str:
         return self.uid or f"resourceclaims/{self.namespace}/{self.name}"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ReadResourceClaim(_AboutClaim):
-    """No write: the claim as the API server has it, after it said that it is not as we know it."""
+    """Reads the claim from the API server, after a conflict showed that the known one is outdated. It writes nothing."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ProtectResourceClaim(_AboutClaim):
-    """The claim has the finalizer that allocated claims have."""
+    """Adds the finalizer of allocated claims."""
 
     resource_version: str
 
@@ -106,18 +103,18 @@ class ProtectResourceClaim(_AboutClaim):
 @final
 @dataclass(frozen=True, slots=True)
 class ReserveResourceClaim(_AboutClaim):
-    """A pod may use the claim; what was found for it is the claim's from now on."""
+    """Reserves the claim for a pod, and writes the allocation found for it if there is a new one."""
 
     resource_version: str
     consumer: ResourceClaimConsumerReference
     allocation: AllocationResult | None = None
-    """None for a claim that is allocated: that cannot be changed any more."""
+    """None for a claim that is already allocated, which cannot be changed any more."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UnreserveResourceClaim(_AboutClaim):
-    """A pod does not use the claim any more, whatever else has changed."""
+    """Removes a pod from the users of the claim, whatever else has changed in it."""
 
     pod_uid: str
 
@@ -125,6 +122,6 @@ class UnreserveResourceClaim(_AboutClaim):
 @final
 @dataclass(frozen=True, slots=True)
 class DeallocateResourceClaim(_AboutClaim):
-    """The claim has no devices and no users any more."""
+    """Removes the allocation and all users of the claim."""
 
     resource_version: str

@@ -1,7 +1,7 @@
-"""Pods that are held at Permit, pods that plugins want tried next, and polling for a condition.
+"""Pods that Permit plugins hold, pods that plugins want to be activated, and polling for a condition.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod;
-pkg/scheduler/framework/interface.go, PodsToActivate (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod; pkg/scheduler/framework/interface.go, PodsToActivate
+(v1.36.2).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from extender.framework.cycle_state import StateKey
 from extender.objects.pod import Pod
 
 PODS_TO_ACTIVATE: Final = StateKey[dict[str, Pod]]("kubernetes.io/pods-to-activate")
-"""namespace/name -> pod. What a plugin puts in there is tried next, whatever it waits for: once the pod of the cycle has a node, and again
+"""namespace/name -> pod. Pods that a plugin puts in there are moved to the active queue: once the pod of the cycle has a node, and again
 once it is bound."""
 
 
@@ -25,39 +25,39 @@ class WaitingPod(Protocol):
 
     @property
     def pending_plugins(self) -> Sequence[str]:
-        """Who still holds it."""
+        """The plugins that still hold it."""
 
     def allow(self, plugin: str) -> None:
-        """The plugin holds the pod no more; when none does, the pod goes on."""
+        """Stops the plugin from holding the pod; once no plugin holds it, the pod goes on."""
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuse the pod in the name of the plugin; False if it was decided already."""
+        """Refuses the pod in the name of the plugin; False if the pod was decided already."""
 
 
 class WaitingPods(Protocol):
-    """All pods that are held, of all profiles."""
+    """The pods of all profiles that Permit plugins hold."""
 
     def __iter__(self) -> Iterator[WaitingPod]:
-        """Those that are held now."""
+        """Iterates over the pods that are held now."""
 
     def get(self, uid: str) -> WaitingPod | None:
-        """The pod, if it is held."""
+        """Returns the pod if it is held."""
 
 
 DEADLINE_EXCEEDED = "context deadline exceeded"
-"""Go's words for it."""
+"""Go's message for a deadline that has passed."""
 
 
 async def poll(is_done: Callable[[], bool], *, every: float, within: float, at_once: bool = False) -> None:
-    """Wait until `is_done()`. What it raises ends the waiting.
+    """Returns once `is_done()` is true. Exceptions of `is_done` are passed on.
 
     Arguments:
-        every: seconds between questions.
-        within: seconds for all of it.
-        at_once: ask the first time before waiting.
+        every: seconds between checks.
+        within: seconds until the deadline.
+        at_once: check for the first time before waiting.
 
     Raises:
-        TimeoutError: it was not done in time.
+        TimeoutError: the deadline has passed.
 
     Upstream: apimachinery/pkg/util/wait/poll.go, PollUntilContextTimeout (v1.36.2).
     """

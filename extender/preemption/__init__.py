@@ -1,4 +1,4 @@
-"""Preemption: which pods would have to go for a pending pod, and on which node.
+"""Preemption: on which node a pending pod would fit if pods of lower priority were evicted, and which pods those are.
 
 This package decides and evicts nothing; `extender.scheduler.executor` performs the eviction.
 """

@@ -3,8 +3,8 @@
 Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a start time counts as
 started now. Full ties keep the order of the node's pods.
 
-Upstream: pkg/scheduler/util/utils.go, MoreImportantPod;
-pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
+Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+filterPodsWithPDBViolation (v1.36.2).
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from extender.snapshot.pod_attributes import LabelClass
 
 
 def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
-    """(C,) the order that sorts pods by group, and inside a group most important first.
+    """Returns (C,) the order that sorts pods by group, and within a group by importance, the most important first.
 
     Arguments:
         slots: (C,) pod slots.
@@ -30,7 +30,7 @@ def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
 
 
 def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
-    """(C,) whether taking the pod away would break a budget. Arguments as `violated`."""
+    """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
     result = np.zeros(len(slots), np.bool_)
     for _, breaks in violated(snapshot, slots, row):
         result |= breaks
@@ -38,10 +38,10 @@ def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
 
 
 def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
-    """The budgets that protect any of the pods, each with (C,) whether taking the pod away would break it.
+    """Yields the budgets that protect any of the pods, each with (C,) whether evicting the pod violates it.
 
-    Budgets are counted per row (nodes do not share them), pods in the given order: a matching pod takes one from every budget that
-    selects it, even when it is reprieved later, and violates when one of them is used up.
+    Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from every budget that
+    selects it, even when it is reprieved later, and violates a budget that is used up.
 
     Arguments:
         slots: (C,) possible victims, row by row, most important first.
@@ -49,6 +49,7 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
     """
     if not len(slots) or not snapshot.objects.pdbs:
         return
+    # Selectors are matched once for each distinct set of labels; `which` leads from a pod to its set.
     codes = snapshot.pods.codes[Attribute.LABELS, slots]
     distinct, which = np.unique(codes, return_inverse=True)
     symbols = snapshot.tallies.symbols[Attribute.LABELS]
@@ -71,24 +72,25 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
             continue
         counted = selected[which]
         if budget.status.disrupted_pods:
-            # The API server has taken these pods off the budget already.
-            gone = budget.status.disrupted_pods
-            counted &= np.fromiter((snapshot.pod_at(slot).name not in gone for slot in slots.tolist()), np.bool_, len(slots))
+            # The API server has already subtracted the eviction of these pods from the budget.
+            disrupted = budget.status.disrupted_pods
+            counted &= np.fromiter((snapshot.pod_at(slot).name not in disrupted for slot in slots.tolist()), np.bool_, len(slots))
         yield budget, counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """The budget's selector; None where it selects nothing: absent, empty, or not to be parsed."""
+    """Returns the budget's selector; None if it selects nothing because it is absent, empty, or cannot be parsed."""
     try:
         selector = selector_of(budget.spec.selector)
     except SelectorError:
-        # Upstream, too, leaves such a budget out: it protects nothing, and the API server would not have taken it.
+        # Upstream ignores such a budget, too. The API server would not have accepted it.
         return None
     return None if selector.is_empty or budget.spec.selector is None else selector
 
 
 def _count_in_row(counted: Mask, row: Index) -> Int64s:
-    """(C,) how many are counted in the pod's row up to and including the pod."""
+    """Returns (C,) the number of counted pods in the pod's row up to and including the pod."""
+    # The running count over all rows, less the count before the pod's row begins.
     running: Int64s = np.cumsum(counted)
     first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
     before: Int64s = running[first] - counted[first]

@@ -1,4 +1,4 @@
-"""What each preemption candidate would cost, as numbers that outlive the snapshot, and the criteria that choose one candidate.
+"""The costs of preemption candidates, as numbers that outlive the snapshot, and the criteria that choose one candidate.
 
 Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (v1.36.2).
 """
@@ -17,7 +17,7 @@ from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Int64s
 
 ScoreFunction = Callable[[Candidates], Int64s]
-"""(M,) a number per candidate, the higher the better."""
+"""Returns (M,) a number per candidate, the higher the better."""
 
 
 def fewest_pdb_violations(candidates: Candidates) -> Int64s:
@@ -31,7 +31,7 @@ def lowest_first_priority(candidates: Candidates) -> Int64s:
 
 
 def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
-    """Criterion 3: priorities are shifted above zero, so that more victims of negative priority are not cheaper than fewer."""
+    """Criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper than fewer."""
     shifted = candidates.snapshot.pods.priority[candidates.slots] + 2**31
     return -np.add.reduceat(shifted, candidates.first[:-1])
 
@@ -42,7 +42,7 @@ def fewest_victims(candidates: Candidates) -> Int64s:
 
 
 def latest_start_time(candidates: Candidates) -> Int64s:
-    """Criterion 5: when the first of the highest-priority victims started; the later, the less work is lost."""
+    """Criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work is lost."""
     pods, first = candidates.snapshot.pods, candidates.first[:-1]
     priority, started = pods.priority[candidates.slots], pods.start_time[candidates.slots]
     highest = np.repeat(np.maximum.reduceat(priority, first), np.diff(candidates.first))
@@ -59,10 +59,10 @@ ORDERED_SCORE_FUNCTIONS: tuple[ScoreFunction, ...] = (
 
 
 def pick_one_node_for_preemption(candidates: Candidates, score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS) -> Index:
-    """The candidates that are best by the criteria, each deciding only between those that tied so far.
+    """Returns the candidates that are best by the criteria, each of which only decides between those that tied so far.
 
     Returns:
-        (B,) places in `candidates`; more than one where the criteria leave a tie (upstream then takes whichever its map gives first).
+        (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map yields first then.
     """
     best = np.arange(len(candidates))
     for score_function in score_functions:
@@ -73,49 +73,49 @@ def pick_one_node_for_preemption(candidates: Candidates, score_functions: Sequen
     return best
 
 
-PRIORITIES: Final = 2**32
-"""More than there is between any two priorities."""
-FEW: Final = 4
-"""Times as many as are wanted are put into order without another look."""
+PRIORITY_RANGE: Final = 2**32
+"""Larger than the difference of any two priorities."""
+MAX_SORTED: Final = 4
+"""The candidates that are sorted are at most this many times the limit, where the criteria can tell them apart."""
 
 
 class Costs(NamedTuple):
-    """What choosing a node would cost, criterion by criterion, in their order. Less is better, but for the start time."""
+    """The costs of choosing a candidate, one per criterion, in their order. Less is better, except for the start time."""
 
     num_pdb_violations: int
     first_priority: int
-    """Of the most important victim."""
+    """The priority of the most important victim."""
     sum_of_priorities: int
-    """Of all victims, each counted from the lowest priority that there is, so that it is never negative."""
+    """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int
     start_time: int
-    """When the first of the most important victims started, in seconds since 1970; the later, the better."""
+    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Best:
-    """Some candidates, and which of them are best."""
+    """Some candidates with their costs, in order."""
 
     candidates: Candidates
     order: list[int]
     """Places in `candidates`, best first."""
     costs: list[Costs]
-    """Of each in `order`."""
+    """The costs of the candidates in `order`."""
 
 
 def costs_of(candidates: Candidates) -> list[Costs]:
-    """The costs of each candidate."""
+    """Returns the costs of each candidate."""
     return _spelled_out(_scores(candidates))
 
 
 def ranked(candidates: Candidates) -> Index:
-    """(M,) places in `candidates`, best first; those that no criterion tells apart in their order."""
+    """Returns (M,) places in `candidates`, best first. Candidates that tie in all criteria keep their order."""
     return _in_order(_scores(candidates))
 
 
 def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
-    """The first of `ranked`, not more than the limit: whoever cannot be among them is not put into order.
+    """Returns the first candidates of `ranked`, at most as many as the limit. Those that cannot be among them are not sorted.
 
     Arguments:
         chosen: a place in `candidates`, which comes first whatever it costs.
@@ -132,28 +132,28 @@ def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
 
 
 def _near_best(candidates: Candidates, limit: int) -> Index:
-    """Places of the first of `ranked`, and perhaps of a few others, in the order of the candidates."""
+    """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the candidates."""
     violations, first_priority, *others = ORDERED_SCORE_FUNCTIONS
     places: Index = np.arange(len(candidates))
     if len(places) <= limit:
         return places
-    scores = violations(candidates) * PRIORITIES + first_priority(candidates)
+    scores = violations(candidates) * PRIORITY_RANGE + first_priority(candidates)
     while True:
-        # Whoever is worse than the last that is wanted stays behind; of those that are better, nobody does.
+        # The worst score that can still be within the limit: no candidate with a better one is dropped.
         worst = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         near = scores >= worst
         places = places[near]
-        if len(places) <= FEW * limit:
+        if len(places) <= MAX_SORTED * limit:
             return places
         if (scores > worst).any():
-            return places  # a later criterion may decide only between those that tie in this one
+            return places  # later criteria only decide between candidates that tie in this one
         if not others:
             return places[:limit]
         scores = others.pop(0)(candidates)[places]
 
 
 def _scores(candidates: Candidates) -> Int64s:
-    """(5, M) criterion by criterion, the higher the better."""
+    """Returns (5, M) the scores by criterion, the higher the better."""
     return np.array([scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS])
 
 
@@ -166,13 +166,13 @@ def _spelled_out(scores: Int64s) -> list[Costs]:
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod) -> dict[str, tuple[str, ...]]:
-    """UID -> the names of the budgets that the pod's going breaks; pods that break none are left out.
+    """Returns UID -> the names of the budgets that evicting the pod violates; pods that violate none are left out.
 
-    Budgets are counted over all possible victims of a node, those that are reprieved included: as the dry run does.
+    Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
 
     Arguments:
         nodes: places on axis N.
-        pod: the one that preempts.
+        pod: the preemptor.
     """
     if not snapshot.objects.pdbs:
         return {}

@@ -1,8 +1,8 @@
-"""The dry run: victims on every promising node, all nodes in step.
+"""The dry run: the victims on every potential node, computed for all nodes in step.
 
-Upstream looks at one node at a time; here every node is a row. All pods of lower priority leave all rows at once; then the most important
-victim of each row comes back where the pod still fits, then the second, and so on. The rows do not know of each other, so the outcome is
-that of asking them one by one.
+Upstream looks at one node at a time; here every node is a row. All pods of lower priority are removed from all rows at once. Then the most
+important victim of each row is reprieved where the pod still fits with it, then the second, and so on. Rows do not depend on each other, so
+the outcome is the same as node by node.
 
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode (v1.36.2).
 """
@@ -21,18 +21,18 @@ from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
 
 IsEligible = Callable[[Pod], bool]
-"""Whether a pod of lower priority may be a victim."""
+"""Returns whether a pod of lower priority may be a victim."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Where making room works, and why not where it does not."""
+    """The nodes on which preemption works, and why it does not work on others."""
 
     candidates: fwk.Candidates
-    """The nodes that work. Those without victims fit as they are, and are not among them."""
+    """The nodes on which it works. Nodes without victims fit as they are and are not candidates."""
     statuses: dict[str, fwk.Status]
-    """Node name -> why it does not work."""
+    """Node name -> why preemption does not work there."""
     fits_as_is: tuple[str, ...]
     """Nodes on which all pods could stay."""
 
@@ -40,7 +40,7 @@ class DryRun:
 @final
 @dataclass(frozen=True, slots=True)
 class _Victims:
-    """Possible victims, row by row, in the order in which they are reprieved."""
+    """Possible victims, row by row, in the order in which they are considered for reprieve."""
 
     slots: Index
     row: Index
@@ -48,11 +48,11 @@ class _Victims:
 
 
 def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> DryRun:
-    """Find the victims on each of these nodes.
+    """Returns the victims on each of these nodes.
 
     Arguments:
         nodes: (B,) places on axis N.
-        is_eligible: which pods of lower priority may go; None for all.
+        is_eligible: returns which pods of lower priority may be victims; None for all.
     """
     snapshot = state.snapshot
     slots, row = lower_priority_pods(snapshot, pod, nodes, is_eligible)
@@ -60,15 +60,15 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligib
     has_victims[row] = True
     statuses = dict.fromkeys((_name(snapshot, node) for node in nodes[~has_victims].tolist()), fwk.unresolvable(NO_VICTIMS))
 
-    # 1 all pods of lower priority leave
+    # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
     nodes = nodes[has_victims]
-    row = (np.cumsum(has_victims) - 1)[row]
+    row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
     without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
     verdicts = state.run_filters_with_nominated_pods(without)
     refused = np.flatnonzero(~verdicts.ok).tolist()
     statuses |= {_name(snapshot, int(nodes[at])): verdicts.status_of(at) for at in refused}
 
-    # 2 where the pod fits now, the most important ones come back first, those with a budget before the others
+    # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
     fits = verdicts.ok
     nodes, rows = nodes[fits], without.take(fits)
     kept = fits[row]
@@ -81,9 +81,9 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligib
 
 
 def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> tuple[Index, Index]:
-    """(C,) slots and (C,) rows of the pods that may have to go, row by row, most important first."""
+    """Returns (C,) slots and (C,) rows of the possible victims, row by row, most important first."""
     pods = snapshot.pods
-    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place answers for pods that are nowhere (-1)
+    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place is for pods without a node, whose index is -1
     row_at[nodes] = np.arange(len(nodes))
     lower = np.flatnonzero(pods.priority < pod.priority)
     row = row_at[pods.node[lower]]
@@ -98,48 +98,48 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, is_eligible:
 def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index) -> _Victims:
     violates = violating(snapshot, slots, row)
     if violates.any():
-        # Violating ones first: each that may stay lowers the node's count of violations.
+        # Violating pods come first: each one that is reprieved lowers the node's count of violations.
         order = np.lexsort((~violates, row))
         slots, row, violates = slots[order], row[order], violates[order]
     return _Victims(slots, row, violates)
 
 
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
-    """(C,) which of the pods that left may come back: in round k, the k-th of every row that has one.
+    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row that has one is put back where the pod still fits.
 
     Arguments:
-        rows: R hypothetical nodes without those pods; `pod` fits each of them.
-        slots: (C,) pod slots, row by row, in the order in which they are asked.
+        rows: R hypothetical nodes without those pods; the cycle's pod fits each of them.
+        slots: (C,) pod slots, row by row, in the order in which they are tried.
         row: (C,) their rows, ascending.
     """
     reprieved = np.zeros(len(slots), np.bool_)
     counts = np.bincount(row, minlength=len(rows))
     first = np.cumsum(counts) - counts
     for turn in range(int(counts.max(initial=0))):
-        asked = np.flatnonzero(counts > turn)
-        at = first[asked] + turn
-        come_back = PodChanges(asked, slots[at], np.ones(len(at), np.int64), one_a_row=True)
-        trial = rows.changed(come_back)
-        fits = state.run_filters_with_nominated_pods(_only(trial, asked), again=True).ok
+        tried = np.flatnonzero(counts > turn)
+        at = first[tried] + turn
+        put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), one_a_row=True)
+        trial = rows.changed(put_back)
+        fits = state.run_filters_with_nominated_pods(_only(trial, tried), only_pods_changed=True).ok
         reprieved[at] = fits
         if fits.all():
             rows = trial
         elif fits.any():
-            rows = rows.changed(PodChanges(asked[fits], come_back.pod[fits], come_back.sign[fits], one_a_row=True))
+            rows = rows.changed(PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], one_a_row=True))
     return reprieved
 
 
-def _only(rows: Rows, asked: Index) -> Rows:
-    return rows if len(asked) == len(rows) else rows.take(asked)
+def _only(rows: Rows, chosen: Index) -> Rows:
+    return rows if len(chosen) == len(rows) else rows.take(chosen)
 
 
 def _candidates(snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask) -> tuple[fwk.Candidates, Index]:
-    """The candidates, and the nodes on which nobody had to go."""
-    gone = ~reprieved
-    slots, row, violates = victims.slots[gone], victims.row[gone], victims.violates[gone]
+    """Returns the candidates, and the nodes on which every pod was reprieved."""
+    evicted = ~reprieved
+    slots, row, violates = victims.slots[evicted], victims.row[evicted], victims.violates[evicted]
     counts = np.bincount(row, minlength=len(nodes))
     violations = np.bincount(row[violates], minlength=len(nodes))
-    # Full ties keep the violating ones first, as a stable sort of the reprieve order does.
+    # Full ties keep violating pods first, as upstream's stable sort of the order of reprieve does.
     pods = snapshot.pods
     order = np.lexsort((~violates, pods.start_time[slots], -pods.priority[slots], row))
     has_victims = counts > 0

@@ -1,4 +1,4 @@
-"""Evaluator: from a pod that fits on no node to the node and the victims that would make room for it, in five steps.
+"""Evaluator: finds the node and the victims that make room for a pod that fits on no node, in five steps.
 
 Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator;
 pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers (v1.36.2).
@@ -28,12 +28,12 @@ NO_CANDIDATE = "no candidate node for preemption"
 @final
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The algorithm, with the places where a plugin may differ.
+    """The algorithm, with the parts that a plugin may replace.
 
     Arguments:
-        num_candidates: from the number of potential nodes to (offset, how many candidates suffice).
+        num_candidates: number of potential nodes -> (offset, how many candidates are enough).
         is_eligible: which pods of lower priority may be victims; None for all.
-        score_functions: the criteria; a plugin that brings its own replaces them all (upstream's OrderedScoreFuncs).
+        score_functions: the criteria; those of a plugin replace all of upstream's OrderedScoreFuncs.
     """
 
     handle: fwk.Handle
@@ -42,7 +42,7 @@ class Evaluator:
     score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
-        """Choose a node and the victims on it. Nothing is evicted.
+        """Chooses a node and the victims on it. Nothing is evicted.
 
         Arguments:
             statuses: why each node refused the pod.
@@ -55,7 +55,7 @@ class Evaluator:
             _LOG.info(5, "Pod is not eligible for preemption", pod=pod, reason=reason)
             return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
-        # 2 candidates: dry run where removing pods can help
+        # 2 find candidates by a dry run on the nodes where removing pods can help
         potential = nodes_where_preemption_might_help(snapshot, statuses)
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
@@ -65,33 +65,34 @@ class Evaluator:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
             return self._no_candidates(snapshot, names, found)
 
-        # 3 extenders may object, or want other victims
+        # 3 extenders may drop candidates or choose other victims
         candidates = found.candidates
         if self.handle.extenders:
             try:
-                candidates = fwk.Candidates.of(snapshot, await self._ask_extenders(pod, candidates.listed(), snapshot))
+                candidates = fwk.Candidates.of(snapshot, await self._call_extenders(pod, candidates.listed(), snapshot))
             except fwk.ExtenderError as exc:
                 return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
 
-        # 4 select
+        # 4 select the best candidate
         best = pick_one_node_for_preemption(candidates, self.score_functions)
         if not len(best):
             return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
         chosen = candidates.at(int(best[0]))
         _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
-        # 5 the caller acts on it
+        # 5 the caller prepares the candidate: it nominates the node and evicts the victims
         return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, names, candidates, found.statuses, best, chosen)
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
-        """Dry-run the potential nodes from a chance offset on, until there are enough candidates, one of which violates no budget.
+        """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of which violates no
+        budget.
 
-        Candidates that violate none come first. Nodes that are not reached are in neither list.
+        Candidates that violate none come first. Nodes that are not reached are neither candidates nor have a status.
         """
         if not len(potential):
-            # No Filter is asked: none has state for this pod when PreFilter refused it for good.
-            nobody = np.zeros(0, np.intp)
-            none = fwk.Candidates(state.snapshot, nobody, nobody, np.zeros(1, np.intp), np.zeros(0, np.int64))
+            # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
+            empty = np.zeros(0, np.intp)
+            none = fwk.Candidates(state.snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64))
             return DryRun(none, {}, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn = np.roll(potential, -offset)
@@ -108,15 +109,15 @@ class Evaluator:
 
     def _no_candidates(self, snapshot: Snapshot, potential: tuple[str, ...], found: DryRun) -> fwk.PreemptionOutcome:
         if found.fits_as_is:
-            # The node takes the pod as it is, so that something else (an extender) must have refused it.
+            # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an extender.
             reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
             return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
         diagnosis = fwk.Diagnosis(fwk.NodeStatuses(found.statuses, fwk.unresolvable(NOT_HELPFUL)))
         message = fwk.fit_error_message(len(snapshot.nodes), diagnosis)
         return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
-    async def _ask_extenders(self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
-        """Returns what is left of the candidates once each extender was asked, one after the other. Upstream: callExtenders.
+    async def _call_extenders(self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
+        """Returns the candidates left after every extender was called in turn. Upstream: callExtenders.
 
         Raises:
             ExtenderError: an extender that is not ignorable failed.
@@ -156,7 +157,7 @@ def _with_victims(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExten
 
 
 def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses) -> Index:
-    """(B,) places of the nodes that were refused, but not for good.
+    """Returns (B,) places of the nodes that were refused with Unschedulable.
 
     Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
     """
@@ -171,32 +172,32 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
 
 def _joined(runs: list[DryRun], enough: int) -> DryRun:
     if len(runs) == 1:
-        together = runs[0].candidates
+        joined = runs[0].candidates
     else:
         parts = [run.candidates for run in runs]
         counts = np.concatenate([np.diff(part.first) for part in parts])
-        together = fwk.Candidates(
+        joined = fwk.Candidates(
             parts[0].snapshot,
             np.concatenate([part.node for part in parts]),
             np.concatenate([part.slots for part in parts]),
             np.r_[0, np.cumsum(counts)].astype(np.intp),
             np.concatenate([part.num_pdb_violations for part in parts]),
         )
-    violates = together.num_pdb_violations > 0
+    violates = joined.num_pdb_violations > 0
     kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
-    if violates.any() or len(kept) < len(together):
-        together = together.take(kept)
+    if violates.any() or len(kept) < len(joined):
+        joined = joined.take(kept)
     statuses = {name: status for run in runs for name, status in run.statuses.items()}
-    return DryRun(together, statuses, tuple(name for run in runs for name in run.fits_as_is))
+    return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is))
 
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 
 
 def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, is_eligible: Callable[[Pod], bool] | None = None) -> str | None:
-    """Why the pod may not preempt, None if it may.
+    """Returns why the pod may not preempt; None if it may.
 
-    A pod that has preempted before waits until its victims are gone, unless its nominated node turned out to be hopeless.
+    A pod that has preempted before waits until its victims are gone, unless its nominated node became unresolvable.
     """
     if pod.spec.preemption_policy == "Never":
         return NEVER
@@ -208,12 +209,12 @@ def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, is_el
         return None
     for slot in snapshot.pods.on_node[place]:
         other = snapshot.pod_at(slot)
-        if other.priority < pod.priority and (is_eligible is None or is_eligible(other)) and _is_leaving_for_another(other):
+        if other.priority < pod.priority and (is_eligible is None or is_eligible(other)) and _is_being_preempted(other):
             return STILL_TERMINATING
     return None
 
 
-def _is_leaving_for_another(pod: Pod) -> bool:
+def _is_being_preempted(pod: Pod) -> bool:
     if not pod.is_terminating:
         return False
     condition = next((condition for condition in pod.status.conditions if condition.type == "DisruptionTarget"), None)

@@ -1,4 +1,4 @@
-"""Preemptions that are under way, so that the preemptor is held back from the queue until its victims were asked to leave.
+"""Preemptions that are running: their preemptors are gated until all victims were evicted.
 
 Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption (v1.36.2).
 """
@@ -20,19 +20,19 @@ class Preemptions:
         self._last_victims: dict[str, Pod | None] = {}
 
     def begin(self, uid: str) -> None:
-        """Note that victims are going to be evicted for the pod."""
+        """Records that victims are going to be evicted for the pod."""
         self._last_victims[uid] = None
 
     def evict_last(self, uid: str, victim: Pod) -> None:
-        """Note that all other victims were evicted, and that the last one is being evicted now."""
+        """Records that all other victims were evicted, and that the last one is being evicted now."""
         self._last_victims[uid] = victim
 
     def end(self, uid: str) -> None:
-        """Note that the preemption is over, whatever came of it. Idempotent."""
+        """Records that the preemption is over, whatever its result. Idempotent."""
         self._last_victims.pop(uid, None)
 
     def is_running(self, uid: str, live: fwk.LiveCluster | None) -> bool:
-        """Returns whether it is too early to try the pod again. It no longer is once the last victim is terminating or gone."""
+        """Returns whether the pod has to wait. It no longer does once its last victim is terminating or gone."""
         if uid not in self._last_victims:
             return False
         victim = self._last_victims[uid]

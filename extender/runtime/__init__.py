@@ -1,1 +1,1 @@
-"""Runs the plugins of a profile; knows none of them. What a plugin is, `extender.framework` says."""
+"""Runs the plugins of a profile, none of which it knows. The contract of a plugin is `extender.framework`."""

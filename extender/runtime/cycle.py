@@ -1,6 +1,6 @@
-"""Cycle: one pod meets the plugins of its profile over one snapshot, and what each answer means for it.
+"""Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
 
-A cycle is made for one decision or question, used and dropped. Nothing of it stays in the framework, so that cycles of different pods
+A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles of different pods
 cannot disturb each other. The points after a node was chosen are in `extender.runtime.reserve_to_bind`.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
@@ -15,21 +15,21 @@ import numpy as np
 from extender import framework as fwk
 from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
-from extender.runtime.asking import PluginError, ask, ask_and_wait
 from extender.runtime.framework import Framework
 from extender.runtime.memory import Filters, Remembered, remembered_fits, remembered_raw_scores, remembered_sum, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
+from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
 from extender.runtime.scoring import Scores, WeightedScorer, checked_scores, in_range
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
-_EVERYTHING_IN_PLAY: Final = fwk.SUCCESS
+_NOT_RUN: Final = fwk.SUCCESS
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PreFilterOutcome:
-    """What the PreFilter plugins answered together."""
+    """The combined result of the PreFilter plugins."""
 
     status: fwk.Status
     node_names: frozenset[str] | None = None
@@ -64,18 +64,18 @@ class Cycle(fwk.CycleState):
         *,
         observe: ObservePlugin | None = None,
     ) -> None:
-        """Begin a cycle for the pod.
+        """Begins a cycle for the pod.
 
         Arguments:
             nominations: pods that are nominated to nodes of the snapshot.
-            observe: takes how long each plugin took; None in a cycle that is not sampled.
+            observe: receives how long each plugin took; None in a cycle that is not sampled.
         """
         super().__init__()
         self.framework: Final = framework
         self.pod: Final = pod
         self.nominations: Final = nominations
         self.observe: Final = observe
-        self.pre_filter = PreFilterOutcome(_EVERYTHING_IN_PLAY)
+        self.pre_filter = PreFilterOutcome(_NOT_RUN)
         """The outcome of PreFilter; Success before it has run."""
         self.within: Index | None = None
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
@@ -98,7 +98,7 @@ class Cycle(fwk.CycleState):
     # PreFilter.
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
-        """Lets every PreFilter look at the pod, and keeps and returns what they answer together.
+        """Runs every PreFilter, and keeps and returns the combined result.
 
         A plugin that answers Unschedulable does not stop the others, because preemption needs their state; UnschedulableAndUnresolvable
         does.
@@ -111,7 +111,7 @@ class Cycle(fwk.CycleState):
             outcome = self._pre_filtered(skipped)
         finally:
             evaluations = self.framework.evaluations
-            self.skip_filter_plugins = evaluations.known(skipped)
+            self.skip_filter_plugins = evaluations.interned(skipped)
             evaluations.pre_filtered[self.skip_filter_plugins] += 1
         self.pre_filter = outcome
         if outcome.node_names is not None:
@@ -124,7 +124,7 @@ class Cycle(fwk.CycleState):
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
         for plugin in self.framework.plugins.pre_filter:
-            result = ask(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
+            result = call_plugin(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
             if status.is_skip:
                 skipped.add(plugin.name)
@@ -140,19 +140,19 @@ class Cycle(fwk.CycleState):
                 names = result.node_names if names is None else names & result.node_names
                 narrowed_by.add(plugin.name)
                 if not names:
-                    return PreFilterOutcome(_nothing_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+                    return PreFilterOutcome(_no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     # Filter.
 
-    def run_filter_plugins(self, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
-        """Returns the verdicts of all Filters; each Filter is asked only about the rows that have passed those before it.
+    def run_filter_plugins(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
+        """Returns the verdicts of all Filters. Each Filter only gets the rows that have passed those before it.
 
         Arguments:
-            again: see `run_filters_with_nominated_pods`.
+            only_pods_changed: see `run_filters_with_nominated_pods`.
 
         Raises:
-            PluginError: a plugin raised, or answered something that is no verdict on these rows.
+            PluginError: a plugin raised, or did not return verdicts on these rows.
         """
         num_rows = len(rows)
         codes = np.zeros(num_rows, np.int8)
@@ -160,7 +160,7 @@ class Cycle(fwk.CycleState):
         refused_by: list[tuple[str, Mask]] = []
         standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
         for name, plugin in self.framework.plugins.filter:
-            if name in self.skip_filter_plugins or (again and not plugin.looks_at_pods):
+            if name in self.skip_filter_plugins or (only_pods_changed and not plugin.looks_at_pods):
                 continue
             verdicts = self.run_filter_plugin(name, plugin, rows)
             if verdicts.all_ok:
@@ -176,38 +176,38 @@ class Cycle(fwk.CycleState):
             rows = rows.take(kept)
         return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
 
-    def run_filters_with_nominated_pods(self, rows: Rows, *, again: bool = False) -> fwk.Verdicts:
-        # Nothing says that the nominated pods will really come, and the pod may need them (affinity) as well as mind them. So a row on
-        # which there are any must pass with them and without them.
+    def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
+        # The nominated pods may never come, and the pod may need them (affinity) as well as conflict with them. So a row that has any
+        # must pass with them and without them.
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is None:
-            return self.run_filter_plugins(rows, again=again)
-        first = self.run_filter_plugins(rows.changed(nominated), again=again)
-        ask_again = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
-        if not len(ask_again):
+            return self.run_filter_plugins(rows, only_pods_changed=only_pods_changed)
+        first = self.run_filter_plugins(rows.changed(nominated), only_pods_changed=only_pods_changed)
+        retried = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
+        if not len(retried):
             return first
-        second = self.run_filter_plugins(rows.take(ask_again), again=again)
+        second = self.run_filter_plugins(rows.take(retried), only_pods_changed=only_pods_changed)
         codes = first.codes.copy()
-        codes[ask_again] = second.codes
-        reasons = first.reasons + tuple((reason, _scattered(mask, ask_again, len(rows))) for reason, mask in second.reasons)
-        refused_by = first.refused_by + tuple((name, _scattered(mask, ask_again, len(rows))) for name, mask in second.refused_by)
+        codes[retried] = second.codes
+        reasons = first.reasons + tuple((reason, _scattered(mask, retried, len(rows))) for reason, mask in second.reasons)
+        refused_by = first.refused_by + tuple((name, _scattered(mask, retried, len(rows))) for name, mask in second.refused_by)
         return fwk.Verdicts(codes, reasons, refused_by)
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
         """Returns one Filter's verdicts on these rows.
 
         Raises:
-            PluginError: it raised, or answered something that is no verdict on these rows.
+            PluginError: it raised, or did not return verdicts on these rows.
         """
-        verdicts = ask(self.observe, name, "Filter", _verdicts, plugin, self, self.pod, rows)
+        verdicts = call_plugin(self.observe, name, "Filter", _verdicts, plugin, self, self.pod, rows)
         if not verdicts.all_ok:
             _refuse_unknown_codes(name, verdicts)
         return verdicts
 
     def feasible_rows(self) -> Rows:
-        """Returns the nodes in play that all Filters let pass, nominated pods counted. What is remembered of equal pods is used.
+        """Returns the nodes in play that all Filters let pass, nominated pods counted. Results remembered for equal pods are reused.
 
-        It does not tell why the others do not pass: `run_filters_with_nominated_pods` does.
+        Why other nodes do not pass is not found out here; see `run_filters_with_nominated_pods`.
 
         Raises:
             PluginError: a plugin failed.
@@ -228,12 +228,12 @@ class Cycle(fwk.CycleState):
                 rows = rows.take(passed)
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is not None:
-            # The rows have passed without the nominated pods above, so that only the other question is left.
+            # The rows have passed without the nominated pods above. What is left is the check with them.
             rows = rows.take(self.run_filter_plugins(rows.changed(nominated)).ok)
         return rows
 
     def _passing(self, filters: Filters, rows: Rows) -> Mask:
-        """Returns (R,) the rows that these Filters let pass, without their reasons."""
+        """Returns (R,) the rows that these Filters let pass, without reasons."""
         passing = np.ones(len(rows), np.bool_)
         standing: Index | None = None
         for name, plugin in filters:
@@ -252,13 +252,13 @@ class Cycle(fwk.CycleState):
     # PostFilter.
 
     async def run_post_filter_plugins(self, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Asks the PostFilter plugins to make room, until one succeeds or answers that it cannot be done.
+        """Runs the PostFilter plugins until one succeeds or answers that the pod cannot be helped.
 
         Arguments:
             statuses: why each node refused the pod.
 
         Returns:
-            The result of the plugin that succeeded; else the refusals together, or an Error status.
+            The result of the plugin that succeeded; else the combined refusals, or an Error status.
 
         Raises:
             PluginError: a plugin raised.
@@ -270,8 +270,9 @@ class Cycle(fwk.CycleState):
         for plugin in self.framework.plugins.post_filter:
             try:
                 call = partial(_post_filter_result, plugin, self, self.pod, statuses)
-                answer = await ask_and_wait(self.observe, plugin.name, "PostFilter", call)
+                answer = await call_plugin_async(self.observe, plugin.name, "PostFilter", call)
             except PluginError as exc:
+                # A plugin whose PreFilter did not run finds no state. Upstream's returns an Error status then, which ends the chain.
                 if isinstance(exc.__cause__, fwk.NotFoundError):
                     return fwk.PostFilterResult(fwk.error(exc.why).by(plugin.name), preemption=preemption)
                 raise
@@ -293,20 +294,20 @@ class Cycle(fwk.CycleState):
     # PreScore and Score.
 
     def run_pre_score_plugins(self, rows: Rows) -> None:
-        """Lets every PreScore look at the pod and the feasible rows.
+        """Runs every PreScore on the feasible rows.
 
         Raises:
             PluginError: a plugin raised or answered anything but Success and Skip.
         """
         skipped: set[str] = set()
         for plugin in self.framework.plugins.pre_score:
-            status = ask(self.observe, plugin.name, "PreScore", _pre_score_status, plugin, self, self.pod, rows)
+            status = call_plugin(self.observe, plugin.name, "PreScore", _pre_score_status, plugin, self, self.pod, rows)
             if status.is_skip:
                 skipped.add(plugin.name)
             elif not status.is_success:
                 raise PluginError(plugin.name, "PreScore", status.message)
         evaluations = self.framework.evaluations
-        self.skip_score_plugins = evaluations.known(skipped)
+        self.skip_score_plugins = evaluations.interned(skipped)
         evaluations.scored[self.skip_score_plugins] += 1
 
     def run_score_plugins(self, rows: Rows) -> Scores:
@@ -327,7 +328,7 @@ class Cycle(fwk.CycleState):
         return Scores(raw, weighted, total)
 
     def total_scores(self, rows: Rows) -> Int64s:
-        """Returns (R,) the weighted sum for rows that `feasible_rows` gave; `run_pre_score_plugins` comes before.
+        """Returns (R,) the weighted sum of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
 
         Raises:
             PluginError: a plugin failed.
@@ -347,7 +348,7 @@ class Cycle(fwk.CycleState):
 
     def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
         """Returns (R,) one plugin's scores before normalising."""
-        return ask(self.observe, scorer.name, "Score", _scores, scorer.plugin, self, self.pod, rows)
+        return call_plugin(self.observe, scorer.name, "Score", _scores, scorer.plugin, self, self.pod, rows)
 
     def _scores_in_range(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
         return in_range(scorer, self._raw_scores(scorer, rows))
@@ -356,14 +357,14 @@ class Cycle(fwk.CycleState):
         """Returns (R,) one plugin's scores on the scale 0..100."""
         if not scorer.normalizes:
             return in_range(scorer, scores)
-        # Raw scores are shown as they were given, and remembered, so that normalising must make new ones.
-        given = scores.view()
-        given.flags.writeable = False
-        normalized = ask(self.observe, scorer.name, "ScoreExtensionNormalize", _normalized, scorer.plugin, self, self.pod, given)
+        # Raw scores are shown and remembered, so a plugin that normalises in place must fail.
+        raw = scores.view()
+        raw.flags.writeable = False
+        normalized = call_plugin(self.observe, scorer.name, "ScoreExtensionNormalize", _normalized, scorer.plugin, self, self.pod, raw)
         return in_range(scorer, normalized)
 
 
-# What plugins answer is checked before it is used, because the plugins of others were not checked by mypy.
+# Results of plugins are checked before they are used, because out-of-tree plugins may not have been checked by mypy.
 
 
 def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
@@ -425,7 +426,7 @@ def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
 
 
 def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
-    """Raises PluginError if a row's code is none that a Filter may answer with."""
+    """Raises PluginError if a row has a code that a Filter may not return."""
     codes = verdicts.codes
     rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
     wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
@@ -434,7 +435,7 @@ def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
         raise PluginError(name, "Filter", why)
 
 
-def _nothing_left(plugins: list[str]) -> fwk.Status:
+def _no_node_left(plugins: list[str]) -> fwk.Status:
     if len(plugins) == 1:
         return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
     return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")

@@ -1,4 +1,4 @@
-"""Findings: what PreFilter and the Filters answered for a pod, and the diagnosis that follows when no node is feasible.
+"""Findings: the results of PreFilter and the Filters for a pod, and the diagnosis made of them when no node is feasible.
 
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis (v1.36.2).
 """
@@ -17,27 +17,27 @@ from extender.snapshot import Rows
 @final
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What PreFilter and the Filters answered, as arrays that hold until the next snapshot."""
+    """The results of PreFilter and the Filters, as arrays that hold until the next snapshot."""
 
     rows: Rows
-    """The nodes that the Filters were asked about; none if PreFilter refused the pod."""
+    """The nodes that were filtered; none if PreFilter refused the pod."""
     verdicts: fwk.Verdicts
     """(R,) their verdicts."""
     pre_filter: fwk.Status = fwk.SUCCESS
     narrowed_by: tuple[str, ...] = ()
     """PreFilter plugins that left only some nodes in play."""
     by_extenders: Mapping[str, fwk.Status] = field(default_factory=dict)
-    """Node name -> why an extender refused a node that the Filters let pass."""
+    """Node name -> why an extender refused a node that passed the Filters."""
 
 
 def refused_by_pre_filter(cycle: Cycle) -> Findings:
-    """Returns the findings for a pod that PreFilter refused: no Filter was asked."""
+    """Returns the findings for a pod that PreFilter refused, so that no Filter ran."""
     no_node = Rows.of(cycle.snapshot, np.zeros(0, np.intp))
     return Findings(no_node, fwk.accept(0), cycle.pre_filter.status, cycle.pre_filter.narrowed_by)
 
 
 def find(cycle: Cycle) -> Findings:
-    """Asks all Filters about all nodes that PreFilter left in play.
+    """Runs all Filters on all nodes that PreFilter left in play, and returns the findings.
 
     Raises:
         PluginError: a plugin failed.
@@ -60,7 +60,7 @@ def diagnosis_of(cycle: Cycle, findings: Findings) -> fwk.Diagnosis:
 
 
 def status_out_of_play(cycle: Cycle) -> fwk.Status:
-    """Returns the status of nodes that PreFilter did not leave in play."""
+    """Returns the status of the nodes that PreFilter excluded."""
     if cycle.pre_filter.node_names is None:
         return fwk.unresolvable()
     return fwk.unresolvable(out_of_play_reason(cycle.pre_filter.narrowed_by))

@@ -1,7 +1,7 @@
 """Framework: the plugins of one profile and the state they share between cycles.
 
-`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the plugins that were skipped, because
-those are few, so that an attempt costs next to nothing.
+`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the sets of plugins that were skipped,
+because there are few of them, so that an attempt costs next to nothing.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go (v1.36.2). The plugins are
 run by `extender.runtime.cycle`.
@@ -24,30 +24,30 @@ from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 
 @final
 class Evaluations:
-    """Attempts by the plugins that were skipped in them: at PreFilter and Filter, and at PreScore and Score."""
+    """The number of attempts by the set of plugins that were skipped in them: at PreFilter and Filter, and at PreScore and Score."""
 
     def __init__(self) -> None:
         self.pre_filtered: Counter[frozenset[str]] = Counter()
         self.filtered: Counter[frozenset[str]] = Counter()
         self.scored: Counter[frozenset[str]] = Counter()
-        self._known: dict[frozenset[str], frozenset[str]] = {}
+        self._interned: dict[frozenset[str], frozenset[str]] = {}
 
-    def known(self, skipped: set[str]) -> frozenset[str]:
-        """The same names, as one object for all attempts: whoever looks something up under it need not compare them."""
+    def interned(self, skipped: set[str]) -> frozenset[str]:
+        """Returns the names as one object for all attempts with these names, so that lookups by it need no comparison."""
         names = frozenset(skipped)
-        return self._known.setdefault(names, names)
+        return self._interned.setdefault(names, names)
 
     def by_plugin(
         self, pre_filter: Sequence[str], filter_: Sequence[str], pre_score: Sequence[str], score: Sequence[str]
     ) -> Counter[tuple[str, str]]:
-        """(plugin, extension point) -> in how many attempts it had a say.
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated.
 
-        A PreFilter that comes after one that refused a pod for good is counted, though it was not asked.
+        A PreFilter that comes after one that refused a pod for good is counted, though it did not run.
 
         Arguments:
-            pre_filter, filter_, pre_score, score: names of the plugins there.
+            pre_filter, filter_, pre_score, score: names of the plugins at the point.
         """
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for point, names, attempts in (
             ("PreFilter", pre_filter, self.pre_filtered),
             ("Filter", filter_, self.filtered),
@@ -57,8 +57,8 @@ class Evaluations:
             for skipped, times in attempts.items():
                 for name in names:
                     if name not in skipped:
-                        found[name, point] += times
-        return found
+                        counts[name, point] += times
+        return counts
 
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class PluginsByPoint:
 class Framework:
     """The plugins of one profile, and the Handle that they are given.
 
-    State: what equal pods were answered (`memory`), and in how many attempts each plugin took part (`evaluations`).
+    State: the memory of results for equal pods (`memory`), and in how many attempts each plugin ran (`evaluations`).
     """
 
     def __init__(
@@ -123,9 +123,9 @@ class Framework:
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
         self.plugins: Final = make_plugins(self)
         self.highest_total: Final = fwk.MAX_NODE_SCORE * sum(abs(scorer.weight) for scorer in self.plugins.score)
-        """No weighted sum of scores is above it, or below its negative."""
+        """No weighted sum of scores is above it or below its negative."""
 
-    # The Handle: see `extender.framework.interface.Handle`.
+    # The Handle; see `extender.framework.interface.Handle`.
 
     @property
     def random(self) -> random.Random:
@@ -164,24 +164,24 @@ class Framework:
         if self._dispatcher is not None:
             self._dispatcher.submit(fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name))
 
-    # What cycles look up.
+    # For cycles.
 
     def filter_plan(self, skipped: frozenset[str]) -> FilterPlan:
-        """Returns the Filters that run for pods which let these plugins skip."""
+        """Returns the Filters that run for pods for which these plugins are skipped."""
         plan = self._filter_plans.get(skipped)
         if plan is None:
             plan = self._filter_plans[skipped] = filter_plan(self.plugins.filter, skipped)
         return plan
 
     def score_plan(self, skipped: frozenset[str]) -> ScorePlan:
-        """Returns the Score plugins that run for pods which let these plugins skip."""
+        """Returns the Score plugins that run for pods for which these plugins are skipped."""
         plan = self._score_plans.get(skipped)
         if plan is None:
             plan = self._score_plans[skipped] = score_plan(self.plugins.score, skipped)
         return plan
 
     def evaluation_counts(self) -> Counter[tuple[str, str]]:
-        """Returns (plugin, extension point) -> in how many attempts it had a say; see `Evaluations`."""
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated; see `Evaluations`."""
         plugins = self.plugins
         return self.evaluations.by_plugin(
             [plugin.name for plugin in plugins.pre_filter],

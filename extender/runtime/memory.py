@@ -1,8 +1,8 @@
-"""Memory: answers about nodes that hold for equal pods while a node is unchanged.
+"""Memory: results about nodes that are reused for equal pods while a node is unchanged.
 
-Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) need not be asked about
-every node again: what they answered last time is corrected at the nodes that have changed since. This is exact, because such a plugin
-promises that rows do not depend on each other; nothing is approximated and nothing expires.
+Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) are not run on every node
+again: their last results are corrected at the nodes that have changed since. This is exact, because such a plugin promises that rows do not
+depend on each other; nothing is approximated and nothing expires.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
 
 KEPT_SIGNATURES = 64
-"""Pod signatures remembered; the least recently used is forgotten first."""
+"""The number of pod signatures remembered; the least recently used is dropped first."""
 
 NEVER = -1
 
@@ -38,7 +38,7 @@ Scorers = tuple[WeightedScorer, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class FilterPlan:
-    """The Filters that run for a pod, by what they look at. Worked out once for each set of plugins that pods let skip."""
+    """The Filters that run for a pod, by what they look at. There is one for each set of skipped plugins."""
 
     of_nodes: Filters
     """Filters that look only at a node, and at none of its pods."""
@@ -62,7 +62,7 @@ class ScorePlan:
 
 
 def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
-    """Sorts the Filters that are not skipped."""
+    """Returns the Filters that are not skipped, by what they look at."""
     running = [(name, plugin) for name, plugin in filters if name not in skipped]
     return FilterPlan(
         of_nodes=tuple((name, plugin) for name, plugin in running if plugin.looks_only_at_node and not plugin.looks_at_pods),
@@ -72,7 +72,7 @@ def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
 
 
 def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> ScorePlan:
-    """Sorts the Score plugins that are not skipped."""
+    """Returns the Score plugins that are not skipped, by what they look at."""
     running = [scorer for scorer in scorers if scorer.name not in skipped]
     local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
     return ScorePlan(
@@ -86,12 +86,12 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
 class PerNodeAnswer(Generic[A]):
     """A per-node result kept between cycles, with the generation it holds for and the plugins that produced it."""
 
-    __slots__ = ("asked", "at", "values")
+    __slots__ = ("generation", "plugins", "values")
 
     def __init__(self, values: npt.NDArray[A]) -> None:
-        self.at = NEVER
+        self.generation = NEVER
         """The generation that the values hold for."""
-        self.asked: tuple[object, ...] = ()
+        self.plugins: tuple[object, ...] = ()
         """The plugins that produced them."""
         self.values = values
         """(N,)"""
@@ -99,7 +99,7 @@ class PerNodeAnswer(Generic[A]):
 
 @final
 class Remembered:
-    """What is remembered for the pods of one signature."""
+    """The results remembered for the pods of one signature."""
 
     __slots__ = ("_changed", "_changes", "fits_node", "fits_pods", "raw", "summed")
 
@@ -108,46 +108,46 @@ class Remembered:
         self._changes = snapshot.changes
         self._changed: dict[tuple[bool, int], tuple[int, Rows]] = {}
         self.fits_node = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
-        """Nodes that the Filters which look at no pods let pass."""
+        """Nodes that passed the Filters which do not look at pods."""
         self.fits_pods = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
-        """Nodes that the Filters which look at the node's pods let pass."""
+        """Nodes that passed the Filters which look at the node's pods."""
         self.summed = PerNodeAnswer(np.zeros(num_nodes, np.int64))
         """The weighted sum of the Score plugins whose scores need no normalising."""
         self.raw: dict[str, PerNodeAnswer[np.int64]] = {}
-        """By Score plugin: its scores before normalising, which looks at all feasible nodes together."""
+        """Score plugin -> its scores before normalising, which depends on all feasible nodes together."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
-        """Returns whether this was learnt about the same cache's nodes. Another cache counts other generations."""
+        """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
         return self._changes is snapshot.changes and len(self.fits_node.values) == len(snapshot.nodes)
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows:
         """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far.
 
         Arguments:
-            looks_at_pods: False if pods that come and go do not matter.
+            looks_at_pods: False if changes of pods do not matter.
         """
-        question = looks_at_pods, generation
-        answered = self._changed.get(question)
-        if answered is not None and answered[0] == snapshot.generation:
-            return answered[1]
+        key = looks_at_pods, generation
+        known = self._changed.get(key)
+        if known is not None and known[0] == snapshot.generation:
+            return known[1]
         log = snapshot.changes if looks_at_pods else snapshot.node_changes
         changed = None if generation == NEVER else log.since(generation)
         rows = Rows.of(snapshot, None if changed is None else np.array(changed, np.intp))
-        # Filters and scores ask the same, one after the other; what was asked in earlier cycles will not be asked again.
-        self._changed = {key: kept for key, kept in self._changed.items() if kept[0] == snapshot.generation}
-        self._changed[question] = snapshot.generation, rows
+        # Filters and scores ask for the same nodes within a cycle. Entries of earlier generations will not be asked for again.
+        self._changed = {other: kept for other, kept in self._changed.items() if kept[0] == snapshot.generation}
+        self._changed[key] = snapshot.generation, rows
         return rows
 
 
 @final
 class Memory:
-    """What is remembered for each pod signature. A framework has one."""
+    """The remembered results by pod signature. A framework has one."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
-        """Returns what is remembered for such pods. It is blank for a new signature, and after the nodes were numbered anew."""
+        """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were renumbered."""
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
             known = self._kept[signature] = Remembered(snapshot)
@@ -159,13 +159,13 @@ class Memory:
 
 
 def signature_of(pod: Pod) -> bytes:
-    """Returns bytes that are equal for pods which no `looks_only_at_node` plugin can tell apart."""
+    """Returns bytes that are equal for pods which `looks_only_at_node` plugins cannot tell apart."""
     meta = pod.metadata
     return _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
 
 
 def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot) -> Mask:
-    """Returns (N,) the nodes that the plan's local Filters let pass; nodes are filtered again where something changed that they look at.
+    """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters look at are filtered.
 
     Arguments:
         passing: returns the rows that some Filters let pass.
@@ -175,7 +175,7 @@ def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filt
 
 
 def remembered_sum(known: Remembered, scorers: Scorers, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot) -> Int64s:
-    """Returns (N,) the weighted sum of scorers that need no normalising; nodes are scored again where they changed.
+    """Returns (N,) the weighted sum of scorers that need no normalising. Only nodes that changed are scored.
 
     Arguments:
         scores: returns one scorer's scores of some rows, all of them from 0 to 100.
@@ -191,7 +191,7 @@ def remembered_sum(known: Remembered, scorers: Scorers, scores: Callable[[Weight
 
 
 def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot) -> Int64s:
-    """Returns (N,) one scorer's scores before normalising; nodes are scored again where they changed.
+    """Returns (N,) one scorer's scores before normalising. Only nodes that changed are scored.
 
     Arguments:
         scores: returns the scorer's scores of some rows.
@@ -205,17 +205,18 @@ def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Cal
 def _refreshed(
     known: Remembered,
     kept: PerNodeAnswer[A],
-    asked: tuple[object, ...],
-    ask: Callable[[Rows], npt.NDArray[A]],
+    plugins: tuple[object, ...],
+    compute: Callable[[Rows], npt.NDArray[A]],
     snapshot: Snapshot,
     *,
     looks_at_pods: bool = True,
 ) -> npt.NDArray[A]:
-    if asked != kept.asked:
-        kept.asked, kept.at = asked, NEVER
-    stale = known.changed_since(kept.at, snapshot, looks_at_pods=looks_at_pods)
+    """Returns (N,) the kept values after computing those of the nodes that changed, or all of them if other plugins produced them."""
+    if plugins != kept.plugins:
+        kept.plugins, kept.generation = plugins, NEVER
+    stale = known.changed_since(kept.generation, snapshot, looks_at_pods=looks_at_pods)
     if len(stale):
-        kept.at = NEVER  # the values are only half corrected if a plugin fails here
-        kept.values[stale.node] = ask(stale)
-    kept.at = snapshot.generation
+        kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
+        kept.values[stale.node] = compute(stale)
+    kept.generation = snapshot.generation
     return kept.values

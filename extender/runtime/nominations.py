@@ -1,4 +1,4 @@
-"""Nominated pods: pending pods that were promised room on a node. They count there for pods of lower or equal priority."""
+"""Nominated pods: pending pods that have a nominated node. They count there for pods of lower or equal priority."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Nominations:
     by_node: Mapping[str, tuple[tuple[int, Pod], ...]] = field(default_factory=dict)
 
     def changes_for(self, pod: Pod, rows: Rows) -> PodChanges | None:
-        """A +1 for every nominated pod that goes before `pod`; None if there is none on these rows.
+        """Returns a +1 for every nominated pod of at least the priority of `pod`; None if these rows have none.
 
         Upstream: pkg/scheduler/framework/runtime/framework.go, addGENominatedPods (v1.36.2).
         """
@@ -31,10 +31,11 @@ class Nominations:
             place = nodes.index.get(name)
             if place is not None:
                 slots_at[place] = [slot for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
-        is_promised = np.zeros(len(nodes), np.bool_)
-        is_promised[[place for place, slots in slots_at.items() if slots]] = True
-        promised = np.flatnonzero(is_promised[rows.node])
-        added = [(row, slot) for row in promised.tolist() for slot in slots_at[int(rows.node[row])]]
+        has_nominated = np.zeros(len(nodes), np.bool_)
+        has_nominated[[place for place, slots in slots_at.items() if slots]] = True
+        # Several rows may be hypotheses over the same node, so the search goes from rows to nodes.
+        affected = np.flatnonzero(has_nominated[rows.node])
+        added = [(row, slot) for row in affected.tolist() for slot in slots_at[int(rows.node[row])]]
         if not added:
             return None
         changes = np.array(added, np.intp)
@@ -45,7 +46,7 @@ NO_NOMINATIONS = Nominations()
 
 
 def rows_with_changes(changes: PodChanges, num_rows: int) -> Mask:
-    """(R,) rows that any change is on."""
+    """Returns (R,) the rows that have any change."""
     mask = np.zeros(num_rows, np.bool_)
     mask[changes.row] = True
     return mask

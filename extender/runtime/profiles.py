@@ -1,6 +1,6 @@
-"""Who runs where: a profile's plugin sets and `multiPoint` worked out into one list of names for each extension point.
+"""Resolves profiles: plugin sets and `multiPoint` become one list of plugin names for each extension point.
 
-Nothing here knows a plugin by more than its name and the points it implements.
+A plugin is known here only by its name and the points it implements.
 
 Upstream: pkg/scheduler/framework/runtime, framework.go, NewFramework, expandMultiPointPlugins, getScoreWeights; pkg/scheduler/profile,
 profile.go, NewMap (v1.36.2).
@@ -22,12 +22,12 @@ from extender.golang.quoting import quoted
 MAX_NODE_SCORE: Final = 100
 
 PointsOf = Mapping[str, Collection[str]]
-"""Plugin name -> the extension points it implements: the plugins there are."""
+"""Plugin name -> the extension points it implements, for all plugins that exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedProfile:
-    """A profile worked out.
+    """The plugins that run for a profile.
 
     Attributes:
         plugins: extension point -> names in the order in which they run.
@@ -42,10 +42,10 @@ class ResolvedProfile:
 
 
 def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, ResolvedProfile]:
-    """Every profile worked out, by scheduler name; all sort the one queue alike.
+    """Returns every profile resolved, by scheduler name.
 
     Raises:
-        ConfigErrors: a plugin refuses its arguments, a profile cannot be worked out, or two would sort the queue differently.
+        ConfigErrors: a plugin refuses its arguments, a profile cannot be resolved, or two profiles would sort the queue differently.
     """
     resolved: dict[str, ResolvedProfile] = {}
     first: tuple[str, object] | None = None
@@ -73,10 +73,11 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
 
 
 def check_arguments(profile: Profile, points_of: PointsOf) -> None:
-    """Nothing, if every enabled plugin would take its arguments.
+    """Checks that every enabled plugin accepts its arguments.
 
     Raises:
-        ConfigErrors: a plugin is given arguments twice, or refuses them; of several the first by name (upstream makes them in any order).
+        ConfigErrors: a plugin has arguments twice, or refuses them. Of several such plugins the first by name is reported, whereas upstream
+            makes them in any order.
     """
     arguments: dict[str, object] = {}
     for config in profile.plugin_configs:
@@ -94,10 +95,11 @@ def check_arguments(profile: Profile, points_of: PointsOf) -> None:
 
 
 def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
-    """The plugins of one profile at every extension point, in the order in which they run.
+    """Returns the plugins of one profile at every extension point, in the order in which they run.
 
-    At a point stand first those that the profile names there and `multiPoint` has, too; then the others of `multiPoint` that implement the
-    point and are not disabled there; then the rest of those named there. A point that disables everything takes nothing from `multiPoint`.
+    At each point come first the plugins that both the profile names there and `multiPoint` has; then the others of `multiPoint` that
+    implement the point and are not disabled there; then the rest of those named there. A point that disables everything takes nothing from
+    `multiPoint`.
 
     Raises:
         ConfigErrors: a name that is not in `points_of`, a plugin where it cannot run or twice, not exactly one queue sort plugin, no bind
@@ -159,7 +161,7 @@ def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[Plugin], po
 def _weights(
     point: str, named: Sequence[Plugin], multi_point: Sequence[Plugin], resolved: Sequence[str], points_of: PointsOf
 ) -> Mapping[str, int]:
-    """The weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means 1.
+    """Returns the weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means 1.
 
     All weights together must not take a total score out of int64. Those of plugins that `multiPoint` names count even where they are
     disabled at the point, and the sum wraps: this is why a negative weight is refused unless it is the last.
@@ -186,7 +188,7 @@ def _check_exists(point: str, name: str, points_of: PointsOf) -> None:
 
 
 def _interface(point: str) -> str:
-    """What upstream calls the Go interface of an extension point."""
+    """Returns upstream's name of the Go interface of an extension point."""
     return f"{point[0].upper()}{point[1:]}Plugin"
 
 

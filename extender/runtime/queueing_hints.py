@@ -1,4 +1,4 @@
-"""What the plugins of a profile tell the queue: who wants to hear of which events, and who holds pods back.
+"""What the queue needs from the plugins of a profile: the events they registered for, and which of them gates a pod.
 
 Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins (v1.36.2).
 """
@@ -11,20 +11,20 @@ from extender.framework.events import QueueingHintFunction, QueueingHintMap, alw
 from extender.klog.logger import Logger
 from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
-from extender.runtime.asking import PluginError, ask
 from extender.runtime.framework import PluginsByPoint
+from extender.runtime.plugin_calls import PluginError, call_plugin
 
 EXTENDER: Final = "Extender"
-"""Stands for all HTTP extenders where it is told which plugins refused a pod. Upstream: framework.ExtenderName."""
+"""The name that stands for all HTTP extenders among the plugins that refused a pod. Upstream: framework.ExtenderName."""
 
 _LOG: Final = Logger(__name__)
 _NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_TAINT)
 
 
 def registrations(plugins: PluginsByPoint, *, has_extenders: bool = False) -> dict[str, Sequence[fwk.ClusterEventWithHint]]:
-    """Plugin -> what it registers, of those that can refuse a pod; with extenders also `EXTENDER`, which cannot say what would help.
+    """Returns plugin -> its registrations, for the plugins that can refuse a pod, and for `EXTENDER`, which registers all events.
 
-    A PostFilter that registers nothing of its own is left out: it refuses no pod by itself.
+    A PostFilter without registrations of its own is left out, because it refuses no pod by itself.
 
     Upstream: runtime/framework.go, NewFramework, enqueueExtensions.
     """
@@ -40,31 +40,32 @@ def registrations(plugins: PluginsByPoint, *, has_extenders: bool = False) -> di
 
 
 def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:
-    """Event -> the hints of those who registered for it.
+    """Returns event -> the hints registered for it.
 
-    Who hears of new nodes also hears of taints that change: a node often comes with taints that it loses when it is ready.
+    A plugin registered for new nodes is registered for changes of taints, too: a node often comes with taints that it loses when it is
+    ready.
     """
     hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
     for name, events in registered.items():
         for each in events:
             hints.setdefault(each.event, []).append(QueueingHintFunction(name, each.hint or always_queue))
         of_nodes = [each.event.action for each in events if each.event.resource is fwk.EventResource.NODE]
-        hears_of_new = any(fwk.ActionType.ADD in action for action in of_nodes)
-        if hears_of_new and not any(fwk.ActionType.UPDATE_NODE_TAINT in action for action in of_nodes):
+        adds_nodes = any(fwk.ActionType.ADD in action for action in of_nodes)
+        if adds_nodes and not any(fwk.ActionType.UPDATE_NODE_TAINT in action for action in of_nodes):
             hints.setdefault(_NODE_TAINT_CHANGE, []).append(QueueingHintFunction(name, always_queue))
     return hints
 
 
 def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None) -> str:
-    """The first plugin that holds the pod back, "" if none does. The one that did so last is asked first: it probably still does.
+    """Returns the first plugin that gates the pod, "" if none does. The one that did so last runs first, because it probably still does.
 
     Arguments:
-        observe: is told how long each plugin took.
+        observe: receives how long each plugin took.
     """
     in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
     for plugin in in_order:
         try:
-            status = ask(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
+            status = call_plugin(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
         except PluginError as exc:
             _LOG.exception(exc.__cause__ or exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             return plugin.name

@@ -1,8 +1,8 @@
 """Registry: the known plugins, the extension points each implements, and the frameworks made of them.
 
-In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed distributions. Everything
-that is wrong with any of them is reported at start, all at once and by name. Plugins that look at one node at a time are wrapped here, so
-that the framework sees rows only.
+In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed distributions. All errors
+in any of them are reported at start, at once and by name. Plugins that look at one node at a time are wrapped here, so that the framework
+only sees rows.
 """
 
 import inspect
@@ -54,23 +54,24 @@ class Registry:
     def __init__(
         self,
         in_tree: Mapping[str, type[fwk.Plugin]],
-        strangers: Sequence[EntryPoint] | None = None,
+        out_of_tree: Sequence[EntryPoint] | None = None,
         *,
-        further: Mapping[str, type[fwk.Plugin]] | None = None,
+        also: Mapping[str, type[fwk.Plugin]] | None = None,
     ) -> None:
-        """Load the strangers and check them.
+        """Loads the out-of-tree plugins and checks them.
 
         Arguments:
-            strangers: entry points to load; None for those of the installed distributions.
-            further: plugins besides, whose classes are at hand.
+            out_of_tree: entry points to load; None for those of the installed distributions.
+            also: further plugins by name, whose classes are at hand.
 
         Raises:
             ConfigErrors: a plugin cannot be loaded, is no plugin, has a name that is taken, or a second name.
         """
         self._in_tree = frozenset(in_tree)
-        self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(further or {})}
+        self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(also or {})}
         errors: list[FieldError] = []
-        for entry in entry_points(group=ENTRY_POINTS) if strangers is None else strangers:
+        # Every entry is looked at before the errors are raised, so that an operator sees all of them at once.
+        for entry in entry_points(group=ENTRY_POINTS) if out_of_tree is None else out_of_tree:
             path = f'plugin "{entry.name}"'
             if entry.name in self._classes or entry.name in IN_TREE_POINTS:
                 errors.append(FieldError(path, detail=f"the name is taken; {entry.value} must be registered under another one"))
@@ -80,7 +81,7 @@ class Registry:
             except Exception as exc:
                 errors.append(FieldError(path, detail=f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
                 continue
-            wrong = why_no_plugin(loaded)
+            wrong = why_not_a_plugin(loaded)
             if wrong is None and loaded in self._classes.values():
                 wrong = "is registered under another name already; derive a class of its own from it"
             if wrong is not None:
@@ -93,7 +94,7 @@ class Registry:
 
     @property
     def points_of(self) -> dict[str, frozenset[str]]:
-        """Plugin name -> the extension points it may be enabled at; in-tree plugins as upstream has them."""
+        """Plugin name -> the extension points it may be enabled at; for in-tree plugins those of upstream."""
         points = {name: frozenset(of_plugin) for name, of_plugin in IN_TREE_POINTS.items()}
         return points | {name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree}
 
@@ -111,7 +112,7 @@ class Registry:
         """Returns one framework per profile, by scheduler name.
 
         Arguments:
-            dispatcher, live: of the API server that plugins write to; None for both without one.
+            dispatcher, live: of the API server that plugins write to; both are None without one.
             is_exhaustive: see `Handle.is_exhaustive`.
 
         Raises:
@@ -121,6 +122,7 @@ class Registry:
         resolved = resolve_all(configuration, self.points_of)
         errors: list[FieldError] = []
         frameworks: dict[str, Framework] = {}
+        # One dict for all profiles: plugins of different profiles share state through their handles.
         shared: dict[fwk.StateKey[Any], Any] = {}
         for profile in configuration.profiles:
             plan = resolved[profile.scheduler_name]
@@ -148,17 +150,17 @@ class Registry:
         return frameworks
 
     def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle) -> PluginsByPoint:
-        """The profile's plugins, each made once.
+        """Returns the profile's plugins by extension point, each made once.
 
         Raises:
-            ConfigErrors: what they say to their arguments.
+            ConfigErrors: a plugin refuses its arguments.
         """
         errors: list[str] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
             if name not in self._classes:
-                continue  # in-tree behind a feature gate that is off: upstream's plugin, too, does nothing then
+                continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)
             except Exception as exc:
@@ -192,12 +194,12 @@ class Registry:
 
 
 def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
-    """The extension points whose contract a class fulfils."""
+    """Returns the extension points whose contract a class fulfils."""
     return frozenset(point for point, kinds in POINTS.items() if issubclass(plugin, kinds))
 
 
-def why_no_plugin(loaded: object) -> str | None:
-    """What keeps an object from being a plugin class, None if nothing does."""
+def why_not_a_plugin(loaded: object) -> str | None:
+    """Returns why an object is not a plugin class; None if it is one."""
     if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
         return "is not a class derived from one of the plugin classes of extender.framework"
     if inspect.isabstract(loaded):
@@ -226,18 +228,16 @@ def _scoring_rows(plugin: fwk.Plugin) -> fwk.ScorePlugin:
 
 @final
 class EachNodeFilter(fwk.FilterPlugin):
-    """Asks an EachNodeFilterPlugin about every row, spelled out as a NodeInfo."""
+    """Runs an EachNodeFilterPlugin on every row, given as a NodeInfo."""
 
     def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
         super().__init__()
         self._plugin = plugin
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """The plugin's."""
         return self._plugin.events_to_register()
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """The plugin's answers, row by row."""
         codes = np.zeros(len(rows), np.int8)
         reasons: list[tuple[str, Mask]] = []
         places: defaultdict[str, list[int]] = defaultdict(list)
@@ -248,7 +248,7 @@ class EachNodeFilter(fwk.FilterPlugin):
             codes[row] = status.code
             last = -1
             for reason in status.reasons:
-                # A row lists its reasons in the order given, also where another row has them the other way round.
+                # A row keeps the order of its reasons, even where another row has them the other way round.
                 place = next((place for place in places[reason] if place > last), len(reasons))
                 if place == len(reasons):
                     places[reason].append(place)
@@ -260,14 +260,13 @@ class EachNodeFilter(fwk.FilterPlugin):
 
 @final
 class EachNodeScore(fwk.ScorePlugin):
-    """Asks an EachNodeScorePlugin about every row, spelled out as a NodeInfo."""
+    """Runs an EachNodeScorePlugin on every row, given as a NodeInfo."""
 
     def __init__(self, plugin: fwk.EachNodeScorePlugin) -> None:
         super().__init__()
         self._plugin = plugin
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) the plugin's scores, row by row."""
         scores = np.empty(len(rows), np.int64)
         for row, node in enumerate(rows.node_infos()):
             score = self._plugin.score(state, pod, node)
@@ -277,5 +276,4 @@ class EachNodeScore(fwk.ScorePlugin):
         return scores
 
     def normalize_score(self, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
-        """(R,) what the plugin makes of them."""
         return self._plugin.normalize_score(state, pod, scores)

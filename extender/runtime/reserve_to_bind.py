@@ -1,6 +1,6 @@
-"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each answer means there.
+"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means there.
 
-A plugin that raises has answered Error.
+A plugin that raises counts as one that answered Error.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it (v1.36.2).
 """
@@ -14,8 +14,8 @@ from typing import Final, final
 from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
-from extender.runtime.asking import PluginError, ask, ask_and_wait
 from extender.runtime.cycle import Cycle
+from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
 from extender.runtime.waiting_pods import MAX_TIMEOUT
 
 ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
@@ -24,14 +24,14 @@ _LOG: Final = Logger(__name__)
 
 
 def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
-    """Lets plugins reserve what the pod needs. After anything but Success, `run_unreserve_plugins` must follow.
+    """Runs every Reserve. After any status but Success, `run_unreserve_plugins` must follow.
 
     Arguments:
         pod: the cycle's pod with its node.
     """
     for plugin in cycle.framework.plugins.reserve:
         try:
-            status = ask(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node)
+            status = call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node)
         except PluginError as exc:
             return _raised(exc, pod)
         if not status.is_success:
@@ -40,24 +40,24 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
 
 
 def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
-    """Lets all plugins give back what they reserved, the last first. A plugin that fails does not keep the others from it."""
+    """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the others."""
     for plugin in reversed(cycle.framework.plugins.reserve):
         try:
-            ask(cycle.observe, plugin.name, "Unreserve", plugin.unreserve, cycle, pod, node)
+            call_plugin(cycle.observe, plugin.name, "Unreserve", plugin.unreserve, cycle, pod, node)
         except PluginError as exc:
             _LOG.exception(exc.__cause__ or exc, "Plugin failed to unreserve", plugin=plugin.name, pod=pod)
 
 
 def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, Mapping[str, float]]:
-    """Asks plugins for permission to bind the pod.
+    """Runs every Permit.
 
     Returns:
-        Success; a refusal or an error; or Wait, and for each plugin that holds the pod the seconds it does so at most.
+        Success, a refusal or an error; or Wait, with the seconds that each waiting plugin may hold the pod.
     """
     timeouts: dict[str, float] = {}
     for plugin in cycle.framework.plugins.permit:
         try:
-            status, seconds = ask(cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node)
+            status, seconds = call_plugin(cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node)
         except PluginError as exc:
             return _raised(exc, pod), {}
         if status.is_success:
@@ -95,7 +95,7 @@ class PreBindPlan:
 
 
 def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
-    """Asks the PreBind plugins which of them have something to do. A plugin that cannot run beside others is a group of its own.
+    """Returns which PreBind plugins have something to do. A plugin that cannot run beside others is a group of its own.
 
     Upstream: framework.go, RunPreBindPreFlights, getPreBindPluginGroups.
     """
@@ -103,7 +103,7 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
     may_join = False
     for plugin in cycle.framework.plugins.pre_bind:
         try:
-            flight = ask(cycle.observe, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, cycle, pod, node)
+            flight = call_plugin(cycle.observe, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, cycle, pod, node)
         except PluginError as exc:
             _LOG.exception(exc.__cause__ or exc, "Plugin failed", plugin=plugin.name, pod=pod, node=node)
             return PreBindPlan(fwk.error(str(exc)).by(plugin.name))
@@ -147,7 +147,7 @@ async def _pre_bound(plugin: fwk.PreBindPlugin, cycle: Cycle, pod: Pod, node: st
 
 
 async def run_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
-    """Has the pod bound by the first plugin that does not skip it; returns Skip if all do, which is no success."""
+    """Returns the status of the first Bind plugin that does not skip the pod; Skip, which is no success, if all do."""
     for plugin in cycle.framework.plugins.bind:
         status = await _status_of(plugin, "Bind", partial(plugin.bind, cycle, pod, node), cycle, pod, node)
         if status.is_skip:
@@ -162,7 +162,7 @@ async def run_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
 
 
 async def run_post_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
-    """Tells plugins that the pod is bound. What fails here is logged and changes nothing."""
+    """Runs every PostBind. Failures are logged and change nothing."""
     for plugin in cycle.framework.plugins.post_bind:
         await _status_of(plugin, "PostBind", partial(_post_bound, plugin, cycle, pod, node), cycle, pod, node)
 
@@ -175,10 +175,10 @@ async def _post_bound(plugin: fwk.PostBindPlugin, cycle: Cycle, pod: Pod, node: 
 async def _status_of(
     plugin: fwk.Plugin, point: str, call: Callable[[], Awaitable[fwk.Status]], cycle: Cycle, pod: Pod, node: str
 ) -> fwk.Status:
-    """Returns the plugin's answer, Error if it raised; errors are logged."""
+    """Returns the plugin's status; Error if it raised. Errors are logged."""
     failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling
     try:
-        status = await ask_and_wait(cycle.observe, plugin.name, point, call)
+        status = await call_plugin_async(cycle.observe, plugin.name, point, call)
     except PluginError as exc:
         _LOG.exception(exc.__cause__ or exc, failed, plugin=plugin.name, pod=pod, node=node)
         return fwk.error(exc.why)

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot.axes import Int64s
 
 
@@ -24,7 +24,7 @@ class WeightedScorer:
 
     @property
     def normalizes(self) -> bool:
-        """False when the plugin's scores are on the scale 0..100 as they are."""
+        """Whether the plugin overrides `normalize_score`; without it, its scores are on the scale 0..100 as they are."""
         return type(self.plugin).normalize_score is not fwk.ScorePlugin.normalize_score
 
 
@@ -34,18 +34,18 @@ class Scores:
     """The scores of R rows."""
 
     raw: dict[str, Int64s]
-    """Plugin -> (R,) as the plugin gave them."""
+    """Plugin -> (R,) its scores before normalising."""
     weighted: dict[str, Int64s]
-    """Plugin -> (R,) normalised to 0..100 and multiplied by the weight."""
+    """Plugin -> (R,) its scores normalised to 0..100 and multiplied by the weight."""
     total: Int64s
     """(R,) the sum."""
 
 
 def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
-    """Returns (R,) the scores as they are.
+    """Returns (R,) the scores unchanged.
 
     Raises:
-        PluginError: one of them is below 0 or above 100.
+        PluginError: a score is below 0 or above 100.
     """
     if len(scores) and (scores.min() < 0 or scores.max() > fwk.MAX_NODE_SCORE):
         score = int(scores[(scores < 0) | (scores > fwk.MAX_NODE_SCORE)][0])
@@ -55,7 +55,7 @@ def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
 
 
 def checked_scores(scores: object, num_rows: int) -> Int64s:
-    """Returns (R,) what a plugin answered, as int64.
+    """Returns (R,) a plugin's result as int64.
 
     Raises:
         TypeError: it is no array of one integer per row.

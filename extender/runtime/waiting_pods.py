@@ -1,4 +1,4 @@
-"""Pods that Permit plugins hold: decided, reserved, not yet bound.
+"""Pods that Permit plugins hold: decided and reserved, but not yet bound.
 
 Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go (v1.36.2).
 """
@@ -12,31 +12,31 @@ from extender.golang.durations import Duration
 from extender.objects.pod import Pod
 
 MAX_TIMEOUT: Final = 15 * 60.0
-"""Seconds that a plugin may hold a pod at most. Upstream: maxTimeout."""
+"""The most seconds that a plugin may hold a pod. Upstream: maxTimeout."""
 
 
 @final
 class HeldPod:
-    """One pod that is held. The first word counts: what is said after it has been let go or refused changes nothing."""
+    """A pod that Permit plugins hold. The first decision counts; later calls change nothing."""
 
     def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
-        """Begin to wait.
+        """Begins to wait.
 
         Arguments:
-            timeouts: seconds that each plugin holds the pod at most; the first that runs out refuses it.
+            timeouts: the most seconds that each plugin holds the pod; the first timeout that expires refuses it.
         """
         loop = asyncio.get_running_loop()
         self.pod: Final = pod
         self._answer: asyncio.Future[fwk.Status] = loop.create_future()
-        self._timers = {plugin: loop.call_later(seconds, self._time_is_up, plugin, seconds) for plugin, seconds in timeouts.items()}
+        self._timers = {plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in timeouts.items()}
 
     @property
     def pending_plugins(self) -> list[str]:
-        """Who still holds the pod."""
+        """The plugins that still hold the pod."""
         return list(self._timers)
 
     def allow(self, plugin: str) -> None:
-        """The plugin holds the pod no more; when none does, the pod goes on."""
+        """Stops the plugin from holding the pod; once no plugin holds it, the pod goes on."""
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
@@ -44,21 +44,21 @@ class HeldPod:
             self._decide(fwk.SUCCESS)
 
     def reject(self, plugin: str, message: str) -> bool:
-        """Refuse the pod; False if it was decided already."""
+        """Refuses the pod; False if it was decided already."""
         return self._decide(fwk.unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Take the pod's room away. It is not at fault, so that it comes back after a while; False if it was decided already."""
+        """Takes the pod's node away with an error, so that it is retried after a backoff; False if it was decided already."""
         return self._decide(fwk.error(message).by(plugin))
 
     async def wait(self) -> fwk.Status:
-        """What becomes of the pod: Success, a refusal, or an error."""
+        """Returns the decision: Success, a refusal, or an error."""
         try:
             return await self._answer
         finally:
             self._stop_timers()
 
-    def _time_is_up(self, plugin: str, seconds: float) -> None:
+    def _time_out(self, plugin: str, seconds: float) -> None:
         waited = Duration(round(seconds * 1e9))
         self._decide(fwk.unschedulable(f"rejected due to timeout after waiting {waited} at plugin {plugin}").by(plugin))
 
@@ -76,26 +76,26 @@ class HeldPod:
 
 @final
 class WaitingPodsMap:
-    """All pods that are held, by UID. One for all profiles."""
+    """The held pods of all profiles, by UID."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, HeldPod] = {}
 
     def add(self, pod: Pod, timeouts: Mapping[str, float]) -> HeldPod:
-        """Hold a pod; it is in here until `remove`."""
+        """Holds a pod. It stays in here until `remove`."""
         waiting = self._waiting[pod.uid] = HeldPod(pod, timeouts)
         return waiting
 
     def get(self, uid: str) -> HeldPod | None:
-        """The pod, if it is held."""
+        """Returns the pod if it is held."""
         return self._waiting.get(uid)
 
     def remove(self, uid: str) -> None:
-        """The pod waits no more. Idempotent."""
+        """Removes the pod. Idempotent."""
         self._waiting.pop(uid, None)
 
     def reject(self, uid: str) -> bool:
-        """The pod is gone; False if it was not held. Upstream: frameworkImpl.RejectWaitingPod."""
+        """Refuses a pod that was deleted; False if it was not held. Upstream: frameworkImpl.RejectWaitingPod."""
         waiting = self._waiting.get(uid)
         return waiting is not None and waiting.reject("", "removed")
 
@@ -107,3 +107,4 @@ class WaitingPodsMap:
 
 
 WAITING_PODS: Final = fwk.StateKey[WaitingPodsMap]("WaitingPodsMap")
+"""The key of the held pods of all profiles under `Handle.shared`."""

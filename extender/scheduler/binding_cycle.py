@@ -1,8 +1,8 @@
 """binding_cycle(): binds a pod to the node that the scheduling cycle chose.
 
 `UnconfirmedBindings` holds the pods whose binding the API server confirmed but which no watch has shown on their node yet. Usually that
-takes milliseconds. An API server that was restored from a backup may have forgotten the binding: no watch would ever report it, and the
-pod would stay assumed for ever. Upstream leaves it there until the scheduler is restarted.
+takes milliseconds. An API server that was restored from a backup may have forgotten the binding: no watch would ever report it, and the pod
+would stay assumed for ever. Upstream leaves it there until the scheduler is restarted.
 
 Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
 """
@@ -23,79 +23,79 @@ from extender.runtime.reserve_to_bind import (
     run_unreserve_plugins,
 )
 from extender.scheduler.extenders import bound_by_extender
-from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
+from extender.scheduler.world import AssumedPod, Failure, World, activate_pods, refused_on_one_node
 
 _LOG: Final = Logger(__name__)
 
 
-async def binding_cycle(world: World, framework: Framework, decided: Decided) -> Failure | None:
-    """Binds the pod; if that fails, everything that was reserved for it is free again.
+async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
+    """Binds the pod. If that fails, everything that was reserved for it is given back.
 
     Returns:
-        None once the pod is bound, else why it is not. If it was refused, `free_its_room_for_others` is due once it is back in the queue.
+        None once the pod is bound, else why it is not. After a refusal, call `wake_other_pods` once the pod is back in the queue.
     """
-    pod = decided.pod
+    pod = assumed.pod
     try:
-        failure = await _bind(world, framework, decided)
+        failure = await _bind(world, framework, assumed)
     except Exception as exc:
-        _LOG.exception(exc, "Error occurred in the binding cycle", pod=pod, node=decided.node)
+        _LOG.exception(exc, "Error occurred in the binding cycle", pod=pod, node=assumed.node)
         world.waiting_pods.remove(pod.uid)
         failure = Failure(fwk.error(str(exc) or type(exc).__name__))
     if failure is None:
-        await _after_binding(world, framework, decided)
+        await _after_binding(world, framework, assumed)
         return None
     with world.metrics.timed("Unreserve", framework.profile_name, asyncio.get_running_loop().time):
-        run_unreserve_plugins(decided.cycle, pod, decided.node)
+        run_unreserve_plugins(assumed.cycle, pod, assumed.node)
     world.cluster.forget(pod.uid)
     if not failure.status.is_rejected:
         world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None)
     return failure
 
 
-async def _after_binding(world: World, framework: Framework, decided: Decided) -> None:
-    """Records the event and runs PostBind. The pod is bound, and nothing that goes wrong here can change that."""
-    pod, node = decided.pod, decided.node
+async def _after_binding(world: World, framework: Framework, assumed: AssumedPod) -> None:
+    """Records the event and runs PostBind. The pod is bound, and no failure in here can change that."""
+    pod, node = assumed.pod, assumed.node
     try:
         framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
-        numbers = {"evaluatedNodes": decided.evaluated_nodes, "feasibleNodes": decided.feasible_nodes}
+        numbers = {"evaluatedNodes": assumed.evaluated_nodes, "feasibleNodes": assumed.feasible_nodes}
         _LOG.info(2, "Successfully bound pod to node", pod=pod, node=node, **numbers)
         with world.metrics.timed("PostBind", framework.profile_name, asyncio.get_running_loop().time):
-            await run_post_bind_plugins(decided.cycle, pod, node)
-        activate_pods(world, decided.cycle)
+            await run_post_bind_plugins(assumed.cycle, pod, node)
+        activate_pods(world, assumed.cycle)
     except Exception as exc:
         _LOG.exception(exc, "Error occurred after the pod was bound", pod=pod, node=node)
 
 
-def free_its_room_for_others(world: World, pod: Pod) -> None:
-    """Wakes the pods that may take the room of a pod that was refused late; the pod itself would only be refused again.
+def wake_other_pods(world: World, pod: Pod) -> None:
+    """Requeues the pods that may fit where the refused pod was assumed, but not that pod itself, which would only be refused again.
 
-    This comes after the pod is back in the queue: an event that comes while it is in flight is kept for it, and would bring it back.
+    Call it after the pod is back in the queue: an event during its attempt is kept for it, and would requeue it.
     """
     world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.uid != pod.uid)
 
 
-async def _bind(world: World, framework: Framework, decided: Decided) -> Failure | None:
+async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
     """Returns why the pod was not bound; None if it was."""
-    pod, node, cycle = decided.pod, decided.node, decided.cycle
+    pod, node, cycle = assumed.pod, assumed.node, assumed.cycle
     now, profile, timed = asyncio.get_running_loop().time, framework.profile_name, world.metrics.timed
 
-    # 1 those who look at the pod while it waits see where it is expected to go
+    # 1 the nominated node, so that others see where a pod is expected to go that may wait for long
     with timed("PreBindPreFlight", profile, now) as point:
         plan = run_pre_bind_pre_flights(cycle, pod, node)
         point.status = str(plan.status.code)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
-    if plan.status.is_success or decided.waiting is not None:
+    if plan.status.is_success or assumed.waiting is not None:
         _LOG.info(3, "Updating pod condition and nominated node name", pod=pod, nominatedNodeName=node, nominatingMode="Override")
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 
     # 2 Permit
-    if decided.waiting is not None:
+    if assumed.waiting is not None:
         _LOG.info(4, "Pod waiting on permit", pod=pod)
         began = now()
         try:
-            status = await decided.waiting.wait()
+            status = await assumed.waiting.wait()
         finally:
             world.waiting_pods.remove(pod.uid)
         world.metrics.permit_wait.observe(now() - began, str(status.code))
@@ -106,10 +106,10 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
             _LOG.error(status.message, "Failed waiting on permit for pod", pod=pod)
             return Failure(fwk.error(f"waiting on permit for pod: {status.message}"))
 
-    # 3 what happens in the cluster cannot change the outcome any more
+    # 3 the pod is no longer in flight: no event can change the outcome any more
     world.queue.done(pod.uid)
 
-    # 4 volumes and devices
+    # 4 PreBind: volumes and devices
     if plan.groups:
         with timed("PreBind", profile, now) as point:
             pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, cycle, pod, node))
@@ -118,7 +118,7 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
         if not status.is_success:
             return Failure(status)
 
-    # 5 the binding itself: an extender's affair, if there is one for it
+    # 5 the binding itself, by an extender if one binds such pods
     with timed("Bind", profile, now) as point, world.binds:
         bound = await bound_by_extender(world.extenders, pod, node, world.fence)
         status = bound if bound is not None else await run_bind_plugins(cycle, pod, node)
@@ -129,37 +129,36 @@ async def _bind(world: World, framework: Framework, decided: Decided) -> Failure
     return Failure(status)
 
 
-LOOK_EVERY: Final = 30.0
-"""Seconds between two looks."""
-SOON_ENOUGH: Final = 60.0
-"""Seconds in which a watch usually has told."""
+CHECK_PERIOD: Final = 30.0
+"""Seconds between two checks."""
+CONFIRMED_WITHIN: Final = 60.0
+"""Seconds after which a binding that no watch has shown is requested again."""
 
 
 @final
 class UnconfirmedBindings:
-    """Says again what was said, to the same pod and node: if the server knows it, nothing changes. State: whom it is about, and since when.
+    """Requests unconfirmed bindings again, for the same pod and node, so that nothing changes if the server knows them.
 
-    The room stays taken all the time. A pod that is elsewhere or gone by now is the watch's to tell.
+    State: the pods, and since when they are unconfirmed. They stay assumed all the time; a watch reports pods that are elsewhere or gone.
     """
 
     def __init__(self, world: World) -> None:
-        """Nothing is looked after before `run`."""
         self._world = world
         self._since: dict[str, tuple[Pod, float]] = {}
 
     def add(self, pod: Pod) -> None:
-        """The pod was bound to its node just now."""
+        """Adds a pod that was bound to its node just now."""
         self._since[pod.uid] = pod, asyncio.get_running_loop().time()
 
     async def run(self) -> None:
-        """Look from time to time, until cancelled."""
+        """Checks periodically until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_EVERY)
-            self._look(asyncio.get_running_loop().time())
+            await asyncio.sleep(CHECK_PERIOD)
+            self._check(asyncio.get_running_loop().time())
 
-    def _look(self, now: float) -> None:
-        self._since = {uid: found for uid, found in self._since.items() if self._world.cluster.cache.is_assumed(found[0])}
+    def _check(self, now: float) -> None:
+        self._since = {uid: (pod, since) for uid, (pod, since) in self._since.items() if self._world.cluster.cache.is_assumed(pod)}
         for uid, (pod, since) in self._since.items():
-            if now - since >= SOON_ENOUGH:
+            if now - since >= CONFIRMED_WITHIN:
                 self._since[uid] = pod, now
                 self._world.dispatcher.submit(fwk.BindPod.of(pod, pod.spec.node_name))

@@ -1,4 +1,4 @@
-"""EventHandlers: what changes in the cluster reaches the cache and the queue, and wakes pods that wait for it.
+"""EventHandlers: pass changes of the cluster to the cache and the queue, and requeue the pods that they may help.
 
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
@@ -27,7 +27,7 @@ _RESOURCE_OF: Final[Mapping[type, EventResource]] = {
     for kind in KINDS
     if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""Types of objects whose changes may help a pod. Pods are two resources in events, by whether they have a node."""
+"""The types of objects whose changes may help a pod. Pods are two resources in events, depending on whether they have a node."""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label
@@ -43,7 +43,7 @@ def _action(old: HasMetadata | None, new: HasMetadata | None) -> ActionType:
 
 
 def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
-    """Returns what a change is called in metrics; empty for those that help no pod."""
+    """Returns the metrics' name of a change; empty for one that helps no pod."""
     item = old if new is None else new
     if isinstance(item, Pod):
         resource: EventResource | None = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
@@ -54,13 +54,13 @@ def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
 
 @final
 class EventHandlers:
-    """Takes every change of the cluster, one at a time. State: only the world's, and the pods by name."""
+    """Handles every change of the cluster, one at a time. State: only the world's, and the pods by name."""
 
     def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
-        """Begin with an empty cluster.
+        """Begins with an empty cluster.
 
         Arguments:
-            profiles: scheduler names that are ours.
+            profiles: the scheduler names of this scheduler's profiles.
             pods: filled with namespace/name -> pod, as the API server has it.
         """
         self._world = world
@@ -68,7 +68,7 @@ class EventHandlers:
         self._pods = pods
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes in that an object came (`old` is None), changed, or went (`new` is None)."""
+        """Handles an object that was added (`old` is None), updated, or deleted (`new` is None)."""
         began = perf_counter()
         match old if new is None else new:
             case Pod():
@@ -98,7 +98,7 @@ class EventHandlers:
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         if new is not None and new.is_terminal:
-            # Finished pods are as good as gone; a watch by field selector says so, too.
+            # Finished pods count as deleted, as they do in upstream's watch by field selector.
             new = None
         if old is not None and old.is_terminal:
             old = None
@@ -113,13 +113,13 @@ class EventHandlers:
             self._pods.pop(old.key, None)
         had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
         if had_node and new is not None and not has_node:
-            # A server that was restored from a copy has forgotten the binding: whoever waits for room hears of it, this pod among them.
+            # A server that was restored from a backup has forgotten the binding. Pods that wait for room are requeued, this one included.
             self._world.cluster.changed(old, None)
             self._assigned_pod_changed(old, None)
             old = None
         if new is None or has_node:
             if old is not None and not had_node:
-                self._leave_queue(old, is_bound=has_node)
+                self._delete_from_queue(old, is_bound=has_node)
             self._world.cluster.changed(old, new)
             self._assigned_pod_changed(old if had_node else None, new)
         else:
@@ -145,7 +145,7 @@ class EventHandlers:
             return
         if was_assumed:
             if new.is_terminating and (old is None or not old.is_terminating):
-                self._call_off(new)
+                self._handle_assumed_pod_deletion(new)
             return
         if old is None:
             _LOG.info(3, "Add event for unscheduled pod", pod=new)
@@ -155,12 +155,12 @@ class EventHandlers:
             return
         _LOG.info(4, "Update event for unscheduled pod", pod=new)
         queue.update(old, new, pod_scheduling_properties_change(old, new))
-        promised = old.status.nominated_node_name
-        if promised and promised != new.status.nominated_node_name:
-            self._room_is_free(old)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._nomination_cleared(old)
 
-    def _leave_queue(self, pod: Pod, *, is_bound: bool) -> None:
-        """A pod without a node is gone, or has one now. Upstream: deletePodFromSchedulingQueue."""
+    def _delete_from_queue(self, pod: Pod, *, is_bound: bool) -> None:
+        """Handles a pod without a node that was deleted or bound. Upstream: deletePodFromSchedulingQueue."""
         if pod.scheduler_name not in self._profiles:
             return
         _LOG.info(3, "Delete event for unscheduled pod", pod=pod)
@@ -168,19 +168,19 @@ class EventHandlers:
         if is_bound:
             return
         if self._world.cluster.cache.is_assumed(pod):
-            self._call_off(pod)
+            self._handle_assumed_pod_deletion(pod)
         elif pod.status.nominated_node_name:
-            self._room_is_free(pod)
+            self._nomination_cleared(pod)
 
-    def _call_off(self, pod: Pod) -> None:
-        """A pod that was decided about is going away: its room is free at once. Upstream: handleAssumedPodDeletion."""
+    def _handle_assumed_pod_deletion(self, pod: Pod) -> None:
+        """Frees the node of an assumed pod that is being deleted. Upstream: handleAssumedPodDeletion."""
         assumed = self._world.cluster.cache.pod(pod.uid) or pod
         if not self._world.waiting_pods.reject(pod.uid):
             self._world.cluster.forget(pod.uid)
         self._move(EVENT_ASSIGNED_POD_DELETE, assumed, None)
 
-    def _room_is_free(self, pod: Pod) -> None:
-        """A promise was taken back, which concerns those who had to respect it."""
+    def _nomination_cleared(self, pod: Pod) -> None:
+        """Requeues the pods for which the nomination counted, which are those of lower or equal priority."""
         self._world.queue.move_all_to_active_or_backoff_queue(
             EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.priority <= pod.priority
         )

@@ -1,7 +1,7 @@
 """Executor: evicts the victims of the candidate that PostFilter chose, the last one last.
 
 Unlike upstream, the nomination is written before the first victim is evicted, and a victim is deleted by its UID: a crash in between loses
-neither the nomination nor another pod that only has a victim's name.
+neither the nomination nor another pod that has a victim's name by then.
 
 Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
 """
@@ -36,12 +36,12 @@ class PreparedCandidate:
     plugin: str
     """The PostFilter plugin that chose the candidate."""
     lower_nominees: tuple[Pod, ...]
-    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another."""
+    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another node."""
 
 
 @final
 class Executor:
-    """Acts on what PostFilter chose. The preemptor waits in the queue meanwhile."""
+    """Evicts victims while the preemptor waits in the queue."""
 
     def __init__(self, world: World, preemptions: Preemptions) -> None:
         self._world = world
@@ -61,10 +61,10 @@ class Executor:
         return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
 
     async def execute(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> None:
-        """Writes the nomination, evicts the victims, and lets the preemptor be tried again. What goes wrong is logged.
+        """Writes the nomination, evicts the victims, and requeues the preemptor. Failures are logged.
 
         Arguments:
-            nomination: the preemptor's new status; None if it is gone or needs none, and nobody is evicted then.
+            nomination: the preemptor's new status; None if it is gone or needs none, in which case no pod is evicted.
         """
         try:
             is_done = await self._evict_for(prepared, nomination)
@@ -94,12 +94,12 @@ class Executor:
         return is_done
 
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
-        """Clears lower nominations and evicts the victims: all but the last together, and then the last.
+        """Clears lower nominations and evicts the victims: first all but the last at the same time, then the last.
 
-        The preemptor may be tried again as soon as the last victim is seen terminating, so that must not happen before the others are.
+        The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the others are.
 
         Raises:
-            CallError: a victim could not be evicted; the last one was left alone then, unless it is the one.
+            CallError: a victim could not be evicted. If it was one of the others, the last one is left alone.
 
         Upstream: executor.go, prepareCandidate, prepareCandidateAsync.
         """
@@ -118,7 +118,7 @@ class Executor:
         result = "error"
         *others, last = to_evict
         try:
-            # Each of them gets its chance, even if another could not be evicted.
+            # The failure of one eviction does not stop the others.
             for failure in await asyncio.gather(*(self._evict(prepared, victim) for victim in others), return_exceptions=True):
                 if failure is not None:
                     raise failure
@@ -130,7 +130,7 @@ class Executor:
             _LOG.info(2, "Async Preemption finished completely", preemptor=preemptor, node=node, result=result)
 
     async def _evict(self, prepared: PreparedCandidate, victim: Pod) -> None:
-        """Takes the victim's place back if it is not bound yet, else deletes it. Upstream: executor.go, PreemptPod."""
+        """Cancels the victim's binding if it is not bound yet, else deletes it. Upstream: executor.go, PreemptPod."""
         preemptor, node = prepared.preemptor, prepared.candidate.node
         note = f"Preempted by pod {preemptor.uid} on node {node}"
         if self._is_preempted_in_memory(prepared, victim):
@@ -143,7 +143,7 @@ class Executor:
             await self._world.dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
             await self._world.dispatcher.perform(fwk.DeletePod.of(victim))
         except (fwk.CallNotFound, fwk.CallConflict):
-            # Another pod that has its name by now is not meant.
+            # Another pod that has the victim's name by now is left alone.
             _LOG.info(2, "Victim Pod is already deleted", preemptor=preemptor, victim=victim, node=node)
             return
         except fwk.CallError as exc:
@@ -159,13 +159,13 @@ class Executor:
         return self._world.pods_in_pre_bind.cancel(victim.uid, f"preempted by {prepared.plugin}")
 
     def _requeue(self, prepared: PreparedCandidate, *, is_done: bool) -> None:
-        """Lets the preemptor be tried again, unless an event will bring it back."""
+        """Requeues the preemptor, unless an event will do so."""
         world, preemptor = self._world, prepared.preemptor
         known = world.pod_by_key(preemptor.key)
         if known is None or known.uid != preemptor.uid:
             return
         if not is_done:
-            # Upstream activates it at once; what the API server refuses now it may refuse the next time, too.
+            # Upstream activates it at once; what the API server has just refused it may well refuse again.
             world.queue.retry_after_failure(known)
         elif any(world.cluster.cache.pod(victim.uid) is None for victim in prepared.candidate.victims):
             # The event of its deletion may have come while the preemptor was held back. Upstream waits for that event.

@@ -1,6 +1,6 @@
 """schedule_pod() with extenders: each may refuse nodes, and each may add to their scores.
 
-The cycle waits for them. Its snapshot must not be taken anew meanwhile: nobody else may take snapshots of its cache.
+The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace its own.
 
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding (v1.36.2).
 """
@@ -34,7 +34,7 @@ Extenders = Sequence[HTTPExtender]
 async def schedule_pod_with_extenders(
     algorithm: SchedulingAlgorithm, extenders: Extenders, cycle: Cycle, percentage_of_nodes_to_score: int
 ) -> ScheduleResult:
-    """Chooses the best node that extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
+    """Chooses the best node that the extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
 
     Raises:
         NoNodesAvailableError: the cluster is empty.
@@ -43,7 +43,7 @@ async def schedule_pod_with_extenders(
         ExtenderError: an extender that is not ignorable failed to filter.
     """
     pod = cycle.pod
-    algorithm.begin(cycle)
+    algorithm.run_pre_filter(cycle)
     nominated = nominated_row(cycle)
     if nominated is not None and await _still_passes(extenders, pod, nominated):
         return ScheduleResult(nominated.names[0], 1, 1)
@@ -57,18 +57,19 @@ async def schedule_pod_with_extenders(
         return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
     total = algorithm.total_scores(cycle, rows)
     with algorithm.metrics.doing("prioritizing_extender"):
-        further = await scores_of_extenders(extenders, pod, rows)
-    together = total + further
-    return best_of(cycle, rows, together, max(int(together.max()), -int(together.min())))
+        extra = await scores_of_extenders(extenders, pod, rows)
+    combined = total + extra
+    return best_of(cycle, rows, combined, max(int(combined.max()), -int(combined.min())))
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:
-    """The nodes that all extenders let pass, each asked only about those that still stand; and what they say of others.
+    """Returns the nodes that all extenders let pass, and the statuses of those that were refused. Each extender gets only the nodes left so
+    far.
 
-    A node that is dropped without a word has no status. A node that passes, though a reason is given why not, passes.
+    A node that an extender omits without a reason has no status. A node that passes though a reason is given against it, passes.
 
     Raises:
-        ExtenderError: one that is not ignorable failed, or let nodes pass that it was not asked about.
+        ExtenderError: one that is not ignorable failed, or let nodes pass that it was not given.
     """
     statuses: dict[str, fwk.Status] = {}
     for extender in extenders:
@@ -91,16 +92,16 @@ async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: R
 
 
 async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
-    """(R,) what extenders add to the total: score * weight, on the scale of plugins. They are all asked at the same time.
+    """Returns (R,) what extenders add to the total: score * weight, on the scale of plugins. All extenders are called at the same time.
 
     One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
     """
-    asked = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
+    interested = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
     nodes = nodes_of(rows)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_scores_of(extender, pod, nodes)) for extender in asked]
+        tasks = [group.create_task(_scores_of(extender, pod, nodes)) for extender in interested]
     sums = dict.fromkeys(rows.names, 0)
-    for extender, task in zip(asked, tasks, strict=True):
+    for extender, task in zip(interested, tasks, strict=True):
         for host, score in task.result():
             if host in sums:
                 sums[host] += score * extender.weight
@@ -108,10 +109,10 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
 
 
 async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None) -> fwk.Status | None:
-    """Success or Error of the first extender that binds such pods; None if there is none, and plugins are to bind.
+    """Returns Success or Error of the first extender that binds such pods; None if there is none, so that plugins bind.
 
     Arguments:
-        fence: why nothing may be written; then no extender is told to. It cannot call one back that was told before.
+        fence: returns why nothing may be written, in which case no extender is called. A call that was sent cannot be taken back.
     """
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
@@ -131,7 +132,7 @@ async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Ca
 
 
 def nodes_of(rows: Rows) -> list[Node]:
-    """The nodes of the rows."""
+    """Returns the nodes of the rows."""
     objects = rows.snapshot.nodes.objects
     return [objects[place] for place in rows.node.tolist()]
 
@@ -146,12 +147,12 @@ async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool
 
 
 def _named(rows: Rows, extender: HTTPExtender, nodes: Sequence[Node]) -> Rows:
-    """The rows of these nodes, in their order, each once.
+    """Returns the rows of these nodes, in their order, each once.
 
-    Upstream goes on with nodes that were sent back in full as they came, known or not, and without their pods. Here they are names.
+    Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only their names count.
 
     Raises:
-        ExtenderError: one is not among the rows.
+        ExtenderError: a node is not among the rows.
     """
     place = {name: at for at, name in enumerate(rows.names)}
     for node in nodes:
@@ -169,6 +170,9 @@ async def _scores_of(extender: HTTPExtender, pod: Pod, nodes: Sequence[Node]) ->
 
 
 def _also_refused_by_extenders(diagnosis: fwk.Diagnosis, statuses: dict[str, fwk.Status]) -> fwk.Diagnosis:
-    """Extenders have the last word on a node; and since they cannot say what would help, the pod hears of everything."""
-    together = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
-    return fwk.Diagnosis(together, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)
+    """Returns the diagnosis with the extenders' statuses, which replace those of plugins.
+
+    `EXTENDER` becomes an unschedulable plugin; it is registered for all events, because extenders cannot say which ones would help.
+    """
+    combined = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
+    return fwk.Diagnosis(combined, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)

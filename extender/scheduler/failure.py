@@ -1,4 +1,4 @@
-"""handle_scheduling_failure(): an attempt came to nothing; the pod goes back to the queue, and people are told why.
+"""handle_scheduling_failure(): an attempt failed; the pod goes back to the queue, and its event and condition say why.
 
 Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod (v1.36.2).
 """
@@ -22,17 +22,18 @@ _LOG: Final = Logger(__name__)
 
 
 def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPodInfo, failure: Failure) -> fwk.PatchPodStatus | None:
-    """Requeue first, then the promise, then the event, then the condition.
+    """Requeues the pod, then updates its nomination, then records the event.
 
     Returns:
-        What remains to be written: the condition, and the promise; None if there is nothing.
+        The patch of the pod's condition and nomination, which is still to be written; None if there is nothing to write.
     """
+    # The order is upstream's: first the queue, then the nominator, the event, and the condition.
     pod, message = info.pod, failure.status.message
-    _tell(pod, failure)
+    _log_failure(pod, failure)
     info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
     known = world.pod_by_key(pod.key)
     if known is not None and known.uid != pod.uid:
-        # Another pod of that name; it has an entry of its own.
+        # Another pod has this name by now, and an entry of its own in the queue.
         world.queue.done(pod.uid)
         return None
     if known is None or known.spec.node_name:
@@ -52,7 +53,7 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     else:
         world.queue.add_nominated_pod(pod, None)
     if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
-        # No error, as upstream reads it: every binder said that the pod is none of its business. Nothing to be told.
+        # No error, as upstream sees it: every binder skipped the pod. There is no event and no condition.
         return None
     is_rejected = failure.status.is_rejected
     record_failed_scheduling(framework, pod, message)
@@ -72,8 +73,7 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     return fwk.PatchPodStatus.of(pod, condition, nominated_node_name=failure.nominate)
 
 
-def _tell(pod: Pod, failure: Failure) -> None:
-    """What an attempt came to, in the log."""
+def _log_failure(pod: Pod, failure: Failure) -> None:
     message = failure.status.message
     if message == str(fwk.NoNodesAvailableError()):
         _LOG.info(2, "Unable to schedule pod; no nodes are registered to the cluster; waiting", pod=pod)

@@ -12,21 +12,21 @@ import numpy as np
 from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.metrics import Metrics
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
 from extender.runtime.memory import signature_of
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
 _LOG: Final = Logger(__name__)
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
-"""A share of the nodes is only taken of clusters that have more. Upstream: minFeasibleNodesToFind."""
+"""Clusters with fewer nodes are not sampled. Upstream: minFeasibleNodesToFind."""
 
 
 class FitError(Exception):
-    """The pod fits nowhere; the message is the one of its event."""
+    """The pod fits nowhere. The message is that of its event."""
 
     def __init__(self, num_all_nodes: int, diagnosis: fwk.Diagnosis, findings: Findings) -> None:
         super().__init__(fwk.fit_error_message(num_all_nodes, diagnosis))
@@ -38,33 +38,33 @@ class FitError(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The nodes that the pod could choose from."""
+    """The nodes among which the pod's node was chosen."""
 
     rows: Rows
     total: Int64s
     """(R,) their weighted scores."""
     highest: int
-    """None of these is above it, or below its negative."""
+    """No total is above it or below its negative."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ScheduleResult:
-    """Where the pod goes."""
+    """The node for the pod, and how many nodes were looked at."""
 
     suggested_host: str
     feasible_nodes: int
     evaluated_nodes: int
-    """Nodes that were looked at: unlike upstream's, all that PreFilter left in play."""
+    """The nodes that were filtered: unlike upstream's, all that PreFilter left in play."""
     choice: Choice | None = field(default=None, compare=False, repr=False)
-    """None where there was none. It holds until the next snapshot."""
+    """The nodes to choose from; None if there was only one. It holds until the next snapshot."""
 
 
 @final
 class SchedulingAlgorithm:
     """The algorithm of one scheduler.
 
-    State: where the next search begins, so that all nodes get their turn when not all are looked at.
+    State: where the next search begins, so that all nodes get their turn when not all of them are needed.
     """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
@@ -72,19 +72,19 @@ class SchedulingAlgorithm:
         self.metrics: Final = metrics or Metrics()
 
     def schedule_pod(self, cycle: Cycle, percentage_of_nodes_to_score: int = 0) -> ScheduleResult:
-        """Chooses the best node for the cycle's pod; among equals, at random.
+        """Chooses the best node for the cycle's pod, at random among equals.
 
         Arguments:
             cycle: one that has just begun.
-            percentage_of_nodes_to_score: how many of the nodes that fit are enough, as kube-scheduler counts it, unless the profile sets
-                it itself. 0 looks at all nodes: arrays make sampling needless.
+            percentage_of_nodes_to_score: the share of nodes that is enough, as kube-scheduler counts it, unless the profile sets its own. 0
+                means all nodes, because arrays make sampling needless.
 
         Raises:
             NoNodesAvailableError: the cluster is empty.
             FitError: the pod fits nowhere.
             PluginError: a plugin failed.
         """
-        self.begin(cycle)
+        self.run_pre_filter(cycle)
         nominated = nominated_row(cycle)
         if nominated is not None:
             return ScheduleResult(nominated.names[0], 1, 1)
@@ -93,10 +93,10 @@ class SchedulingAlgorithm:
             return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
         return best_of(cycle, rows, self.total_scores(cycle, rows), cycle.framework.highest_total)
 
-    # The steps, for cycles that ask extenders in between.
+    # The steps, for cycles that call extenders in between.
 
-    def begin(self, cycle: Cycle) -> None:
-        """Runs PreFilter. Errors as `schedule_pod`."""
+    def run_pre_filter(self, cycle: Cycle) -> None:
+        """Runs PreFilter. Raises as `schedule_pod`."""
         num_nodes = len(cycle.snapshot.nodes)
         if not num_nodes:
             raise fwk.NoNodesAvailableError
@@ -109,7 +109,7 @@ class SchedulingAlgorithm:
             raise FitError(num_nodes, diagnosis_of(cycle, findings), findings)
 
     def feasible_rows(self, cycle: Cycle, percentage_of_nodes_to_score: int) -> Rows:
-        """Returns (R,) nodes that all Filters let pass, at least one, as many as are enough. Arguments and errors as `schedule_pod`."""
+        """Returns (R,) nodes that pass all Filters, at least one and at most as many as are enough. Raises as `schedule_pod`."""
         framework = cycle.framework
         with self.metrics.timed("Filter", framework.profile_name) as point:
             rows = cycle.feasible_rows()
@@ -122,7 +122,7 @@ class SchedulingAlgorithm:
         return self._sampled(rows, num_feasible_nodes_to_find(cycle.num_in_play, share)) if share else rows
 
     def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
-        """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Errors as `schedule_pod`."""
+        """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Raises as `schedule_pod`."""
         profile = cycle.framework.profile_name
         with self.metrics.timed("PreScore", profile):
             cycle.run_pre_score_plugins(rows)
@@ -138,7 +138,7 @@ class SchedulingAlgorithm:
         """Returns the first feasible nodes in rotation order, as many as are enough."""
         num_nodes = len(rows.snapshot.nodes)
         start = self._next_start_node_index % num_nodes
-        # Distance from the start, walking round the nodes once.
+        # Rows in the order in which upstream visits their nodes: from the start round the list of nodes.
         turn = np.argsort((rows.node - start) % num_nodes, kind="stable")[:enough]
         processed = num_nodes if len(rows) <= enough else int((rows.node[turn[-1]] - start) % num_nodes) + 1
         self._next_start_node_index = (start + processed) % num_nodes
@@ -146,7 +146,7 @@ class SchedulingAlgorithm:
 
 
 def nominated_row(cycle: Cycle) -> Rows | None:
-    """Returns the node that the pod is nominated to if it still fits: no other is looked at then.
+    """Returns the node that the pod is nominated to if it still fits; no other node is looked at then.
 
     A plugin that fails here is logged, as upstream does, and the search over all nodes follows.
     """
@@ -164,11 +164,11 @@ def nominated_row(cycle: Cycle) -> Rows | None:
 
 
 def best_of(cycle: Cycle, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:
-    """Returns the row with the best score; among equals, a random one.
+    """Returns the row with the best score, at random among equals.
 
     Arguments:
         total: (R,) the scores.
-        highest: no score is above it, or below its negative.
+        highest: no score is above it or below its negative.
     """
     chosen = select_host(total, cycle.framework.random)
     if _LOG.enabled(10):
@@ -179,7 +179,7 @@ def best_of(cycle: Cycle, rows: Rows, total: Int64s, highest: int) -> ScheduleRe
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
-    """How many feasible nodes are enough.
+    """Returns how many feasible nodes are enough.
 
     Upstream: pkg/scheduler/schedule_one.go, numFeasibleNodesToFind (v1.36.2), but for 0, which is not adaptive here.
     """

@@ -1,4 +1,4 @@
-"""Scheduler: takes pods from the queue, one at a time, decides, and lets the bindings run.
+"""Scheduler: pops pods from the queue one at a time, runs their scheduling cycle, and starts their binding.
 
 Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2).
 """
@@ -16,22 +16,21 @@ from extender.objects.pod import Pod
 from extender.preemption.preemptions import PREEMPTIONS, Preemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
-from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, free_its_room_for_others
+from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
-from extender.scheduler.world import Decided, Failure, World
+from extender.scheduler.world import AssumedPod, Failure, World
 
 _LOG: Final = Logger(__name__)
 
 
 @final
 class Scheduler:
-    """Decides for the pods of its profiles. State: the world's, where the next sampled search begins, bindings not seen yet."""
+    """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed bindings."""
 
     def __init__(self, world: World, frameworks: Mapping[str, Framework], percentage_of_nodes_to_score: int = 0) -> None:
-        """Nothing happens before `run`."""
         self._world = world
         self._frameworks = frameworks
         self._percentage = percentage_of_nodes_to_score
@@ -42,13 +41,13 @@ class Scheduler:
         self._executor = Executor(world, self._preemptions)
 
     def stop(self) -> None:
-        """Take up no more pods, those that wait included."""
+        """Stops popping pods, including those that already wait."""
         self._is_stopping = True
         self._world.queue.close()
         self._world.binds.close()
 
     async def run(self) -> None:
-        """Schedule until the queue is closed, or until `stop`; what has been decided by then is done before this returns."""
+        """Schedules until the queue is closed, or until `stop`; it returns when everything that was decided by then is done."""
         try:
             await self._run()
         finally:
@@ -56,31 +55,31 @@ class Scheduler:
                 await extender.aclose()
 
     async def _run(self) -> None:
-        async with asyncio.TaskGroup() as acting:
-            flushing = acting.create_task(self._world.queue.run(), name="flush of the queue")
-            confirming = acting.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
+        async with asyncio.TaskGroup() as tasks:
+            flush = tasks.create_task(self._world.queue.run(), name="flush of the queue")
+            confirm = tasks.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
             while (info := await self._next()) is not None:
-                await self.schedule_one(info, acting)
-                # Let whoever waits for the network have a turn: a long queue must not keep the cluster's news out.
+                await self.schedule_one(info, tasks)
+                # Other tasks get a turn, so that a long queue does not keep out changes of the cluster.
                 await asyncio.sleep(0)
-            flushing.cancel()
-            confirming.cancel()
+            flush.cancel()
+            confirm.cancel()
 
     async def _next(self) -> QueuedPodInfo | None:
-        """The pod to be tried next; None if no more are taken up."""
+        """Returns the pod to schedule next; None once the scheduler stops."""
         if not self._is_stopping:
-            await self._world.binds.are_few()
+            await self._world.binds.below_limit()
         return None if self._is_stopping else await self._world.queue.pop()
 
-    async def schedule_one(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
-        """One attempt. Whatever goes wrong in it, or in telling of it, is this pod's affair alone, and the pod is not lost."""
+    async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
+        """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not lost."""
         try:
-            await self._attempt(info, acting)
+            await self._attempt(info, tasks)
         except Exception as exc:
-            self._take_back(info, exc)
+            self._requeue_after_error(info, exc)
 
-    def _take_back(self, info: QueuedPodInfo, exc: Exception) -> None:
-        """What was to be done about an attempt has gone wrong itself."""
+    def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
+        """Puts a pod back into the queue when handling the result of its attempt failed itself."""
         pod, world = info.pod, self._world
         _LOG.exception(exc, "Error occurred", pod=pod)
         world.cluster.forget(pod.uid)
@@ -93,7 +92,7 @@ class Scheduler:
         world.queue.add_nominated_pod(known, None)
         world.queue.take_back(info)
 
-    async def _attempt(self, info: QueuedPodInfo, acting: asyncio.TaskGroup) -> None:
+    async def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
         pod = info.pod
         _LOG.info(4, "About to try and schedule pod", pod=pod)
         framework = self._frameworks.get(pod.scheduler_name)
@@ -103,7 +102,7 @@ class Scheduler:
             self._world.queue.done(pod.uid)
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
-        began = perf_counter()  # the loop's own clock stands still while something is worked out
+        began = perf_counter()  # the event loop's clock stands still while a cycle computes
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
         except Exception as exc:
@@ -111,13 +110,13 @@ class Scheduler:
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
         reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, AssumedPod):
             reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
-            acting.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
+            tasks.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
         else:
             reporter.failed(info, profile, outcome.status, seconds)
             self._count_failure(framework, outcome, began)
-            self._fail(framework, info, outcome, acting)
+            self._fail(framework, info, outcome, tasks)
 
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
         """Upstream: skipPodSchedule."""
@@ -127,45 +126,45 @@ class Scheduler:
             return True
         return self._world.cluster.cache.is_assumed(pod)
 
-    async def _bind(self, framework: Framework, info: QueuedPodInfo, decided: Decided, began: float) -> None:
-        # As they are now: an event may bring the pod back to the queue while it is being bound.
-        attempts, first_waited, was_flushed = info.attempts, info.initial_attempt_timestamp, info.was_flushed_from_unschedulable
+    async def _bind(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, began: float) -> None:
+        # Read now: an event may requeue the pod while it is being bound, which changes them.
+        attempts, first_attempt, was_flushed = info.attempts, info.initial_attempt_timestamp, info.was_flushed_from_unschedulable
         running = self._world.metrics.running
         running["binding"] += 1
         try:
-            failure = await binding_cycle(self._world, framework, decided)
+            failure = await binding_cycle(self._world, framework, assumed)
             if failure is not None:
-                self._not_bound(framework, info, decided, failure, began)
+                self._not_bound(framework, info, assumed, failure, began)
                 return
         except Exception as exc:
-            self._take_back(info, exc)
+            self._requeue_after_error(info, exc)
             return
         finally:
             running["binding"] -= 1
-        self._unconfirmed.add(decided.pod)
+        self._unconfirmed.add(assumed.pod)
         metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
         metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
-        metrics.scheduled(attempts, None if first_waited is None else now - first_waited, was_flushed=was_flushed)
+        metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)
 
-    def _not_bound(self, framework: Framework, info: QueuedPodInfo, decided: Decided, failure: Failure, began: float) -> None:
-        self._world.reporter.not_bound(decided.pod, failure.status)
+    def _not_bound(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, failure: Failure, began: float) -> None:
+        self._world.reporter.not_bound(assumed.pod, failure.status)
         self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if call is not None:
             self._world.dispatcher.submit(call)
         if failure.status.is_rejected:
-            free_its_room_for_others(self._world, decided.pod)
+            wake_other_pods(self._world, assumed.pod)
 
     def _count_failure(self, framework: Framework, failure: Failure, began: float) -> None:
         result = UNSCHEDULABLE if failure.status.is_rejected else ERROR
         self._world.metrics.attempted(result, framework.profile_name, perf_counter() - began)
 
-    def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, acting: asyncio.TaskGroup) -> None:
+    def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, tasks: asyncio.TaskGroup) -> None:
         pod, prepared = info.pod, None
         if failure.candidate is not None:
             prepared = self._executor.prepare(framework, pod, failure.candidate, failure.preempted_by)
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if prepared is not None:
-            acting.create_task(self._executor.execute(prepared, call), name=f"preemption for {pod.key}")
+            tasks.create_task(self._executor.execute(prepared, call), name=f"preemption for {pod.key}")
         elif call is not None:
             self._world.dispatcher.submit(call)

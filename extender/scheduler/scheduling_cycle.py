@@ -1,4 +1,4 @@
-"""scheduling_cycle(): a popped pod gets a node, or a reason.
+"""scheduling_cycle(): finds a popped pod a node, or a reason why there is none.
 
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
 """
@@ -9,27 +9,27 @@ from typing import Final
 from extender import framework as fwk
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
-from extender.scheduler.world import Decided, Failure, World, activate_pods, refused_on_one_node
+from extender.scheduler.world import AssumedPod, Failure, World, activate_pods, refused_on_one_node
 
 _LOG: Final = Logger(__name__)
 
 
 async def scheduling_cycle(
     world: World, algorithm: SchedulingAlgorithm, framework: Framework, pod: Pod, percentage: int
-) -> Decided | Failure:
-    """Decides about one pod. Nothing is written to the API server.
+) -> AssumedPod | Failure:
+    """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server.
 
     Arguments:
         percentage: see `SchedulingAlgorithm.schedule_pod`.
     """
-    # 1 the cluster of this cycle; nominated pods count in it
+    # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
     nominations = _nominations(world)
     try:
         snapshot = world.cluster.cache.update_snapshot()
@@ -38,7 +38,7 @@ async def scheduling_cycle(
     cycle = Cycle(framework, snapshot, pod, nominations, observe=world.metrics.plugins.sampled())
     cycle.write(fwk.PODS_TO_ACTIVATE, {})
 
-    # 2 a node, or room for the pod once others have gone
+    # 2 find a node, or a candidate for preemption
     began = perf_counter()
     try:
         result = await _schedule(world, algorithm, cycle, percentage)
@@ -49,7 +49,7 @@ async def scheduling_cycle(
     if result.choice is not None:
         world.reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
 
-    # 3 from now on the pod takes its room
+    # 3 assume the pod, so that it counts on its node from now on
     node = result.suggested_host
     world.queue.delete_nominated_pod_if_exists(pod)
     try:
@@ -62,9 +62,9 @@ async def scheduling_cycle(
         _LOG.error(why, "Scheduler cache AssumePod failed", pod=pod)
         return Failure(fwk.error(why))
 
-    # 4 plugins reserve what the pod needs, and permit its binding or let it wait
+    # 4 Reserve and Permit
     refusal = _reserved_and_permitted(world, cycle, assumed, result)
-    if isinstance(refusal, Decided):
+    if isinstance(refusal, AssumedPod):
         return refusal
     with world.metrics.timed("Unreserve", framework.profile_name):
         run_unreserve_plugins(cycle, assumed, node)
@@ -73,7 +73,7 @@ async def scheduling_cycle(
 
 
 async def _schedule(world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int) -> ScheduleResult | Failure:
-    """Returns the node for the pod; or why there is none, and the candidate to make free for it."""
+    """Returns the node for the pod, or why there is none with the candidate that PostFilter chose."""
     try:
         if world.extenders:
             return await schedule_pod_with_extenders(algorithm, world.extenders, cycle, percentage)
@@ -87,8 +87,8 @@ async def _schedule(world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, 
         return Failure(fwk.error(str(exc)))
 
 
-def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult) -> Decided | fwk.Status:
-    """Returns the decision, or the status that keeps the pod from its node."""
+def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult) -> AssumedPod | fwk.Status:
+    """Returns the assumed pod, or the status of the plugin that refused it."""
     metrics, profile, node = world.metrics, cycle.framework.profile_name, result.suggested_host
     try:
         with metrics.timed("Reserve", profile) as point:
@@ -103,9 +103,9 @@ def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: Sc
             return status
         waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
         activate_pods(world, cycle)
-        return Decided(assumed, cycle, waiting, result.evaluated_nodes, result.feasible_nodes)
+        return AssumedPod(assumed, cycle, waiting, result.evaluated_nodes, result.feasible_nodes)
     except Exception as exc:
-        # A plugin answered something that is no status. What others have reserved is given back all the same.
+        # A plugin returned something that is no status. What the others reserved is given back all the same.
         _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
         return fwk.error(str(exc) or type(exc).__name__)
 
@@ -125,7 +125,7 @@ def _nominations(world: World) -> Nominations:
 
 
 async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> Failure:
-    """Asks PostFilter plugins to make room for a pod that no node takes as things are."""
+    """Returns the failure of a pod that fits nowhere, after running PostFilter."""
     framework, pod, diagnosis = cycle.framework, cycle.pod, refusal.diagnosis
     world.reporter.refused(pod, refusal.findings)
     plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
@@ -149,7 +149,7 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> F
     world.metrics.preemption_attempts += 1
     preemption = result.preemption
     if result.candidate is not None and (preemption is None or preemption.chosen is not result.candidate):
-        # A plugin has found the candidate in a way of its own.
+        # A plugin chose the candidate without the Evaluator, so that the reporter gets what is known of it.
         preemption = fwk.PreemptionOutcome(result.status, result.nominated_node, chosen=result.candidate)
     if preemption is not None:
         world.reporter.sought_room(pod, preemption)

@@ -1,4 +1,4 @@
-"""What the cycles of a scheduler work on, and the values they hand on."""
+"""What the cycles of a scheduler share, and the values they pass on."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,14 +22,14 @@ _LOG: Final = Logger(__name__)
 
 @final
 class PodsInPreBind:
-    """Pods whose PreBind is under way, by UID: it can still be called off. Upstream: runtime/pods_in_prebind_map.go (v1.36.2)."""
+    """The pods whose PreBind is running, by UID, so that it can be cancelled. Upstream: runtime/pods_in_prebind_map.go (v1.36.2)."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[fwk.Status]] = {}
         self._why: dict[str, str] = {}
 
     async def run(self, uid: str, pre_bind: asyncio.Task[fwk.Status]) -> fwk.Status:
-        """What PreBind says; Error, if it was called off."""
+        """Returns the status of the PreBind task; Error if it was cancelled."""
         self._tasks[uid] = pre_bind
         try:
             await asyncio.wait([pre_bind])
@@ -39,11 +39,11 @@ class PodsInPreBind:
         why = self._why.pop(uid, None)
         if why is not None:
             return fwk.error(why)
-        # A plugin may be cancelled by what it waits for, which is no reason for us to stop.
+        # A plugin may be cancelled by something it waits for, which is an error of the plugin and does not cancel this task.
         return fwk.error("context canceled") if pre_bind.cancelled() else pre_bind.result()
 
     def cancel(self, uid: str, why: str) -> bool:
-        """Call it off; False if it is not under way."""
+        """Cancels the pod's PreBind; False if it is not running."""
         task = self._tasks.get(uid)
         if task is None or task.done():
             return False
@@ -51,47 +51,48 @@ class PodsInPreBind:
         return task.cancel()
 
 
-MOST_BINDS: Final = 1000
-"""Bindings that may be asked for and not be answered."""
+MAX_BINDS_IN_FLIGHT: Final = 1000
+"""The number of bindings that may be sent and not answered."""
 
 
 @final
-class BindsUnderWay:
-    """How many bindings are asked for and not answered. While they are too many, nobody else is decided about.
+class BindsInFlight:
+    """Counts the bindings that are sent and not answered. At the limit, no further pod is popped.
 
-    Otherwise an API server that is away would be asked for as many as the cluster has room for, each with a task and a connection to be.
-    Pods that wait at Permit or for their volumes do not count: others may have to come first. Upstream: a goroutine for each.
+    Without a limit, an API server that is away would be sent as many bindings as the cluster has room for, each with a task and a
+    connection. Pods that wait at Permit or for their volumes do not count, because they may wait for other pods. Upstream has a goroutine
+    for each.
     """
 
-    def __init__(self, most: int = MOST_BINDS) -> None:
-        self._most = most
+    def __init__(self, limit: int = MAX_BINDS_IN_FLIGHT) -> None:
+        self._limit = limit
         self._count = 0
-        self._are_few = asyncio.Event()
-        self._are_few.set()
+        self._below_limit = asyncio.Event()
+        self._below_limit.set()
 
     def __enter__(self) -> None:
         self._count += 1
-        if self._count >= self._most:
-            self._are_few.clear()
+        if self._count >= self._limit:
+            self._below_limit.clear()
 
     def __exit__(self, *exc: object) -> None:
         self._count -= 1
-        if self._count < self._most:
-            self._are_few.set()
+        if self._count < self._limit:
+            self._below_limit.set()
 
     def close(self) -> None:
-        """Nobody is to wait any more."""
-        self._are_few.set()
+        """Releases the callers of `below_limit`."""
+        self._below_limit.set()
 
-    async def are_few(self) -> None:
-        """Returns when another one may be asked for."""
-        await self._are_few.wait()
+    async def below_limit(self) -> None:
+        """Returns once another binding may be sent."""
+        await self._below_limit.wait()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class World:
-    """All that cycles change."""
+    """Everything that cycles change."""
 
     cluster: Cluster
     queue: SchedulingQueue
@@ -101,56 +102,54 @@ class World:
     pod_by_key: Callable[[str], Pod | None]
     """namespace/name -> the pod as the API server has it."""
     extenders: tuple[HTTPExtender, ...] = ()
-    """Those that the configuration names, in the order in which they are asked."""
+    """The extenders of the configuration, in calling order."""
     fence: Callable[[], str | None] = lambda: None
-    """Why nothing may be written at the moment; None if it may. For what does not go through the dispatcher, which asks by itself."""
+    """Returns why nothing may be written at the moment; None if writing is allowed. For writes that bypass the dispatcher, which checks by
+    itself."""
     metrics: Metrics = field(default_factory=Metrics)
-    """What is counted on the way."""
     reporter: Guarded = NO_REPORTER
-    """Who is told what is decided."""
-    binds: BindsUnderWay = field(default_factory=BindsUnderWay)
-    """Whether the API server, or who binds instead, keeps up."""
+    """Receives the decisions."""
+    binds: BindsInFlight = field(default_factory=BindsInFlight)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """The pod has a node: it is assumed there, reserved, and permitted or waiting for that."""
+class AssumedPod:
+    """A pod that is assumed on a node, reserved, and permitted or waiting at Permit. Upstream: assumedPodInfo and ScheduleResult."""
 
     pod: Pod
     """The pod with its node."""
     cycle: Cycle
     waiting: HeldPod | None = None
     evaluated_nodes: int = 0
-    """Nodes that were looked at."""
+    """The number of nodes that were filtered."""
     feasible_nodes: int = 0
-    """Those of them on which the pod could have run."""
+    """The number of nodes that passed."""
 
     @property
     def node(self) -> str:
-        """Where it goes."""
         return self.pod.spec.node_name
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that came to nothing, and what is to be said of it."""
+    """An attempt that failed, and what its event and condition will say."""
 
     status: fwk.Status
-    """Its message is the one of the condition and the event; none are written if it is empty."""
+    """The message is that of the condition and the event. They are not written for Skip and Wait."""
     unschedulable_plugins: frozenset[str] = frozenset()
     pending_plugins: frozenset[str] = frozenset()
     nominate: str | None = ""
-    """The node to promise to the pod, "" to take a promise back, None to leave it as it is."""
+    """The node to nominate the pod to, "" to clear its nomination, None to leave it as it is."""
     candidate: fwk.Candidate | None = None
-    """The node that is to be made free for the pod, and the pods to evict from it."""
+    """The node to make free for the pod, with the pods to evict from it."""
     preempted_by: str = ""
     """The PostFilter plugin that chose the candidate."""
 
 
 def refused_on_one_node(status: fwk.Status) -> Failure:
-    """A node was chosen, and a plugin would not have it. Upstream: FitError with one node."""
+    """Returns the failure of a pod whose chosen node a plugin refused. Upstream: FitError with one node."""
     diagnosis = fwk.Diagnosis(fwk.NodeStatuses({"": status}))
     message = fwk.fit_error_message(1, diagnosis)
     plugins = frozenset((status.plugin,)) if status.plugin else frozenset()
@@ -158,21 +157,21 @@ def refused_on_one_node(status: fwk.Status) -> Failure:
 
 
 def activate_pods(world: World, cycle: Cycle) -> None:
-    """Have the pods tried next that plugins asked for in this cycle; asked once is tried once."""
+    """Activates the pods that plugins asked for in this cycle, each once."""
     pods = cycle.find(fwk.PODS_TO_ACTIVATE)
     if pods:
         try:
             world.queue.activate(list(pods.values()))
         except Exception as exc:
-            # What plugins write there is theirs; the pod of this cycle has nothing to do with it.
+            # What plugins wrote there must not fail the pod of this cycle.
             _LOG.exception(exc, "Error activating pods", pods=list(pods))
         pods.clear()
 
 
 def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> None:
-    """Tell people that an attempt came to nothing.
+    """Records the event of a failed attempt.
 
-    A message that is too long is cut; upstream may cut a character in two there.
+    A message that is too long is cut, here between two characters.
 
     Upstream: schedule_one.go, truncateMessage.
     """
@@ -182,4 +181,4 @@ def record_failed_scheduling(framework: Framework, pod: Pod, message: str) -> No
 
 
 MAX_NOTE = 1024
-"""Bytes of an event's note."""
+"""The most bytes of an event's note."""

@@ -1,4 +1,4 @@
-"""The filter verb: which of the asked nodes a pod can run on; and what a node lacks for a pod that is about to be bound."""
+"""The filter verb: on which of the given nodes a pod can run; and the last check of a node before a pod is bound to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,33 +18,33 @@ UNKNOWN_NODE: Final = "node not known to the extender yet"
 @final
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """Every asked node is in exactly one of the three."""
+    """Every given node is in exactly one of `kept`, `failed` and `failed_and_unresolvable`."""
 
     kept: list[int]
-    """Places in what was asked, in the order asked."""
+    """Places among the given nodes, in their order."""
     failed: dict[str, str] = field(default_factory=dict)
     """Node -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str] = field(default_factory=dict)
     """Node -> reason; preemption cannot help."""
     findings: Findings | None = field(default=None, compare=False, repr=False)
-    """The same as arrays, until the next snapshot."""
+    """The same as arrays, which hold until the next snapshot."""
 
 
-def filter_nodes(cycle: Cycle, asked: Sequence[str]) -> FilterResult:
-    """Returns which of the asked nodes the cycle's pod can run on, and why not on the others.
+def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
+    """Returns on which of the given nodes the cycle's pod can run, and why not on the others.
 
     Raises:
         PluginError: a plugin failed; the message names it.
     """
     snapshot = cycle.snapshot
-    places, known = places_of(snapshot, asked)
-    result = FilterResult([], {asked[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
+    places, known = places_of(snapshot, names)
+    result = FilterResult([], {names[position]: UNKNOWN_NODE for position in np.flatnonzero(~known).tolist()})
     outcome = cycle.run_pre_filter_plugins()
     if not outcome.status.is_success:
         into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
-        into.update({name: outcome.status.message for name, is_known in zip(asked, known, strict=True) if is_known})
+        into.update({name: outcome.status.message for name, is_known in zip(names, known, strict=True) if is_known})
         return replace(result, findings=refused_by_pre_filter(cycle))
-    # `positions` leads from a row back to its place among the asked nodes: unknown ones have no row.
+    # `positions` leads from a row back to its place among the given nodes: unknown ones have no row.
     positions = np.flatnonzero(known)
     rows = rows_at(snapshot, places[known])
     verdicts = cycle.run_filters_with_nominated_pods(rows)
@@ -57,7 +57,7 @@ def filter_nodes(cycle: Cycle, asked: Sequence[str]) -> FilterResult:
     kept = verdicts.ok & inside
     out_of_play = status_out_of_play(cycle).message
     for row in np.flatnonzero(~kept).tolist():
-        name = asked[int(positions[row])]
+        name = names[int(positions[row])]
         if not readable[row]:
             result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
         elif not inside[row]:
@@ -74,10 +74,10 @@ def filter_nodes(cycle: Cycle, asked: Sequence[str]) -> FilterResult:
 
 
 def why_full(cycle: Cycle, node: str) -> str:
-    """Returns what the node lacks for the cycle's pod by now; empty if there is room, or if that is not known.
+    """Returns why the node no longer has room for the cycle's pod; empty if it has, or if that is not known.
 
-    Only the Filters that look at what pods take from each other run (`looks_at_room`). The caller has filtered already, and may know of
-    volumes and claims what is heard of later here.
+    Only Filters with `looks_at_room` run, such as those of resources and ports. The caller has filtered before, and may know of volumes and
+    claims that are not known here yet.
 
     Raises:
         PluginError: a plugin failed.
@@ -95,15 +95,15 @@ def why_full(cycle: Cycle, node: str) -> str:
     return ""
 
 
-def places_of(snapshot: Snapshot, asked: Sequence[str]) -> tuple[Index, Mask]:
-    """Returns (A,) the places of the asked nodes on axis N, and (A,) which of them are known; the place of an unknown one means nothing."""
+def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
+    """Returns (A,) the places of the named nodes on axis N, and (A,) which of them are known; the place of an unknown one means nothing."""
     index = snapshot.nodes.index
-    places = np.array([index.get(name, -1) for name in asked], np.intp)
+    places = np.array([index.get(name, -1) for name in names], np.intp)
     return places, places >= 0
 
 
 def rows_at(snapshot: Snapshot, places: Index) -> Rows:
-    """Returns the nodes at these places as rows. All of them in visiting order are the columns themselves, which need not be copied."""
+    """Returns the nodes at these places as rows. All nodes in visiting order are the columns themselves, which need not be copied."""
     return Rows.of(snapshot, None if np.array_equal(places, snapshot.all_nodes) else places)
 
 

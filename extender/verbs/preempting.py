@@ -1,4 +1,4 @@
-"""The preempt verb: which of the caller's victims really have to go, for each candidate node."""
+"""The preempt verb: which victims a preemption really needs, for each candidate node of the caller."""
 
 from collections.abc import Mapping
 
@@ -14,15 +14,15 @@ from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
 
 
-def choose_victims(cycle: Cycle, asked: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-    """Returns for each candidate node the pods that really have to go; there is no entry where that does not help.
+def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
+    """Returns the victims that the preemption needs, for each candidate node; nodes where it does not help are left out.
 
-    The whole framework is asked. The caller's victims are taken as they are when they suffice, less those that need not go. When they do
-    not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), pods of lower priority are
-    added, as few as will do.
+    All Filters of the profile run. Where the caller's victims suffice, those of them that need not go are reprieved. Where they do not
+    suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the victims are chosen among all pods
+    of lower priority.
 
     Arguments:
-        asked: node name -> the caller's victims there.
+        given: node name -> the caller's victims there.
 
     Raises:
         PluginError: a plugin failed; the message names it.
@@ -35,7 +35,7 @@ def choose_victims(cycle: Cycle, asked: Mapping[str, MetaVictims]) -> dict[str, 
         return {}
     usable = [
         (place, slots)
-        for name, victims in asked.items()
+        for name, victims in given.items()
         if (outcome.node_names is None or name in outcome.node_names) and (found := _usable(snapshot, pod, name, victims)) is not None
         for place, slots in (found,)
     ]
@@ -45,21 +45,21 @@ def choose_victims(cycle: Cycle, asked: Mapping[str, MetaVictims]) -> dict[str, 
     named = np.concatenate([slots for _, slots in usable])
     named_row = np.repeat(np.arange(len(usable)), [len(slots) for _, slots in usable])
 
-    # 1 whose victims suffice as named? On the other nodes every pod of lower priority may have to go.
+    # 1 where the caller's victims do not suffice, all pods of lower priority are possible victims
     suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes)
     chosen_here = ~suffices[lower_row]
     slots = np.r_[named[suffices[named_row]], lower[chosen_here]]
     row = np.r_[named_row[suffices[named_row]], lower_row[chosen_here]]
 
-    # 2 where the pod fits without them, those that need not go are reprieved: our own choice before the caller's
+    # 2 reprieve victims where the pod fits without them: those that the caller did not name first
     fits = _fits_without(cycle, nodes, slots, row)
     slots, row = slots[fits[row]], row[fits[row]]
     slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named))
-    without = Rows.of(snapshot, nodes).changed(_gone(slots, row))
+    without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
     victims_left = ~reprieve(cycle, without, slots, row)
 
-    # 3 the others have to go, most important first
+    # 3 the remaining victims, most important first
     slots, row = slots[victims_left], row[victims_left]
     order = by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
@@ -73,7 +73,7 @@ def choose_victims(cycle: Cycle, asked: Mapping[str, MetaVictims]) -> dict[str, 
 
 
 def candidates_of(snapshot: Snapshot, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns what `choose_victims` answered, as arrays over the same snapshot."""
+    """Returns the result of `choose_victims` as arrays over the same snapshot."""
     pods = snapshot.pods.slots
     return fwk.Candidates.of(
         snapshot,
@@ -85,7 +85,9 @@ def candidates_of(snapshot: Snapshot, chosen: Mapping[str, MetaVictims]) -> fwk.
 
 
 def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: MetaVictims) -> tuple[int, Index] | None:
-    """Returns the place and victim slots of a candidate; None unless the node and its victims are known and all of lower priority."""
+    """Returns the place and the victims' slots of a candidate; None unless the node and its victims are known and all have a lower
+    priority.
+    """
     place = snapshot.nodes.index.get(name)
     slots = [snapshot.pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]
     if place is None or -1 in slots:
@@ -97,19 +99,19 @@ def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: MetaVictims) -> tu
 
 
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
-    """Returns (B,) whether the pod fits each node once these pods are gone."""
-    rows = Rows.of(cycle.snapshot, nodes).changed(_gone(slots, row))
+    """Returns (B,) whether the pod fits each node without these pods."""
+    rows = Rows.of(cycle.snapshot, nodes).changed(_removed(slots, row))
     return cycle.run_filters_with_nominated_pods(rows).ok
 
 
-def _gone(slots: Index, row: Index) -> PodChanges:
+def _removed(slots: Index, row: Index) -> PodChanges:
     return PodChanges(row, slots, np.full(len(slots), -1))
 
 
 def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask) -> tuple[Index, Index]:
     """Returns slots and rows in the order of reprieve, row by row.
 
-    Pods that the caller did not name come before its choice, those with a budget before others, then by importance.
+    Pods that the caller did not name come before those it named, those that violate a budget before others, then by importance.
     """
     order = by_importance(snapshot, slots, row)
     slots, row, is_named = slots[order], row[order], is_named[order]

@@ -1,4 +1,4 @@
-"""The prioritize verb: how good each asked node is for a pod."""
+"""The prioritize verb: scores of the given nodes for a pod."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from extender.snapshot.axes import Int64s
 from extender.verbs.filtering import places_of, rows_at
 
 
-def prioritize_nodes(cycle: Cycle, asked: Sequence[str]) -> list[int]:
-    """Returns a score from 0 to 10 for each asked node: the profile's weighted total, as a share of the best node's.
+def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
+    """Returns a score from 0 to 10 for each given node: the profile's weighted total, as a share of the best node's.
 
-    Nodes that are not known get 0.
+    Unknown nodes get 0.
 
     Raises:
         PluginError: a plugin failed; the message names it.
     """
-    places, known = places_of(cycle.snapshot, asked)
-    scores = np.zeros(len(asked), np.int64)
+    places, known = places_of(cycle.snapshot, names)
+    scores = np.zeros(len(names), np.int64)
     if known.any() and cycle.framework.plugins.score:
         # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has filtered.
         cycle.run_pre_filter_plugins()
@@ -30,9 +30,9 @@ def prioritize_nodes(cycle: Cycle, asked: Sequence[str]) -> list[int]:
 
 
 def _on_extender_scale(total: Int64s) -> Int64s:
-    """Returns (R,) 10 for the best, the others by their share of it, rounded: what kube-scheduler's own normalising does with 100.
+    """Returns (R,) 10 for the best row, and for the others their rounded share of it, as kube-scheduler's normalising does with 100.
 
-    Totals below 0, which a negative weight can make, are no share. Weights are int32, so that 20 times a total fits an int64.
+    Totals below 0, which a negative weight can cause, count as 0. Weights are int32, so that 20 times a total fits an int64.
     """
     best = int(total.max(initial=0))
     return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)

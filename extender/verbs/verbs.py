@@ -16,10 +16,10 @@ from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
 from extender.protocol.wire_types import MetaVictims
 from extender.records.reporter import NO_REPORTER, Asked, Guarded, Reporter
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
 from extender.verbs.filtering import FilterResult, filter_nodes, why_full
 from extender.verbs.preempting import candidates_of, choose_victims
@@ -27,31 +27,31 @@ from extender.verbs.prioritizing import prioritize_nodes
 
 
 class VerbError(Exception):
-    """The question was understood and cannot be answered; the text is for the pod's events."""
+    """The call is valid but cannot be answered. The text ends up in the pod's events."""
 
 
 class AnswersVerbs(Protocol):
-    """What the faces ask of `Verbs`. Every method raises VerbError when it cannot answer."""
+    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether the cluster is known, so that it can answer."""
+        """Whether the cluster is known."""
         ...
 
     def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
-        """Returns which of the asked nodes the pod can run on."""
+        """Returns on which of the given nodes the pod can run."""
         ...
 
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
-        """Returns a score from 0 to 10 for each asked node, in the order asked."""
+        """Returns a score from 0 to 10 for each given node, in their order."""
         ...
 
     def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-        """Returns the victims that really have to go, for each candidate node on which that helps."""
+        """Returns the victims that the preemption needs, for each candidate node on which it helps."""
         ...
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node, if it is not bound there already."""
+        """Binds the pod to the node if it is not bound there already."""
         ...
 
 
@@ -68,14 +68,14 @@ class Verbs:
         dispatcher: fwk.Dispatcher | None = None,
         reporter: Reporter = NO_REPORTER,
     ) -> None:
-        """Prepare to answer.
+        """Creates the verbs of one cluster.
 
         Arguments:
             frameworks: one per profile, by scheduler name.
-            cluster: what is known; `changed` must hear of its changes, too.
-            is_ready: whether everything is in there that is known of the cluster.
+            cluster: the cluster to answer about; subscribe `changed` to its changes.
+            is_ready: returns whether the cluster is completely known.
             dispatcher: performs writes; None without an API server.
-            reporter: is told what kube-scheduler asks.
+            reporter: receives the calls of kube-scheduler.
         """
         self._frameworks = frameworks
         self._cluster = cluster
@@ -90,36 +90,36 @@ class Verbs:
 
     @property
     def unreadable(self) -> Sequence[tuple[str, str]]:
-        """(namespace/name, why) of the pods that are left out."""
+        """(namespace/name, why) of the pods that cannot be read and are left out."""
         return tuple(self._cluster.unreadable.values())
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes in a change that the cluster has taken in."""
+        """Handles a change that the cluster has already handled."""
         if self._overlay is not None:
             self._overlay.changed(old, new)
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
     def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
-        with self._answering(pod, len(node_names or nodes or ())) as so_far:
-            asked, cycle = self._cycle(pod, node_names, nodes)
-            result = filter_nodes(cycle, asked)
+        with self._answering(pod, len(node_names or nodes or ())) as call_so_far:
+            names, cycle = self._cycle(pod, node_names, nodes)
+            result = filter_nodes(cycle, names)
         if result.findings is not None:
-            self._reporter.asked_filter(so_far(), result.findings, len(result.kept))
+            self._reporter.asked_filter(call_so_far(), result.findings, len(result.kept))
         return result
 
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
-        with self._answering(pod, len(node_names or nodes or ())) as so_far:
-            asked, cycle = self._cycle(pod, node_names, nodes)
-            scores = prioritize_nodes(cycle, asked)
-        self._reporter.asked_prioritize(so_far(), asked, scores)
+        with self._answering(pod, len(node_names or nodes or ())) as call_so_far:
+            names, cycle = self._cycle(pod, node_names, nodes)
+            scores = prioritize_nodes(cycle, names)
+        self._reporter.asked_prioritize(call_so_far(), names, scores)
         return scores
 
     def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-        with self._answering(pod, len(candidates)) as so_far:
+        with self._answering(pod, len(candidates)) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
-        self._reporter.asked_preempt(so_far(), candidates_of(cycle.snapshot, chosen))
+        self._reporter.asked_preempt(call_so_far(), candidates_of(cycle.snapshot, chosen))
         note = _what_changed(candidates, chosen)
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
@@ -137,10 +137,10 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        lacks = self._lacks(uid, node)
-        if lacks:
-            raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {lacks}")
-        # The room is taken from now on: others ask before the API server answers, and before the watch shows the binding.
+        reason = self._why_full(uid, node)
+        if reason:
+            raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {reason}")
+        # Assumed from now on, because other calls come before the API server answers, and before the watch shows the binding.
         is_assumed, is_bound = self._assume(uid, node), False
         try:
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
@@ -155,46 +155,46 @@ class Verbs:
                 self._overlay.cluster.assume(uid, node)
 
     def _assume(self, uid: str, node: str) -> bool:
-        """Returns whether the pod is assumed on the node now, and was not before."""
+        """Returns whether the pod was assumed on the node by this call."""
         try:
             return self._cluster.assume(uid, node) is not None
-        except ValueError:  # the pod cannot be read; once it is bound, the watch will show it
+        except ValueError:  # the pod cannot be read, so that only the watch can add it once it is bound
             return False
 
-    def _lacks(self, uid: str, node: str) -> str:
-        """Returns what the node has too little of for a pending pod; empty if nothing, or if that is not known."""
+    def _why_full(self, uid: str, node: str) -> str:
+        """Returns why the node has no room for a pending pod; empty if it has, or if that is not known."""
         pending = self._cluster.pending.get(uid)
         if pending is None or self._cluster.cache.is_assumed(pending):
-            return ""  # its room is taken already, or the API server decides
+            return ""  # the pod is assumed already, or is not known here, so that the API server decides
         try:
             _, cycle = self._cycle(pending, (), None, with_nominations=False)
             return why_full(cycle, node)
         except (VerbError, CacheError, PluginError, ValueError):
             return ""
 
-    # What the verbs share.
+    # Used by all verbs.
 
     @contextmanager
     def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], Asked]]:
-        """Turns what keeps a verb from answering into a VerbError. Yields what the reporter is to know of the question so far."""
+        """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for the reporter."""
         began = perf_counter()
 
-        def so_far() -> Asked:
+        def call_so_far() -> Asked:
             return Asked(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
 
         try:
             try:
-                yield so_far
+                yield call_so_far
             except (PluginError, CacheError, QuantityError) as exc:
                 raise VerbError(str(exc)) from exc
         except VerbError as exc:
-            self._reporter.asked_in_vain(so_far(), str(exc))
+            self._reporter.asked_in_vain(call_so_far(), str(exc))
             raise
 
     def _cycle(
         self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, *, with_nominations: bool = True
     ) -> tuple[Sequence[str], Cycle]:
-        """Returns the names of the asked nodes, and a cycle for the pod over the cluster with these nodes in it."""
+        """Returns the names of the given nodes, and a cycle for the pod over the cluster with these nodes in it."""
         framework = self._framework_for(pod)
         cluster = self._cluster
         if nodes is not None:
@@ -205,8 +205,8 @@ class Verbs:
             raise VerbError("neither nodes nor nodeNames given")
         # Nominated pods get their slots before the snapshot is taken.
         nominations = Nominations(cluster.nominees(self._frameworks)) if with_nominations else Nominations()
-        asked, snapshot = self._snapshot(node_names or (), nodes)
-        return asked, Cycle(framework, snapshot, pod, nominations)
+        names, snapshot = self._snapshot(node_names or (), nodes)
+        return names, Cycle(framework, snapshot, pod, nominations)
 
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
         if nodes is None or self._overlay is None:
@@ -217,7 +217,7 @@ class Verbs:
         validate_requests(pod)
         framework = self._frameworks.get(pod.scheduler_name)
         if framework is None and len(self._frameworks) == 1:
-            # The caller's profile may have any name; with one profile here there is no doubt which is meant.
+            # The caller's profile may have another name; the only profile here is the one it means.
             (framework,) = self._frameworks.values()
         if framework is None:
             raise VerbError(f"no profile for this pod's schedulerName; known profiles are {', '.join(sorted(self._frameworks))}")
@@ -225,13 +225,13 @@ class Verbs:
 
 
 def _what_changed(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> str:
-    """Returns how an answer to preempt differs from what was asked; empty if it does not."""
+    """Returns how the answer to preempt differs from the call; empty if it does not."""
     spared = sum(len(set(candidates[name].uids) - set(victims.uids)) for name, victims in chosen.items())
     parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
     return "; ".join([*parts, *([f"Extender spared {spared} of the victims"] if spared else [])])
 
 
 def _is_nominated(pod: Pod, like: Pod | None = None) -> bool:
-    """Returns whether the pod is nominated to a node; to the same as the other pod, if there is one."""
+    """Returns whether the pod is nominated to a node; if another pod is given, to the same node as that."""
     node = pod.status.nominated_node_name
     return bool(node) and not pod.spec.node_name and (like is None or node == like.status.nominated_node_name)

@@ -36,7 +36,7 @@ from extender.runtime.registry import Registry
 from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
-from extender.scheduler.world import Decided, PodsInPreBind, World
+from extender.scheduler.world import AssumedPod, PodsInPreBind, World
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 from extender.testing.writes import RecordedWrites
@@ -208,7 +208,7 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
 
 async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Framework, info: QueuedPodInfo) -> None:
     outcome = await scheduling_cycle(world, algorithm, framework, info.pod, 0)
-    if isinstance(outcome, Decided):
+    if isinstance(outcome, AssumedPod):
         world.reporter.decided(info, "default-scheduler", outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, 0.001)
     else:
         world.reporter.failed(info, "default-scheduler", outcome.status, 0.001)

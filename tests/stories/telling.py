@@ -205,12 +205,12 @@ async def a_scene(
         profiles: scheduler names; all have the same plugins.
         extenders: asked by what `transports` has for them.
     """
-    further = {plugin.name: plugin for plugin in plugins}
-    configuration = replace(_configuration([*_needed(only), *further], ["*"] if only else without, profiles), extenders=tuple(extenders))
+    also = {plugin.name: plugin for plugin in plugins}
+    configuration = replace(_configuration([*_needed(only), *also], ["*"] if only else without, profiles), extenders=tuple(extenders))
     async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere) as setting:
         dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
-        plugins_there = Registry(IN_TREE, (), further=further)
+        plugins_there = Registry(IN_TREE, (), also=also)
         alone = assemble_scheduler(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)
 
         async def schedule() -> None:

@@ -18,10 +18,10 @@ from extender.objects.pod import Pod
 from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
 from extender.preemption.dry_run import lower_priority_pods
 from extender.preemption.evaluator import nodes_where_preemption_might_help
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 

@@ -10,9 +10,9 @@ from extender.answers.explain.refusals import Refusals
 from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.node_selectors import NAME_FIELD
 from extender.objects.pod import Affinity, Pod
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 

@@ -19,11 +19,11 @@ from extender.objects.meta import Object, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import status_out_of_play
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node
@@ -253,7 +253,7 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
     explicit: dict[str, fwk.Status] = {}
     copies = total = 0
     while len(rows):
-        verdicts = cycle.run_filters_with_nominated_pods(rows, again=copies > 0)
+        verdicts = cycle.run_filters_with_nominated_pods(rows, only_pods_changed=copies > 0)
         full = np.flatnonzero(~verdicts.ok)
         names = rows.take(full).names
         explicit.update(zip(names, verdicts.statuses_of(full), strict=True))

@@ -30,10 +30,10 @@ from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
 from extender.records.values import PodName, Victim
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.scheduler.world import refused_on_one_node

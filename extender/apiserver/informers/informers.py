@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
-from extender.apiserver.backoff import Backoff
 from extender.apiserver.client import Client
 from extender.apiserver.errors import ApiError
 from extender.apiserver.informers.health import Health
+from extender.apiserver.informers.plan import Backoff
 from extender.apiserver.informers.reading import DoubtfulAnswerError
 from extender.apiserver.informers.reflector import Reflector
 from extender.apiserver.informers.store import Change

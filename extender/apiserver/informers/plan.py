@@ -6,7 +6,6 @@ Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable (v1.3
 from random import Random
 from typing import Final, final
 
-from extender.apiserver.backoff import Backoff
 from extender.apiserver.errors import (
     ApiError,
     BadRequest,
@@ -22,6 +21,33 @@ from extender.apiserver.errors import (
     Unreachable,
 )
 from extender.apiserver.informers.reading import DoubtfulAnswerError
+
+FIRST: Final = 0.8
+LONGEST: Final = 30.0
+RESET_AFTER: Final = 120.0
+
+
+@final
+class Backoff:
+    """0.8 s, twice as long each time, up to 30 s; chance adds up to as much again; from the start after two quiet minutes."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._delay = FIRST
+        self._last = float("-inf")
+
+    def next(self, now: float) -> float:
+        """Seconds to wait from now on.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        if now - self._last > RESET_AFTER:
+            self._delay = FIRST
+        self._last = now
+        delay, self._delay = self._delay, min(self._delay * 2, LONGEST)
+        return delay * (1 + self._rng.random())
+
 
 MAX_FRUITLESS: Final = 3
 """Watches in a row that brought nothing new, after which a list is the better question."""

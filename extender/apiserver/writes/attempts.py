@@ -163,7 +163,7 @@ class Attempts:
             Conflict: nothing is to be said of that pod.
         """
         try:
-            found = call.about(await read(self._client, call))
+            found = call.rebased_on(await read(self._client, call))
         except (ServerError, Unreachable):
             return call
         if found is None:

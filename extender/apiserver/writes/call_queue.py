@@ -85,7 +85,7 @@ class CallQueue:
         self._in_flight.discard(ticket)
         if not ticket.call.relevance:
             return
-        del self._by_object[ticket.call.concerns]
+        del self._by_object[ticket.call.object_key]
         following = ticket.following
         if following is not None and not self._is_closed:
             call = following.call.after(ticket.call) if succeeded else following.call
@@ -97,7 +97,7 @@ class CallQueue:
             withdrawn = waiting.pop(outcome, None)
             if withdrawn is not None:
                 if withdrawn.call.relevance:
-                    del self._by_object[withdrawn.call.concerns]
+                    del self._by_object[withdrawn.call.object_key]
                 return
         for ticket in self._in_flight:
             if ticket.following is not None and ticket.following.outcome is outcome:
@@ -133,12 +133,12 @@ class CallQueue:
     def _add_relevant(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
         if outcome.done():
             return  # whoever wanted it was cancelled
-        first = self._by_object.get(call.concerns)
+        first = self._by_object.get(call.object_key)
         if first is None:
             if call.is_no_op:
                 outcome.set_result(None)
                 return
-            ticket = self._by_object[call.concerns] = Ticket(call, outcome)
+            ticket = self._by_object[call.object_key] = Ticket(call, outcome)
             self._enqueue(ticket)
             return
         latest = first.following or first
@@ -155,7 +155,7 @@ class CallQueue:
             _overwrite(latest, OVERWRITTEN)
         if latest is first:
             del self._lanes[lane_of(latest.call)][latest.outcome]
-            del self._by_object[call.concerns]
+            del self._by_object[call.object_key]
             self._add_relevant(call, outcome)
         else:
             first.following = Ticket(call, outcome)

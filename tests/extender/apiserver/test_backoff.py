@@ -2,7 +2,7 @@
 
 from random import Random
 
-from extender.apiserver.backoff import Backoff
+from extender.apiserver.informers.plan import Backoff
 
 
 class NoChance(Random):

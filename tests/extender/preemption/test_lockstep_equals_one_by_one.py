@@ -19,10 +19,10 @@ from extender.objects.pod import Pod, start_time
 from extender.objects.preemption_messages import NO_VICTIMS
 from extender.plugins import IN_TREE
 from extender.preemption.dry_run import dry_run
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows
 from extender.testing import PodBuilder, RandomCluster, make_cache, make_framework, make_pod, random_cluster, random_cluster_with_volumes
 

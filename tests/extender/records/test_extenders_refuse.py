@@ -14,7 +14,7 @@ from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import make_framework
 from tests.extender.plugins_by_table import Refuses
-from tests.extender.scheduler.test_asking_extenders import POD, an_extender, says, three_nodes
+from tests.extender.scheduler.test_extenders import POD, an_extender, says, three_nodes
 
 
 def test_the_filters_come_first_and_the_extenders_last() -> None:

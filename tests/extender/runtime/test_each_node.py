@@ -5,8 +5,8 @@ import random
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.registry import EachNodeFilter
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows, Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Holds, Looks, NeedsCompany, Refuses, raising
@@ -181,7 +181,7 @@ def test_rows_that_differ_only_in_their_pods_need_not_be_asked_everything_again(
     state, rows = Cycle(framework, snapshot, POD), Rows.of(snapshot)
 
     assert state.run_filter_plugins(rows).reasons_of(0) == ["cordoned"]
-    assert state.run_filter_plugins(rows, again=True).reasons_of(0) == ["full"]
+    assert state.run_filter_plugins(rows, only_pods_changed=True).reasons_of(0) == ["full"]
 
 
 # Filter with nominated pods.

@@ -15,11 +15,11 @@ from extender.config.configuration import Configuration
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.memory import KEPT_SIGNATURES
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.registry import Registry
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s

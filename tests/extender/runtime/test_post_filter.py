@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
+from extender.runtime.plugin_calls import PluginError
 from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
 

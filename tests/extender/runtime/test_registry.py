@@ -15,9 +15,9 @@ from extender.runtime.framework import Framework
 from extender.runtime.registry import ENTRY_POINTS, Registry
 from extender.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
-from tests.extender.runtime.strangers import Spare
+from tests.extender.runtime.out_of_tree import Spare
 
-STRANGERS = "tests.extender.runtime.strangers"
+STRANGERS = "tests.extender.runtime.out_of_tree"
 
 
 def entry(name: str, value: str = "") -> EntryPoint:
@@ -243,6 +243,6 @@ def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
 
 
 def test_plugins_whose_classes_are_at_hand_need_no_entry_point() -> None:
-    points = Registry(IN_TREE, (), further={"Spare": Spare}).points_of
+    points = Registry(IN_TREE, (), also={"Spare": Spare}).points_of
 
     assert points["Spare"] == {"filter", "score"}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
+from extender.runtime.plugin_calls import PluginError
 from extender.runtime.scoring import Scores as Scored
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s

@@ -12,8 +12,8 @@ import pytest
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.cycle import Cycle
-from extender.scheduler.binding_cycle import binding_cycle, free_its_room_for_others
-from extender.scheduler.world import Decided, Failure
+from extender.scheduler.binding_cycle import binding_cycle, wake_other_pods
+from extender.scheduler.world import AssumedPod, Failure
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.testing.virtual_time import run
 from tests.extender.scheduler.stage import Stage, a_stage
@@ -61,7 +61,9 @@ class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindP
         self._note("post_bind")
 
 
-def told(plugin: Noting, tell: Callable[[Stage, Decided], Coroutine[Any, Any, None]], *, timeouts: dict[str, float] | None = None) -> None:
+def told(
+    plugin: Noting, tell: Callable[[Stage, AssumedPod], Coroutine[Any, Any, None]], *, timeouts: dict[str, float] | None = None
+) -> None:
     """
     The pod was popped, and decided for node n, where it waits if there are timeouts.
     """
@@ -75,7 +77,7 @@ def told(plugin: Noting, tell: Callable[[Stage, Decided], Coroutine[Any, Any, No
         assumed = stage.world.cluster.assume(P.obj().uid, "n")
         assert assumed is not None
         waiting = stage.world.waiting_pods.add(assumed, timeouts) if timeouts else None
-        await tell(stage, Decided(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting))
+        await tell(stage, AssumedPod(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting))
 
     run(main())
 
@@ -87,7 +89,7 @@ def nominations(stage: Stage) -> list[str | None]:
 def test_a_pod_is_prepared_bound_and_told_of() -> None:
     plugin = Noting()
 
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         assert await binding_cycle(stage.world, stage.framework, decided) is None
         await asyncio.sleep(0)
 
@@ -103,7 +105,7 @@ def test_a_pod_is_prepared_bound_and_told_of() -> None:
 def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
     plugin = Noting()
 
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         in_flight: list[int] = []
         plugin.look = lambda: in_flight.append(len(stage.world.queue.in_flight_pods()))
         await binding_cycle(stage.world, stage.framework, decided)
@@ -115,7 +117,7 @@ def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
 
 @pytest.mark.parametrize(("flight", "written"), [(fwk.SUCCESS, ["n"]), (fwk.SKIP, [])], ids=str)
 def test_the_node_is_written_down_when_there_is_something_to_wait_for(flight: fwk.Status, written: list[str]) -> None:
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         await binding_cycle(stage.world, stage.framework, decided)
         await asyncio.sleep(0)
 
@@ -141,7 +143,7 @@ def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, a
     First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only once the pod is back.
     """
 
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         plugin.asked.clear()
         plugin.look = lambda: stage.world.cluster.cache.is_assumed(P.obj())
         failure = await binding_cycle(stage.world, stage.framework, decided)
@@ -154,7 +156,7 @@ def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, a
         assert stage.world.cluster.cache.pod(P.obj().uid) is None
         assert stage.is_tried(BIG) is not is_rejected
         if is_rejected:
-            free_its_room_for_others(stage.world, decided.pod)
+            wake_other_pods(stage.world, decided.pod)
             assert stage.is_tried(BIG)
 
     told(plugin, tell)
@@ -163,7 +165,7 @@ def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, a
 def refused_after(say: Callable[[Stage], Any]) -> tuple[Failure, Stage]:
     outcome: list[tuple[Failure, Stage]] = []
 
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         asyncio.get_running_loop().call_later(1, say, stage)
         failure = await binding_cycle(stage.world, stage.framework, decided)
         assert failure is not None
@@ -219,12 +221,12 @@ def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plug
 
 
 def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> None:
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         stage.world.queue.done(decided.pod.uid)
         stage.world.cluster.forget(decided.pod.uid)
         stage.refused(P, FIT)
 
-        free_its_room_for_others(stage.world, decided.pod)
+        wake_other_pods(stage.world, decided.pod)
 
         assert (stage.waits(P), stage.is_tried(P)) == (True, False)
         assert stage.is_tried(BIG)
@@ -240,7 +242,7 @@ def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
 
     plugin = Slow()
 
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         asyncio.get_running_loop().call_later(1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption")
         failure = await binding_cycle(stage.world, stage.framework, decided)
 
@@ -252,7 +254,7 @@ def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
 
 
 def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
-    async def tell(stage: Stage, decided: Decided) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
         decided.cycle.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
         await binding_cycle(stage.world, stage.framework, decided)
 

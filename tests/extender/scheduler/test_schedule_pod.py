@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find, select_host
 from extender.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot

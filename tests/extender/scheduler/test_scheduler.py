@@ -8,7 +8,7 @@ import pytest
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.scheduler.scheduler import Scheduler
-from extender.scheduler.world import BindsUnderWay
+from extender.scheduler.world import BindsInFlight
 from extender.testing import make_node, make_pod
 from extender.testing.virtual_time import run
 from tests.extender.scheduler.stage import PROFILE, a_stage
@@ -41,7 +41,7 @@ def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler
         stage.told(None, make_pod(f"waits{number}").label(waits="yes").priority(9))
     for name in names:
         stage.told(None, make_pod(name))
-    world = replace(stage.world, binds=BindsUnderWay(most))
+    world = replace(stage.world, binds=BindsInFlight(most))
     return Scheduler(world, {PROFILE: stage.framework}), slow
 
 

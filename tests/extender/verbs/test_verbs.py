@@ -7,10 +7,10 @@ import pytest
 from extender import framework as fwk
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.protocol.wire_types import MetaVictims
-from extender.runtime.asking import PluginError
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from extender.verbs.filtering import FilterResult, filter_nodes

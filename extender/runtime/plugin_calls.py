@@ -1,4 +1,4 @@
-"""The one place where plugins are called: it times a call, and turns an exception into an error in the plugin's name.
+"""The one place where plugins are called. A call is timed, and an exception becomes a PluginError with the plugin's name.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its siblings (v1.36.2).
 """
@@ -21,13 +21,13 @@ _FAILED: Final = {
     "ScoreWeights": 'applying score defaultWeights on Score plugins: plugin "{plugin}" {why}',
     "PreBindPreFlight": 'running PreBindPreFlight "{plugin}": {why}',
 }
-"""Extension point, as metrics name it -> upstream's words for a failure there, where they differ from the usual ones."""
+"""Extension point as metrics name it -> upstream's message for a failure there, where it differs from the usual one."""
 _FAILED_ELSEWHERE: Final = 'running {point} plugin "{plugin}": {why}'
 
 
 @final
 class PluginError(Exception):
-    """A plugin raised, or answered something that its extension point does not allow. It fails the pod's cycle and nothing else.
+    """A plugin raised, or returned something that its extension point does not allow. It fails the pod's cycle and nothing else.
 
     The message is upstream's (`running "Name" filter plugin: ...`); what the plugin raised is chained.
 
@@ -42,11 +42,11 @@ class PluginError(Exception):
         self.why = why
 
 
-def ask(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Returns what the plugin answers.
+def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Returns the result of the call.
 
     Arguments:
-        observe: takes the seconds that the call took; None in a cycle that is not sampled.
+        observe: receives the seconds that the call took; None in a cycle that is not sampled.
         point: the extension point as metrics name it.
 
     Raises:
@@ -55,13 +55,13 @@ def ask(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[P
     try:
         return call(*args, **kwargs) if observe is None else _timed(observe, plugin, point, call, *args, **kwargs)
     except PluginError:
-        raise  # of another plugin that this one has asked
+        raise  # of another plugin that this one called
     except Exception as exc:
         raise PluginError(plugin, point, str(exc)) from exc
 
 
-async def ask_and_wait(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[], Awaitable[T]]) -> T:
-    """Returns what the plugin answers once it has finished waiting.
+async def call_plugin_async(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[], Awaitable[T]]) -> T:
+    """Returns the result of the awaited call.
 
     Raises:
         PluginError: the plugin raised, or something that it waited for was cancelled.
@@ -76,10 +76,10 @@ async def ask_and_wait(observe: ObservePlugin | None, plugin: str, point: str, c
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        # It is not this task that was cancelled, but something that the plugin waits for: an error like any other.
+        # This task is not being cancelled, but something that the plugin waits for, which is an error like any other.
         raise PluginError(plugin, point, "context canceled") from exc
     except PluginError:
-        raise  # of another plugin that this one has asked
+        raise  # of another plugin that this one called
     except Exception as exc:
         raise PluginError(plugin, point, str(exc)) from exc
     finally:
@@ -98,7 +98,7 @@ def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[P, T]
 
 
 def _status_of(answer: object) -> str:
-    """Returns the code of an answer; for one about many rows, Success if any row passes."""
+    """Returns the code of a result; of one about many rows, Success if any row passes."""
     match answer:
         case fwk.Status():
             return str(answer.code)
