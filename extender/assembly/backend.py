@@ -13,26 +13,25 @@ from extender.embedded.kube_api import KubeApi
 from extender.verbs import AnswersVerbs
 
 
-async def _nothing() -> None:
-    """Does nothing, for services without a scheduler or informers."""
+async def _nothing() -> None: ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One cluster, and what is known, answered and decided about it. The defaults are those of a backend that only answers."""
+    """One cluster, with what is known, answered and decided about it. The defaults are those of a backend that only answers."""
 
     verbs: AnswersVerbs
     evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
     """Evaluates a scenario in a cluster of its own; see `extender.evaluation.scenario`."""
     questions: Questions | None = None
-    """Answers people; None in tests that serve only the verbs."""
+    """Answers people's questions; None in tests that serve only the verbs."""
     configuration: Configuration | None = None
     """The configuration in force; None if it is not known."""
     kubernetes: KubeApi | None = None
     """The Kubernetes API of our own cluster; None if another cluster is followed."""
     informers: Informers | None = None
-    """What the API server has, kept up to date; None if no cluster is followed."""
+    """The objects of the API server, kept up to date; None if no cluster is followed."""
     leadership: Callable[[], str] | None = None
     """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
     metrics: Callable[[], bytes] = bytes
@@ -40,14 +39,14 @@ class Backend:
     resource_metrics: Callable[[], bytes] = bytes
     """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
     finish: Callable[[], Awaitable[None]] = _nothing
-    """Stops deciding, and returns once everything that was decided is done. The cluster is still followed."""
+    """Stops the scheduler, and returns once everything it decided is done. The cluster is still followed."""
     why_over: Callable[[], str] = str
-    """Returns why nothing more is decided although nobody asked to stop; empty while all is well."""
+    """Returns why the scheduler stopped without being asked to; empty while it runs."""
     debug: Callable[[], None] = lambda: None
-    """Writes into the log what is known of the cluster, and where that differs from what the API server has."""
+    """Logs what is known of the cluster, and where that differs from what the API server has."""
 
     def health(self) -> Sequence[Health]:
-        """Returns the health of each resource that is followed."""
+        """Returns the health of each followed resource."""
         return () if self.informers is None else self.informers.health(asyncio.get_running_loop().time())
 
     async def wait_for_sync(self) -> None:

@@ -1,4 +1,4 @@
-"""CacheDebugger: writes down what the scheduler believes, and where that is not what the API server says.
+"""CacheDebugger: logs what the scheduler knows, and where that differs from what the API server has.
 
 Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go (v1.36.2).
 """
@@ -19,14 +19,12 @@ _LOG: Final = Logger(__name__)
 
 @final
 class CacheDebugger:
-    """Reads, and changes nothing. What it finds goes to the log."""
+    """Reads the cache and the queue, changes nothing, and writes its findings to the log."""
 
     def __init__(self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]) -> None:
-        """Nothing is looked at yet.
-
-        Arguments:
-            queue: of the scheduler; None if nothing is decided here.
-            profiles: scheduler names of the pods that belong into the queue.
+        """Arguments:
+        queue: that of the scheduler; None if there is none.
+        profiles: scheduler names of the pods that belong into the queue.
         """
         self._informers = informers
         self._cluster = cluster
@@ -34,14 +32,14 @@ class CacheDebugger:
         self._profiles = profiles
 
     def debug(self) -> None:
-        """Compare, then write everything down."""
+        """Compares, then dumps."""
         self.compare()
         self.dump()
 
     def compare(self) -> None:
-        """Tell of nodes and pods that only one side knows: missed, if that is the API server, else redundant.
+        """Logs the nodes and pods that are missed in the cache, and those that are redundant there.
 
-        Unlike upstream, pods that are being tried right now are not missed, and pods of other schedulers are not expected in the queue.
+        Unlike upstream, pods whose attempt is running are not missed, and pods of other schedulers are not expected in the queue.
         """
         _LOG.info(3, "Cache comparer started")
         nodes = self._cluster.cache.dump()
@@ -60,7 +58,7 @@ class CacheDebugger:
         _LOG.info(3, "Cache comparer finished")
 
     def dump(self) -> None:
-        """Write down every node with its pods, and every pod that waits."""
+        """Logs every node with its pods, and every pod in the queue."""
         pods_on: dict[str, list[Pod]] = {}
         for pod in self._cluster.cache.pods:
             pods_on.setdefault(pod.spec.node_name, []).append(pod)
@@ -68,7 +66,7 @@ class CacheDebugger:
         nodes = (
             _node_text(name, node, pods_on.get(name, ()), nominated.get(name, ())) for name, node in self._cluster.cache.dump().items()
         )
-        # An empty line between two nodes, for those who read it.
+        # As upstream, with an empty line between two nodes.
         _LOG.info(0, "Dump of cached NodeInfo", nodes=Lines("\n\n".join(nodes)))
         if self._queue is not None:
             counts = self._queue.pending_counts()
@@ -78,7 +76,7 @@ class CacheDebugger:
             _LOG.info(0, "Dump of scheduling queue", summary=summary, pods=Lines(pods))
 
     def _informed(self, resource: str) -> Iterable[Any]:
-        """What the API server says there is."""
+        """Yields the objects of a resource as the informers have them."""
         reflectors = (each for each in self._informers.reflectors if each.kind.resource == resource)
         return (item for reflector in reflectors for item in reflector.objects.values())
 
@@ -88,9 +86,9 @@ def _waiting(queue: SchedulingQueue) -> list[Any]:
 
 
 def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What is missed in the cache, and what is redundant there."""
-    there, known = set(actual), set(cached)
-    return sorted(there - known), sorted(known - there)
+    """Returns what is missed in the cache, and what is redundant there."""
+    expected, known = set(actual), set(cached)
+    return sorted(expected - known), sorted(known - expected)
 
 
 def _node_text(name: str, node: NodeDump, pods: Collection[Pod], nominated: Collection[Pod]) -> str:
@@ -112,7 +110,7 @@ def _pod_text(pod: Pod) -> str:
 
 
 def _resource_text(amounts: Mapping[str, int], allowed_pods: int) -> str:
-    """As Go prints upstream's framework.Resource."""
+    """Returns the amounts as Go prints upstream's framework.Resource."""
     cpu, memory, storage = (amounts.get(name, 0) for name in NATIVE_RESOURCES)
     others = " ".join(f"{name}:{amount}" for name, amount in sorted(amounts.items()) if name not in NATIVE_RESOURCES)
     numbers = f"MilliCPU:{cpu} Memory:{memory} EphemeralStorage:{storage} AllowedPodNumber:{allowed_pods}"

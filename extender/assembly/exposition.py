@@ -1,4 +1,4 @@
-"""Exposition: all metrics at one moment, in Prometheus' text format. What can be counted when somebody asks is counted then.
+"""Exposition: all metrics at one moment, in Prometheus' text format. What can be counted on collection is counted then.
 
 Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names that begin with
 `reprieve_` are ours.
@@ -28,10 +28,10 @@ from extender.scheduler.world import World
 POD_POPPED: Final = "PodPopped"
 
 _COUNTED: Final[tuple[tuple[str, str, Callable[[ReflectorCounters], int]], ...]] = (
-    ("lists", "Lists begun, the first one and streamed ones included.", lambda counters: counters.lists),
+    ("lists", "Lists begun, including the first one and streamed ones.", lambda counters: counters.lists),
     ("watches", "Watches begun.", lambda counters: counters.watches),
     ("events", "Events of watches.", lambda counters: counters.events),
-    ("unreadable_objects", "Objects that could not be read, once each time.", lambda counters: counters.unreadable),
+    ("unreadable_objects", "Objects that could not be read.", lambda counters: counters.unreadable),
 )
 
 
@@ -41,7 +41,7 @@ _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemer
 
 @final
 class Exposition(Collector):
-    """What there is to see of a process that follows a cluster."""
+    """The metrics of a process that follows a cluster."""
 
     def __init__(
         self,
@@ -53,14 +53,12 @@ class Exposition(Collector):
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,
     ) -> None:
-        """Nothing is counted yet.
-
-        Arguments:
-            scheduling: the scheduler; None if nothing is decided here.
-            elector: None if there is no other replica.
-            now: the event loop's time.
-            disabled: names of metrics that nobody wants to see.
-            dropped_log_lines: how many nobody could be told.
+        """Arguments:
+        scheduling: the scheduler; None if there is none.
+        elector: None without other replicas.
+        now: the event loop's time.
+        disabled: names of metrics that are not exposed.
+        dropped_log_lines: returns how many lines of the log could not be written.
         """
         self._informers = informers
         self._dispatcher = dispatcher
@@ -74,11 +72,10 @@ class Exposition(Collector):
         ProcessCollector(registry=self._registry)
 
     def text(self) -> bytes:
-        """In Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Whatever there is now, and wanted."""
         return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
 
     def _all(self) -> Iterator[Metric]:
@@ -89,7 +86,7 @@ class Exposition(Collector):
             yield from _cache(world)
             evaluations = CounterMetricFamily(
                 "scheduler_plugin_evaluation",
-                "Attempts in which a plugin had a say, at PreFilter, Filter, PreScore and Score.",
+                "Attempts in which a plugin was evaluated, at PreFilter, Filter, PreScore and Score.",
                 labels=("plugin", "extension_point", "profile"),
             )
             for labels, times in self._scheduling.evaluations().items():
@@ -106,7 +103,7 @@ class Exposition(Collector):
         yield from self._reflectors()
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
-            "Lines of the log that could not be written: the disk was full, or nobody read them.",
+            "Lines of the log that could not be written, because the disk was full or the pipe was not read.",
             value=self._dropped_log_lines(),
         )
 
@@ -114,21 +111,21 @@ class Exposition(Collector):
         durations = self._dispatcher.durations
         yield durations.collect()
         performed = CounterMetricFamily(
-            "scheduler_async_api_call_execution", "Writes to the API server, by what came of them.", labels=("call_type", "result")
+            "scheduler_async_api_call_execution", "Writes to the API server by result.", labels=("call_type", "result")
         )
         for labels, count in durations.counts().items():
             performed.add_metric(labels, count)
         yield performed
         yield _gauge(
             "scheduler_pending_async_api_calls",
-            "Writes to the API server that wait for their turn.",
+            "Writes to the API server that wait to be sent.",
             ("call_type",),
             {(call_type,): count for call_type, count in self._dispatcher.pending().items()},
         )
         limbo = self._dispatcher.in_limbo
-        yield _gauge("reprieve_limbo_bindings", "Bindings of which nobody knows whether they happened.", (), {(): len(limbo)})
+        yield _gauge("reprieve_limbo_bindings", "Bindings whose outcome is unknown.", (), {(): len(limbo)})
         oldest = self._now() - min(limbo.values()) if limbo else 0.0
-        yield _gauge("reprieve_limbo_binding_age_seconds", "For how long that has been so of the oldest of them.", (), {(): oldest})
+        yield _gauge("reprieve_limbo_binding_age_seconds", "Age of the oldest binding whose outcome is unknown.", (), {(): oldest})
 
     def _reflectors(self) -> Iterator[Metric]:
         found = {(each.kind.resource,): each for each in self._informers.reflectors}
@@ -151,13 +148,11 @@ class Exposition(Collector):
 
 @final
 class ResourceExposition(Collector):
-    """What every pod asks for, and what it may use at most. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
+    """The requests and limits of every pod. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
 
     def __init__(self, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]) -> None:
-        """Nothing is summed up yet.
-
-        Arguments:
-            is_leading: who does not lead shows nothing, so that every pod is shown once.
+        """Arguments:
+        is_leading: whether this replica leads. The others expose nothing, so that every pod is exposed once.
         """
         self._pods = pods
         self._is_leading = is_leading
@@ -165,25 +160,25 @@ class ResourceExposition(Collector):
         self._registry.register(self)
 
     def text(self) -> bytes:
-        """In Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format; nothing while another replica leads."""
         return generate_latest(self._registry) if self._is_leading() else b""
 
     def collect(self) -> Iterator[Metric]:
-        """Pods as they are now; those that have ended, or cannot be read, ask for nothing."""
+        """Yields the requests and limits of pods that have not ended and can be read."""
         requests = GaugeMetricFamily(
-            "kube_pod_resource_request", "What a pod asks for, by resource: how much the scheduler keeps for it.", labels=_RESOURCE_LABELS
+            "kube_pod_resource_request", "Requests of a pod by resource, as the scheduler counts them.", labels=_RESOURCE_LABELS
         )
-        limits = GaugeMetricFamily("kube_pod_resource_limit", "What a pod may use at most, by resource.", labels=_RESOURCE_LABELS)
+        limits = GaugeMetricFamily("kube_pod_resource_limit", "Limits of a pod by resource.", labels=_RESOURCE_LABELS)
         for pod in self._pods():
             if pod.is_terminal:
                 continue
             try:
-                found = (requests, pod_requests(pod, use_status=True)), (limits, pod_limits(pod))
+                amounts_by_family = (requests, pod_requests(pod, use_status=True)), (limits, pod_limits(pod))
             except (QuantityError, DecodeError):
                 continue
             priority = "" if pod.spec.priority is None else str(pod.spec.priority)
             of_pod = (pod.namespace, pod.metadata.name, pod.spec.node_name, pod.scheduler_name, priority)
-            for family, amounts in found:
+            for family, amounts in amounts_by_family:
                 for resource, amount in amounts.items():
                     unit = _UNITS.get(resource) or ("bytes" if resource.startswith("hugepages-") else "integer")
                     value = amount.milli_value() / 1000 if unit == "cores" else float(amount.value())
@@ -197,14 +192,12 @@ def _queue(world: World) -> Iterator[Metric]:
     queue = world.queue
     yield _gauge(
         "scheduler_pending_pods",
-        "Pods that wait: to be tried next (active), for a pause to end (backoff), for something to change (unschedulable), or for a gate "
-        "to open (gated).",
+        "Pods in each queue: waiting to be tried next (active), for their backoff to end (backoff), for an event that may help "
+        "(unschedulable), or for a gate to open (gated).",
         ("queue",),
         {(name,): count for name, count in queue.pending_counts().items()},
     )
-    incoming = CounterMetricFamily(
-        "scheduler_queue_incoming_pods", "Pods that came into a queue, by what brought them there.", labels=("queue", "event")
-    )
+    incoming = CounterMetricFamily("scheduler_queue_incoming_pods", "Pods that were added to a queue, by event.", labels=("queue", "event"))
     for labels, count in queue.incoming.items():
         incoming.add_metric(labels, count)
     yield incoming
@@ -213,16 +206,16 @@ def _queue(world: World) -> Iterator[Metric]:
         refused.update((plugin, profile) for plugin in plugins)
     yield _gauge(
         "scheduler_unschedulable_pods",
-        "Pods that wait and were refused by the plugin; one that several have refused counts for each.",
+        "Waiting pods by the plugin that refused them; a pod that several refused counts for each.",
         ("plugin", "profile"),
         refused,
     )
     in_flight = Counter((entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log())
-    yield _gauge("scheduler_inflight_events", "What the queue remembers for the sake of pods that are being tried.", ("event",), in_flight)
+    yield _gauge("scheduler_inflight_events", "Pods in flight, and the events that the queue keeps for them.", ("event",), in_flight)
 
 
 def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
-    """(profile, who refused it) of each pod that waits after a refusal, or is gated."""
+    """Returns (profile, the plugins that refused it) of each pod that waits after a refusal, or is gated."""
     queue = world.queue
     waiting = (queue.unschedulable_pods(), queue.pods_in_backoff_q(), queue.pods_in_backoff_q(failed=True), queue.pods_in_active_q())
     return ((info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins) for infos in waiting for info in infos)
@@ -231,7 +224,7 @@ def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
 def _cache(world: World) -> Iterator[Metric]:
     cluster = world.cluster
     sizes = {("nodes",): len(cluster.nodes), ("pods",): len(cluster.cache.pods), ("assumed_pods",): len(cluster.cache.assumed_pods)}
-    yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and those of them that are only assumed to be there.", ("type",), sizes)
+    yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:

@@ -1,10 +1,10 @@
-"""Lifecycle: when a scheduler begins to decide, and how it ends.
+"""Lifecycle: when a scheduler starts, and how it ends.
 
-It begins once the cluster is known. Of several replicas only the leader begins, once it has caught up with what the one before has done. It
-ends in order when asked to: no more pods are taken up, what was decided is done, events are written, the lease is released. It ends at once
-when the lease is lost.
+It starts once the cluster is known. Of several replicas only the leader starts, after it has caught up with what its predecessor has done.
+When it is stopped, it ends in order: no more pods are popped, what was decided is done, events are written, the lease is released. When the
+lease is lost, it ends at once.
 
-Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is given back while bindings are still under way.
+Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is released while bindings are still in flight.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 from extender.objects.storage import ObjectReference
 
 SECONDS_TO_BIND: Final = 5.0
-"""For the bindings that are under way at the end."""
+"""The time for bindings that are in flight at the end."""
 SECONDS_TO_DRAIN: Final = 1.0
-"""For all other writes, events among them."""
+"""The time for all other writes, including events."""
 
 _LOG: Final = Logger(__name__)
 
 
 @final
 class Lifecycle:
-    """Runs a scheduler from its start to its end. State: how far it has come."""
+    """Runs a scheduler from its start to its end. State: which of its tasks run, and whether it has finished."""
 
     def __init__(
         self,
@@ -40,14 +40,12 @@ class Lifecycle:
         elector: LeaderElector | None,
         may_follow: asyncio.Event,
     ) -> None:
-        """Nothing happens before `start`.
-
-        Arguments:
-            elector: says when this replica may decide; None without other replicas.
-            may_follow: until it is set, the informers learn nothing; set here once this replica leads. Upstream: delayCacheUntilActive.
+        """Arguments:
+        elector: decides when this replica leads; None without other replicas.
+        may_follow: the informers start when it is set; set here once this replica leads. Upstream: delayCacheUntilActive.
         """
         self.why_over = ""
-        """Why it has ended without being asked to; empty while all is well."""
+        """Why it ended without being stopped; empty while it runs."""
         self._running: asyncio.Task[None] | None = None
         self._informers = informers
         self._assembled = scheduling
@@ -60,12 +58,12 @@ class Lifecycle:
         self._has_finished = False
 
     def start(self, group: asyncio.TaskGroup) -> None:
-        """Waits for the time to begin, and decides; until `finish`, or until the lease is lost."""
+        """Starts the scheduler when it may start, until `finish` or until the lease is lost."""
         self._running = group.create_task(self._run(), name="deciding")
 
     async def _run(self) -> None:
         _LOG.info(0, "Starting Kubernetes Scheduler", version=f"reprieve {__version__}")
-        # The first decision must see every pod that has a node. Who does not know the cluster does not keep others from leading.
+        # The first decision must see every pod that has a node. A replica that does not know the cluster yet leaves the lease to others.
         if self._may_follow.is_set():
             await self._informers.wait_for_sync()
             _LOG.info(3, "Handlers synced")
@@ -77,7 +75,7 @@ class Lifecycle:
             self._scheduling = group.create_task(self._schedule(), name="scheduler")
             if self._elector is None:
                 return
-            self._tell(self._elector, "became leader")
+            self._record_event(self._elector, "became leader")
             self._keeping = group.create_task(self._elector.keep(), name="lease")
             try:
                 why = await asyncio.shield(self._keeping)
@@ -90,7 +88,7 @@ class Lifecycle:
             self.why_over = f"leader election lost: {why}"
 
     async def finish(self) -> None:
-        """Takes up no more pods, lets what was decided be done and recorded, releases the lease. A second call waits for the first."""
+        """Stops popping pods, waits until what was decided is done, and releases the lease. A later call waits for the first."""
         self._assembled.scheduler.stop()
         async with self._finishing:
             if self._has_finished:
@@ -102,12 +100,12 @@ class Lifecycle:
                 _, undone = await asyncio.wait([self._scheduling], timeout=SECONDS_TO_BIND)
                 are_done = not undone
                 if self._elector is not None:
-                    self._tell(self._elector, "stopped leading")
+                    self._record_event(self._elector, "stopped leading")
                 await self._dispatcher.drain(SECONDS_TO_DRAIN)
             if self._running is not None:
                 self._running.cancel()
                 await asyncio.wait([self._running])
-            # Another must not decide while a binding of ours may still happen: then the lease ends by itself, later than any binding.
+            # No other replica may decide while a binding of ours may still happen. Then the lease is left to expire, after any binding.
             if self._elector is not None and are_done and await self._elector.release():
                 _LOG.info(0, "The lease was given back", lease="/".join(self._elector.lease))
             for extender in self._assembled.world.extenders:
@@ -120,11 +118,11 @@ class Lifecycle:
             await self._informers.wait_for_sync()
             _LOG.info(0, "Sync completed")
         elif self._elector is not None:
-            # Whoever led before may have bound pods of which we have not heard yet.
+            # The previous leader may have bound pods that no watch has shown here yet.
             await self._informers.catch_up()
         await self._assembled.scheduler.run()
 
-    def _tell(self, elector: LeaderElector, what: str) -> None:
+    def _record_event(self, elector: LeaderElector, what: str) -> None:
         namespace, name = elector.lease
         lease = ObjectReference(api_version="coordination.k8s.io/v1", kind="Lease", namespace=namespace, name=name)
         note = f"{elector.identity} {what}"

@@ -1,4 +1,4 @@
-"""A backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
+"""The backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
 
 import asyncio
 import random
@@ -35,26 +35,26 @@ from extender.runtime.registry import Registry
 from extender.verbs import Verbs
 
 SECONDS_TO_FINISH: Final = 5.0
-"""For writes that are under way at the end."""
+"""The time for writes that are in flight at the end."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """What a live backend may be told besides its configuration."""
+    """The options of a live backend besides its configuration."""
 
     decides: bool = False
     """True to schedule the pods of the configuration's profiles, too."""
     transports: Transports = no_transport
-    """Returns what carries the calls to an extender of the configuration; None for sockets."""
+    """Returns the transport for the calls to an extender of the configuration; None for sockets."""
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
-    """Seconds after which a pod is tried again although nothing has changed that should help."""
+    """Seconds after which an unschedulable pod is tried again without any event."""
     disabled_metrics: Collection[str] = ()
     """Names of metrics that are not exposed."""
     dropped_log_lines: Callable[[], int] = int
     """Returns how many lines of the log could not be written."""
     admits: Admits = TrialRegistry
-    """Makes the registry on which the objects of what-ifs are tried."""
+    """Makes the registry in which the objects of what-ifs are tried."""
 
 
 @asynccontextmanager
@@ -70,16 +70,67 @@ async def live_backend(
     """Opens a backend that follows the client's cluster until the end of the block. It is ready once everything was listed.
 
     Arguments:
-        elector: says when this replica may decide and write; None without other replicas. The client must keep to its fence, too.
+        elector: decides when this replica leads, so that it may schedule and write; None without other replicas. The client must have its
+            fence, too.
         rng: breaks ties between nodes, and spreads retries.
-        records: keeps what is decided; None to begin with empty ones.
+        records: keeps what is decided; None for new ones.
 
     Raises:
-        ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
+        ConfigErrors: everything that is wrong with the configuration or with a plugin.
     """
-    # 1 the parts
     rng, records = rng or random.Random(), records or Records()
-    loop, fence = asyncio.get_running_loop(), _open if elector is None else elector.fence
+    fence = _open if elector is None else elector.fence
+
+    # 1 the parts, each told of the changes it needs
+    parts = _assembled(configuration, client, options, fence, rng, records)
+
+    # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it before.
+    may_follow = asyncio.Event()
+    lifecycle: Lifecycle | None = None
+    if parts.scheduling is not None:
+        lifecycle = Lifecycle(parts.informers, parts.scheduling, parts.dispatcher, elector, may_follow)
+    if lifecycle is None or elector is None or not configuration.delay_cache_until_active:
+        may_follow.set()
+    backend = _backend(parts, configuration, options, lifecycle, elector, records)
+
+    # 3 run them until the end of the block
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(_run_informers(parts.informers, may_follow), name="informers"),
+            group.create_task(parts.dispatcher.run(), name="dispatcher"),
+        ]
+        if lifecycle is not None:
+            lifecycle.start(group)
+        try:
+            yield backend
+        finally:
+            await backend.finish()
+            if lifecycle is None:
+                await parts.dispatcher.drain(SECONDS_TO_FINISH)
+            for task in tasks:
+                task.cancel()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    cluster: Cluster
+    informers: Informers
+    dispatcher: ApiDispatcher
+    scheduling: Scheduling | None
+    """None if the backend only answers."""
+    verbs: Verbs
+
+
+def _assembled(
+    configuration: Configuration,
+    client: Client,
+    options: LiveOptions,
+    fence: Callable[[], str | None],
+    rng: random.Random,
+    records: Records,
+) -> _Parts:
+    """Returns the parts, with the scheduler, the cluster and the verbs subscribed to the changes that the informers bring."""
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
     scheduling: Scheduling | None = None
@@ -97,10 +148,12 @@ async def live_backend(
     if scheduling is not None and scheduling.world.cluster is cluster:
         feed, frameworks = ClusterFeed(scheduling.handlers.changed), scheduling.frameworks
     else:
+        # A scheduler that calls extenders has a cluster of its own, so that the verbs need plugins over this one.
         feed = ClusterFeed(cluster.changed)
         frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache)
         if scheduling is not None:
             feed.subscribe(scheduling.handlers.changed)
+    loop = asyncio.get_running_loop()
     verbs = Verbs(
         frameworks,
         cluster,
@@ -111,23 +164,36 @@ async def live_backend(
     feed.subscribe(verbs.changed)
     for kind in KINDS:
         informers.add(kind, partial(_feed, feed))
+    return _Parts(cluster, informers, dispatcher, scheduling, verbs)
 
-    # 2 what is shown of them
-    world = None if scheduling is None else scheduling.world
+
+def _backend(
+    parts: _Parts,
+    configuration: Configuration,
+    options: LiveOptions,
+    lifecycle: Lifecycle | None,
+    elector: LeaderElector | None,
+    records: Records,
+) -> Backend:
+    """Returns the backend over the parts: its answers, metrics and health."""
+    informers, world = parts.informers, None if parts.scheduling is None else parts.scheduling.world
     queue = None if world is None else world.queue
-    debugger = CacheDebugger(
-        informers, cluster if world is None else world.cluster, queue, [profile.scheduler_name for profile in configuration.profiles]
+    profiles = [profile.scheduler_name for profile in configuration.profiles]
+    debugger = CacheDebugger(informers, parts.cluster if world is None else world.cluster, queue, profiles)
+    exposition = Exposition(
+        informers,
+        parts.dispatcher,
+        parts.scheduling,
+        elector,
+        asyncio.get_running_loop().time,
+        options.disabled_metrics,
+        options.dropped_log_lines,
     )
-    exposition = Exposition(informers, dispatcher, scheduling, elector, loop.time, options.disabled_metrics, options.dropped_log_lines)
-    # A replica that only begins to follow once it leads needs no memory before.
-    may_follow = asyncio.Event()
-    lifecycle = None if scheduling is None else Lifecycle(informers, scheduling, dispatcher, elector, may_follow)
-    if elector is None or lifecycle is None or not configuration.delay_cache_until_active:
-        may_follow.set()
-    backend = Backend(
-        verbs=verbs,
+    fence = _open if elector is None else elector.fence
+    return Backend(
+        verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(configuration, cluster, options.admits, queue=queue, records=records),
+        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
         configuration=configuration,
         informers=informers,
         leadership=None if elector is None else elector.check,
@@ -138,36 +204,18 @@ async def live_backend(
         debug=debugger.debug,
     )
 
-    # 3 they run
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_run_once_told(may_follow, informers), name="informers"),
-            group.create_task(dispatcher.run(), name="dispatcher"),
-        ]
-        if lifecycle is not None:
-            lifecycle.start(group)
-        try:
-            yield backend
-        finally:
-            await backend.finish()
-            if lifecycle is None:
-                await dispatcher.drain(SECONDS_TO_FINISH)
-            for task in tasks:
-                task.cancel()
-
 
 def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:
     for change in changes:
         feed.changed(change.old, change.new)
 
 
-async def _run_once_told(may_follow: asyncio.Event, informers: Informers) -> None:
+async def _run_informers(informers: Informers, may_follow: asyncio.Event) -> None:
     await may_follow.wait()
     await informers.run()
 
 
-async def _nothing_to_finish() -> None:
-    """Nothing is decided."""
+async def _nothing_to_finish() -> None: ...
 
 
 def _open() -> None:

@@ -1,4 +1,4 @@
-"""OwnCluster: a Kubernetes cluster in memory, with everything that moves in it, for those who have no other."""
+"""OwnCluster: a Kubernetes cluster in memory, with the controllers that change it."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ from extender.objects.priority_classes import SYSTEM_CLASSES
 _LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
-"""Seconds between two looks at whether there is something new to save."""
+"""Seconds between two checks for changes to save."""
 
 _CRITICAL: Final = {
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
@@ -41,15 +41,15 @@ _CRITICAL: Final = {
 @final
 @dataclass(frozen=True, slots=True)
 class OwnCluster:
-    """The cluster, as its API, and what became of the objects that it began with."""
+    """The API of a cluster in memory, and the report about the objects it was started with."""
 
     api: KubeApi
     report: SeedReport
     unsaved: Callable[[], str]
-    """Why it is not in its file now that it has ended; empty if it is, or has none."""
+    """Returns why the state was not saved at the end; empty if it was, or if there is no file."""
 
     def admission(self) -> TrialRegistry:
-        """Returns a registry to try objects on, which knows the ResourceClaimTemplates of this cluster. May be called from any thread."""
+        """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called from any thread."""
         return TrialRegistry(self._template)
 
     def _template(self, namespace: str, name: str) -> Object | None:
@@ -57,7 +57,7 @@ class OwnCluster:
         return None if stored is None else stored.decoded()
 
     def client(self) -> Client:
-        """A client for it, without a socket."""
+        """Returns a client for the cluster, without a socket."""
         return Client(Target("http://embedded"), transport=EmbeddedTransport(self.api))
 
 
@@ -70,18 +70,18 @@ async def own_cluster(
     address: str = "",
     rng: random.Random | None = None,
 ) -> AsyncIterator[OwnCluster]:
-    """A cluster that lives for as long as the block runs.
+    """Opens a cluster in memory until the end of the block.
 
     Arguments:
-        objects: what it begins with; theirs no more afterwards.
+        objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
-        save_to: file in which its state is kept: each minute if something has changed, and at the end.
-        address: under which others reach it, `host:port`.
+        save_to: the file for its state, which is written each minute if something has changed, and at the end.
+        address: `host:port` under which other processes reach it.
     """
     chance = rng or random.Random()
-    # A cluster that is started again does not repeat the versions of the one before: who has followed that one is told to list anew.
+    # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have to list again.
     registry = ObjectRegistry(ObjectStore(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
-    # There from the first request on; what is given knows them better.
+    # These exist from the first request on. Objects that are given replace them.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
     report = seed(registry, objects)
@@ -111,7 +111,7 @@ def _now() -> datetime:
 
 @final
 class _SavedState:
-    """The file, and the version of the cluster that is in it."""
+    """The file of the state, and the version of the cluster that was saved in it."""
 
     def __init__(self, registry: ObjectRegistry, path: Path) -> None:
         self._registry = registry
@@ -121,14 +121,14 @@ class _SavedState:
         self._writing = threading.Lock()
 
     async def keep(self) -> None:
-        """Write it anew each minute in which something has changed, until cancelled. A disk that is full now may not be so later."""
+        """Saves the state each minute in which something has changed, until cancelled. A failure, such as a full disk, is retried."""
         while True:
             await asyncio.sleep(SAVE_EVERY)
             version = self._registry.store.resource_version
             if version == self._version:
                 continue
             try:
-                # Taken here, so that the file is of one moment; decoded and written elsewhere, so that nobody waits for that.
+                # Collected here, so that the file is of one moment, but decoded and written in a thread.
                 await asyncio.to_thread(self.write, _stored(self._registry))
             except OSError as exc:
                 _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
@@ -136,7 +136,7 @@ class _SavedState:
                 self._version = version
 
     def finish(self) -> None:
-        """Write it for the last time."""
+        """Saves the state for the last time."""
         try:
             self.write(_stored(self._registry))
         except OSError as exc:
@@ -144,16 +144,16 @@ class _SavedState:
             _LOGGER.error("%s", self._lost)
 
     def why_lost(self) -> str:
-        """What came of the last time; empty if all is well, or it has not come yet."""
+        """Returns why saving for the last time failed; empty if it did not, or has not happened yet."""
         return self._lost
 
     def write(self, objects: list[tuple[Resource, Stored]]) -> None:
-        """Write these; one after the other, for a thread goes on after its task was cancelled."""
+        """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
         with self._writing:
             save(self._path, (versions.shown(resource, stored) for resource, stored in objects))
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
-    """All that is worth keeping: events are forgotten after an hour anyhow."""
+    """Returns the stored objects that are worth saving, which are all but events."""
     kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
     return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

@@ -1,4 +1,4 @@
-"""Puts together a scheduler that decides for a cluster: profiles, queue, cycles and event handlers."""
+"""Assembles a scheduler: profiles, queue, cycles and event handlers."""
 
 import asyncio
 import random
@@ -27,16 +27,16 @@ from extender.scheduler.world import PodsInPreBind, World
 @final
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """A scheduler and what keeps it informed."""
+    """A scheduler, and the event handlers that keep it informed."""
 
     scheduler: Scheduler
     handlers: EventHandlers
-    """They must hear of every change of the cluster."""
+    """They have to be called for every change of the cluster."""
     world: World
     frameworks: Mapping[str, Framework]
 
     def evaluations(self) -> Counter[tuple[str, str, str]]:
-        """Returns (plugin, extension point, profile) -> in how many attempts the plugin took part."""
+        """Returns (plugin, extension point, profile) -> the number of attempts in which the plugin was evaluated."""
         return Counter(
             {
                 (*labels, profile): times
@@ -60,19 +60,19 @@ def assemble_scheduler(
 ) -> Scheduling:
     """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it.
 
-    With extenders in the configuration, the scheduler decides over a cluster of its own (`world.cluster`): a cycle waits for them, and its
-    snapshot must not be replaced by others meanwhile.
+    With extenders in the configuration, the scheduler has a cluster of its own (`world.cluster`): a cycle waits for them, and its snapshot
+    must not be replaced meanwhile.
 
     Arguments:
         cluster: changed by the handlers alone from now on, unless there are extenders.
-        transports: returns what carries the calls to an extender; None for sockets.
-        plugins: the plugins that profiles may name; None for ours and those of the installed distributions.
-        fence: returns why nothing may be written at the moment; None if it may. The dispatcher has to know by itself.
-        reporter: is told what is decided.
-        max_in_unschedulable_pods: seconds after which a pod is tried again although nothing has changed that should help.
+        transports: returns the transport for the calls to an extender; None for sockets.
+        plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
+        fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as well.
+        reporter: receives the decisions.
+        max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
 
     Raises:
-        ConfigErrors: what is wrong with the configuration, with its extenders or with a plugin, all at once.
+        ConfigErrors: everything that is wrong with the configuration, with its extenders or with a plugin.
     """
     extenders = make_extenders(configuration, transports)
     if extenders:
@@ -88,6 +88,21 @@ def assemble_scheduler(
     metrics = Metrics()
     first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
+    queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
+    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
+    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
+    return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)
+
+
+def _scheduling_queue(
+    configuration: Configuration,
+    frameworks: Mapping[str, Framework],
+    pods: Mapping[str, Pod],
+    metrics: Metrics,
+    has_extenders: bool,
+    max_in_unschedulable_pods: float,
+) -> SchedulingQueue:
+    """Returns the queue that all profiles share, with the hints and the PreEnqueue plugins of each."""
 
     def gated_by(pod: Pod, last_gated_by: str) -> str:
         # The point is always observed as a Success, as upstream.
@@ -95,12 +110,11 @@ def assemble_scheduler(
             plugins = frameworks[pod.scheduler_name].plugins.pre_enqueue
             return gating_plugin(plugins, pod, last_gated_by, metrics.plugins.sampled("PreEnqueue"))
 
-    queue = SchedulingQueue(
+    # All profiles sort alike, which `resolve_all` has checked.
+    first = next(iter(frameworks.values()))
+    return SchedulingQueue(
         first.plugins.queue_sort.sort_key,
-        {
-            name: queueing_hint_map(registrations(framework.plugins, has_extenders=bool(extenders)))
-            for name, framework in frameworks.items()
-        },
+        {name: queueing_hint_map(registrations(framework.plugins, has_extenders=has_extenders)) for name, framework in frameworks.items()},
         gated_by,
         now=asyncio.get_running_loop().time,
         pod_lister=pods.get,
@@ -109,6 +123,3 @@ def assemble_scheduler(
         max_in_unschedulable_pods=max_in_unschedulable_pods,
         metrics=metrics.plugins,
     )
-    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
-    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
-    return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)

@@ -1,1 +1,1 @@
-"""Work in threads that ends when nobody waits for its result any more."""
+"""Work in threads that stops when its result is no longer wanted."""

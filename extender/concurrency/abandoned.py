@@ -1,4 +1,4 @@
-"""Work that nobody waits for any more ends."""
+"""Work in threads that stops when its caller was cancelled."""
 
 import asyncio
 import threading
@@ -8,30 +8,30 @@ from typing import Final, TypeVar, final
 T = TypeVar("T")
 
 IsWanted = Callable[[], bool]
-"""Whether somebody still waits for the answer."""
+"""Returns whether the result is still wanted."""
 
 
 @final
 class AbandonedError(Exception):
-    """Nobody waits for the answer any more, and so there is none."""
+    """The result is no longer wanted, so there is none."""
 
 
 def always_wanted() -> bool:
-    """Somebody waits until the end."""
+    """Returns True, for work that cannot be abandoned."""
     return True
 
 
 def check_wanted(is_wanted: IsWanted) -> None:
-    """AbandonedError unless somebody still waits: to be asked between two long steps."""
+    """Raises AbandonedError if the result is no longer wanted. For calls between two long steps."""
     if not is_wanted():
         raise AbandonedError
 
 
 async def in_thread(work: Callable[[IsWanted], T]) -> T:
-    """What comes of the work, done in a thread. It is told when nobody waits for it any more, and is not begun then.
+    """Returns the result of the work, which is done in a thread. The work is not begun once the caller was cancelled, and can ask for that.
 
-    Whoever is cancelled here goes on only once the thread has done with the work, so that what he holds for it, such as a place among those
-    that may use a processor, is free when it really is.
+    A caller that is cancelled goes on only when the thread has ended, so that what it holds for the work, such as a slot for a processor,
+    is released when it is really free.
     """
     is_abandoned: Final = threading.Event()
 
@@ -47,7 +47,7 @@ async def in_thread(work: Callable[[IsWanted], T]) -> T:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         is_abandoned.set()
-        # Whatever it ends with is nobody's any more. A second cancellation gives up the wait, and the first one says why.
+        # Its result or exception is dropped. A second cancellation gives up the wait, and the first one is raised.
         working.add_done_callback(lambda done: done.cancelled() or done.exception())
         await _ended(working)
         raise

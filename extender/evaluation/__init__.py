@@ -1,1 +1,1 @@
-"""Everything that the scheduler finds out about one pod, as one value."""
+"""Evaluations: everything that the scheduler would find out about one pod, as one value."""

@@ -1,4 +1,4 @@
-"""An Evaluation as plain values: the answer of `reprieve evaluate` and POST /v1/evaluate."""
+"""Evaluations as plain values for JSON: the answer of `reprieve evaluate` and POST /v1/evaluate."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 def answer(evaluation: Evaluation) -> Answer:
-    """Everything found out, under stable names; lists without an order of their own are sorted."""
+    """Returns everything that was found out, under stable names. Lists without an order of their own are sorted."""
     names = [node.name for node in evaluation.snapshot.nodes.objects]
     result: Answer = {
         "nodeOrder": names,

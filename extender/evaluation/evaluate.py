@@ -1,7 +1,7 @@
-"""evaluate(): all that the scheduler would find out about one pod, as one value. Nothing is sampled, nothing is written.
+"""evaluate(): everything that the scheduler would find out about one pod, as one value. Nothing is sampled, nothing is written.
 
-Every node is filtered, every feasible node is scored, every promising node is dry-run. This is what `reprieve evaluate`, /v1/evaluate and
-the parity tests show.
+Every node is filtered, every feasible node is scored, every potential node is dry-run. `reprieve evaluate`, /v1/evaluate and the parity
+tests show the result.
 """
 
 from dataclasses import dataclass, replace
@@ -18,44 +18,44 @@ from extender.snapshot import Rows, Snapshot
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)  # the columns of a cluster are megabytes of text, and asyncio asks for it
+@dataclass(frozen=True, slots=True, repr=False)  # asyncio may build the repr, which would be megabytes of columns
 class Evaluation:
-    """What each part of the scheduler says. The parts that were not reached are None."""
+    """The result of each part of the scheduler; None for parts that were not reached."""
 
     snapshot: Snapshot
     pre_filter: PreFilterOutcome | None = None
     skipped: frozenset[str] = frozenset()
-    """Plugins whose PreFilter had nothing to say."""
+    """Plugins whose PreFilter answered Skip."""
     statuses: fwk.NodeStatuses | None = None
-    """Every node that was refused, and why."""
+    """The statuses of the refused nodes."""
     by_plugin: dict[str, fwk.Verdicts] | None = None
-    """Filter plugin -> its verdicts on all nodes, asked by itself and without nominated pods."""
+    """Filter plugin -> its own verdicts on all nodes, without nominated pods."""
     feasible: tuple[str, ...] = ()
-    """Nodes that passed, in visiting order."""
+    """Nodes that passed all Filters, in visiting order."""
     nominated_node_fits: str = ""
-    """The node that the pod is nominated to, if it passed: kube-scheduler would look no further."""
+    """The node that the pod is nominated to, if it passed, in which case kube-scheduler would look at no other."""
     scores: Scores | None = None
-    """Over `feasible`."""
+    """The scores of the rows in `feasible`."""
     skipped_scores: frozenset[str] = frozenset()
     score_error: str = ""
     error: str = ""
-    """Why the attempt ends in an error rather than in "fits" or "fits nowhere"."""
+    """Why the attempt would end with an error; empty if the pod fits or is unschedulable."""
     diagnosis: fwk.Diagnosis | None = None
-    """When nothing fits."""
+    """Set if no node is feasible."""
     post_filter: fwk.PostFilterResult | None = None
     tries_preemption: bool = False
-    """Nothing fits, and the profile has a plugin that preempts."""
+    """Whether no node is feasible and the profile has a plugin that preempts."""
     preemption: fwk.PreemptionOutcome | None = None
-    """What the search for room has found out; None if there was none."""
+    """The outcome of the search for candidates; None if there was none."""
 
     @property
     def fit_error(self) -> str:
-        """Why no node fits, before preemption is tried; "" if one does."""
+        """Why no node fits, before preemption is tried; empty if one does."""
         return "" if self.diagnosis is None else fwk.fit_error_message(len(self.snapshot.nodes), self.diagnosis)
 
     @property
     def message(self) -> str:
-        """The sentence of the pod's event and condition; "" if a node fits."""
+        """The message of the pod's event and condition; empty if a node fits."""
         if self.diagnosis is None or self.post_filter is None:
             return self.fit_error
         with_post_filter = fwk.Diagnosis(
@@ -75,9 +75,9 @@ class Evaluation:
 
 
 async def evaluate(cycle: Cycle) -> Evaluation:
-    """Asks every plugin of the profile about the cycle's pod.
+    """Runs every plugin of the profile on the cycle's pod.
 
-    A plugin that fails where a scheduling cycle would end in an error is the evaluation's `error`.
+    A plugin that fails where a scheduling cycle would end with an error sets the evaluation's `error`.
     """
     if not len(cycle.snapshot.nodes):
         return Evaluation(cycle.snapshot, error=str(fwk.NoNodesAvailableError()))
@@ -131,7 +131,7 @@ def _each_filter_alone(cycle: Cycle) -> dict[str, fwk.Verdicts]:
         try:
             verdicts[name] = cycle.run_filter_plugin(name, plugin, rows)
         except PluginError as exc:
-            # In a scheduling cycle an earlier Filter may have kept the plugin from the node that it cannot judge.
+            # In a scheduling cycle an earlier Filter may have refused the node on which this plugin fails.
             everywhere = np.ones(len(rows), np.bool_)
             verdicts[name] = fwk.Verdicts(np.full(len(rows), fwk.Code.ERROR, np.int8), ((str(exc), everywhere),))
     return verdicts
@@ -150,6 +150,6 @@ def _scored(cycle: Cycle, feasible: Rows, so_far: Evaluation) -> Evaluation:
         scores=scores,
         skipped_scores=cycle.skip_score_plugins if scores is not None else frozenset(),
         score_error=score_error,
-        # A single feasible node is taken without being scored.
+        # A single feasible node is chosen without scores, so that a failure to score is no error of the attempt.
         error=score_error if len(feasible) > 1 else "",
     )

@@ -1,4 +1,4 @@
-"""Scenarios: a pod and a cluster as plain values, evaluated on their own. What `reprieve evaluate` and POST /v1/evaluate take."""
+"""Scenarios: a pod and a cluster as plain values, evaluated by themselves: the input of `reprieve evaluate` and POST /v1/evaluate."""
 
 import asyncio
 import random
@@ -24,16 +24,16 @@ from extender.runtime.registry import Registry
 
 
 async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
-    """Returns all that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
+    """Returns everything that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
 
-    The work is done in a thread and shares nothing with other calls, so that a large cluster does not hold up the event loop.
+    The work is done in a thread and shares nothing with other calls, so that a large cluster does not block the event loop.
 
     Arguments:
         scenario: `pod`, and optionally `objects`, `config`, `nominated` and `id`.
         configuration: the one for scenarios without `config`.
 
     Raises:
-        DecodeError: the scenario has the wrong form; the message says where.
+        DecodeError: the scenario has the wrong form; the message contains the place.
         ConfigErrors: its configuration is wrong.
     """
     return await in_thread(lambda is_wanted: asyncio.run(_evaluated(scenario, configuration, is_wanted)))

@@ -1,4 +1,4 @@
-"""Metrics of scheduling. No decision depends on them, and nothing is sent anywhere: they are collected when they are asked for."""
+"""Metrics of scheduling. No decision depends on them, and they are not sent anywhere: they are collected on request."""
 
 from extender.metrics.metrics import (
     ERROR,

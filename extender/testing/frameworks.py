@@ -31,48 +31,19 @@ def make_framework(
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
     shared: dict[fwk.StateKey[Any], Any] | None = None,
 ) -> Framework:
-    """A profile with these plugins in this order, each at every extension point that it implements.
+    """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
     Arguments:
-        plugins: a class (or what makes one) is called with no arguments and the framework as its handle; an object is taken as it is.
-        weights: by name of the Score plugin; 1 for those that are not in it.
-        seed: of the framework's chance.
+        plugins: a class (or a function that makes a plugin) is called with no arguments and the framework as its handle; an object is taken
+            as it is.
+        weights: by name of the Score plugin; 1 for those that are missing.
+        seed: for the framework's source of chance.
         dispatcher, live: for plugins that write; see `extender.testing.writes`.
     """
-    weight_of = weights or {}
 
     def make_plugins(handle: fwk.Handle) -> PluginsByPoint:
         made = [plugin if isinstance(plugin, fwk.Plugin) else plugin(None, handle) for plugin in plugins]
-
-        def at(kind: type[P]) -> tuple[P, ...]:
-            return tuple(plugin for plugin in made if isinstance(plugin, kind))
-
-        filters: list[tuple[str, fwk.FilterPlugin]] = []
-        scorers: list[WeightedScorer] = []
-        for plugin in made:
-            if isinstance(plugin, fwk.FilterPlugin):
-                filters.append((plugin.name, plugin))
-            elif isinstance(plugin, fwk.EachNodeFilterPlugin):
-                filters.append((plugin.name, EachNodeFilter(plugin)))
-            if isinstance(plugin, fwk.ScorePlugin):
-                scorers.append(WeightedScorer(plugin.name, plugin, weight_of.get(plugin.name, 1)))
-            elif isinstance(plugin, fwk.EachNodeScorePlugin):
-                scorers.append(WeightedScorer(plugin.name, EachNodeScore(plugin), weight_of.get(plugin.name, 1)))
-        return PluginsByPoint(
-            queue_sort=next(iter(at(fwk.QueueSortPlugin)), PrioritySort()),
-            pre_enqueue=at(fwk.PreEnqueuePlugin),
-            pre_filter=at(fwk.PreFilterPlugin),
-            filter=tuple(filters),
-            post_filter=at(fwk.PostFilterPlugin),
-            pre_score=at(fwk.PreScorePlugin),
-            score=tuple(scorers),
-            reserve=at(fwk.ReservePlugin),
-            permit=at(fwk.PermitPlugin),
-            pre_bind=at(fwk.PreBindPlugin),
-            bind=at(fwk.BindPlugin),
-            post_bind=at(fwk.PostBindPlugin),
-            advice={plugin.name: plugin for plugin in at(fwk.AdvicePlugin)},
-        )
+        return _by_point(made, weights or {})
 
     return Framework(
         "default-scheduler",
@@ -87,6 +58,41 @@ def make_framework(
     )
 
 
+def _by_point(plugins: Sequence[fwk.Plugin], weights: Mapping[str, int]) -> PluginsByPoint:
+    """Returns each plugin at every extension point whose contract it fulfils."""
+
+    def at(kind: type[P]) -> tuple[P, ...]:
+        return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
+
+    filters: list[tuple[str, fwk.FilterPlugin]] = []
+    scorers: list[WeightedScorer] = []
+    for plugin in plugins:
+        # Plugins that look at one node at a time are wrapped, as the Registry does it.
+        if isinstance(plugin, fwk.FilterPlugin):
+            filters.append((plugin.name, plugin))
+        elif isinstance(plugin, fwk.EachNodeFilterPlugin):
+            filters.append((plugin.name, EachNodeFilter(plugin)))
+        if isinstance(plugin, fwk.ScorePlugin):
+            scorers.append(WeightedScorer(plugin.name, plugin, weights.get(plugin.name, 1)))
+        elif isinstance(plugin, fwk.EachNodeScorePlugin):
+            scorers.append(WeightedScorer(plugin.name, EachNodeScore(plugin), weights.get(plugin.name, 1)))
+    return PluginsByPoint(
+        queue_sort=next(iter(at(fwk.QueueSortPlugin)), PrioritySort()),
+        pre_enqueue=at(fwk.PreEnqueuePlugin),
+        pre_filter=at(fwk.PreFilterPlugin),
+        filter=tuple(filters),
+        post_filter=at(fwk.PostFilterPlugin),
+        pre_score=at(fwk.PreScorePlugin),
+        score=tuple(scorers),
+        reserve=at(fwk.ReservePlugin),
+        permit=at(fwk.PermitPlugin),
+        pre_bind=at(fwk.PreBindPlugin),
+        bind=at(fwk.BindPlugin),
+        post_bind=at(fwk.PostBindPlugin),
+        advice={plugin.name: plugin for plugin in at(fwk.AdvicePlugin)},
+    )
+
+
 def make_verbs(
     cluster: Cluster | ClusterState,
     configuration: Configuration | None = None,
@@ -94,7 +100,7 @@ def make_verbs(
     dispatcher: fwk.Dispatcher | None = None,
     reporter: Reporter = NO_REPORTER,
 ) -> Verbs:
-    """The verbs over a cluster, as kube-scheduler asks them.
+    """Returns the verbs over a cluster, as kube-scheduler calls them.
 
     Arguments:
         configuration: with in-tree plugins; None for the default one.

@@ -12,7 +12,7 @@ from extender.framework import AdvicePlugin, Shortage, Suggestion
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import as_quantity
-from extender.runtime.asking import PluginError, ask
+from extender.runtime.plugin_calls import PluginError, call_plugin
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Rows, Snapshot
@@ -104,7 +104,7 @@ class Advice:
 
     def _ask(self, plugin: AdvicePlugin, call: Callable[[], T], otherwise: T) -> T:
         try:
-            return ask(None, plugin.name, "Advice", call)
+            return call_plugin(None, plugin.name, "Advice", call)
         except PluginError as exc:
             _LOG.error(exc, "The advice of a plugin is left out", plugin=plugin.name, pod=self._pod.key)
             return otherwise
