@@ -12,9 +12,9 @@ from extender.framework import AdvicePlugin, Shortage, Suggestion
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import as_quantity
-from extender.runtime.plugin_calls import PluginError, call_plugin
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError, call_plugin
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Floats, Index
 
