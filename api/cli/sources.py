@@ -18,7 +18,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 
 class Answers(Protocol):
-    """What answers. `extender.answers.questions.Questions` describes the methods."""
+    """Answers questions. `extender.answers.questions.Questions` describes the methods."""
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """None if there is no such pod."""
@@ -69,10 +69,10 @@ class Source:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Answers]:
-        """Yields what answers, until the end of the block.
+        """Yields the answers of the source, until the end of the block.
 
         Raises:
-            StartUpError: there is nothing that can be asked; the message says what to do.
+            StartUpError: no source can be asked; the message says what to do.
         """
         if self.dump is not None and self.kubeconfig is not None:
             raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")

@@ -1,4 +1,4 @@
-"""The page: GET / and everything below /ui. What it shows, /v1 says as JSON."""
+"""The page: GET / and everything below /ui. It shows the answers of /v1."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -33,10 +33,10 @@ router: Final = APIRouter(include_in_schema=False)
 
 MAX_DECISIONS: Final = 200
 MAX_RECENT: Final = 80
-"""Decisions of the picture below the map."""
+"""The number of attempts in the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
 MAX_FORM: Final = 4 * 2**20
-"""Bytes of the what-if form."""
+"""The number of bytes of the what-if form."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -52,7 +52,7 @@ _HEADERS: Final = {
 _TITLES: Final = {401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
 
 Render = Callable[[], str]
-"""Draws a page from what it was made with; it waits for nothing."""
+"""A function that renders a page from values it holds already."""
 
 Find = Annotated[str, Query(max_length=253)]
 
@@ -116,7 +116,7 @@ async def node(request: Request, name: str, find: Find = "") -> Response:
 
 @router.get("/ui/pods/{namespace}/{name}")
 async def pod(request: Request, namespace: str, name: str, find: Find = "") -> Response:
-    """Shows why a pod is where it is."""
+    """Shows why a pod is on its node, or on none."""
 
     async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
@@ -212,7 +212,7 @@ async def sign_out(request: Request) -> Response:
 
 @router.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
-    """A file of the page. Its path changes with its content, so that browsers may keep it for ever."""
+    """Sends a file of the page. Its path changes with its content, so that browsers may keep it for ever."""
     found = assets().files.get(name)
     if found is None or version != assets().version:
         raise Refusal(404, "there is nothing at this path")
@@ -227,7 +227,7 @@ def _read_form(body: bytes) -> WhatIfForm:
 
 
 async def _rendered(caller: Caller, render: Render) -> str:
-    """Draws a page in a thread, one at a time: thousands of nodes take a while, and must not hold up kube-scheduler."""
+    """Renders a page in a thread, one at a time: thousands of nodes take a while, and must not delay kube-scheduler."""
     async with until_hang_up(caller.request), caller.face.evaluating:
         return await in_thread(lambda _: render())
 

@@ -22,10 +22,10 @@ from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects.decoding import DecodeError
 
 MAX_QUESTION: Final = 16 * 2**20
-"""Bytes of a what-if."""
+"""The number of bytes of a what-if."""
 
 MAX_SCENARIO: Final = 16 * 2**20
-"""Bytes of a scenario to evaluate: a cluster of some thousand nodes and their pods."""
+"""The number of bytes of a scenario: a cluster of some thousand nodes and their pods."""
 
 T = TypeVar("T")
 

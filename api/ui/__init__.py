@@ -1,1 +1,1 @@
-"""The page for people: answers in, HTML out. Drawing is plain functions over values; no engine, no request and no decision is in here."""
+"""The page for people: HTML from answers, by plain functions over values. It knows neither the engine nor requests."""

@@ -26,13 +26,13 @@ class Asset:
 @final
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """All files, and the version of them together: a script finds another one beside itself."""
+    """All files, with one version for all of them, so that scripts find each other under the same path."""
 
     version: str
     files: Mapping[str, Asset]
 
     def path(self, name: str) -> str:
-        """Where the file is."""
+        """Returns the path of the file."""
         if name not in self.files:
             raise LookupError(f"there is no file {name}")
         return f"/ui/static/{self.version}/{name}"
@@ -40,7 +40,7 @@ class Assets:
 
 @cache
 def assets() -> Assets:
-    """Those of this version of the program."""
+    """Returns the files of this version of the program."""
     folder = resources.files("api.ui") / "static"
     found = {file.name: file.read_bytes() for file in sorted(folder.iterdir(), key=lambda file: file.name)}
     files = {name: Asset(content, _TYPES[f".{name.rpartition('.')[2]}"]) for name, content in found.items()}

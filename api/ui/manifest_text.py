@@ -1,4 +1,4 @@
-"""What somebody pasted into the page: Kubernetes objects as YAML or JSON, one or several."""
+"""Kubernetes objects as YAML or JSON, one or several, as they are pasted into the page."""
 
 from typing import Any, Final
 
@@ -10,14 +10,14 @@ MAX_TEXT: Final = 2**20
 
 
 class ManifestTextError(ValueError):
-    """The text holds no Kubernetes objects. The message is one line for the person who pasted it."""
+    """The text holds no Kubernetes objects. The message is one line for people."""
 
 
 def objects_in(text: str) -> list[dict[str, Any]]:
-    """The objects, those of Lists one by one.
+    """Returns the objects, those of Lists one by one.
 
     Raises:
-        ManifestTextError: the text is too long, no YAML, or says something that is no object.
+        ManifestTextError: the text is too long, no YAML, or holds something that is no object.
     """
     if len(text) > MAX_TEXT:
         raise ManifestTextError(f"the text is too long: {MAX_TEXT:,} characters are read")

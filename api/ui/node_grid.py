@@ -40,7 +40,7 @@ class ZoneGrid:
 
 
 def pitch_for(count: int) -> int:
-    """Returns the distance between two cells at which so many fill the picture and can still be told apart."""
+    """Returns the distance between two cells at which so many fill the picture and can still be distinguished."""
     return max(_SMALLEST, min(_LARGEST, int(sqrt(_AREA / max(count, 1)))))
 
 

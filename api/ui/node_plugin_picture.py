@@ -78,7 +78,7 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
 
 
 def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Returns each plugin with the nodes that it refuses before any other does, in the order in which plugins run."""
+    """Returns each plugin with the nodes that it is the first to refuse, in the order in which plugins run."""
     found: dict[int, list[str]] = defaultdict(list)
     for name, cells in zip(answer.nodes, answer.cells, strict=True):
         first = next((place for place, cell in enumerate(cells) if cell >= 0), None)

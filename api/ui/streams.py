@@ -1,4 +1,4 @@
-"""News for open pages: a line when something has changed, as server-sent events. No page says what; whoever cares asks again."""
+"""Server-sent events for open pages: one whenever something has changed. An event does not say what; the page is fetched again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,16 +6,16 @@ from contextlib import suppress
 from typing import Final, final
 
 MAX_STREAMS: Final = 24
-"""At one time. Each takes a place among the requests in flight for as long as its page is open."""
+"""The number of streams at one time. Each counts as a request in flight for as long as its page is open."""
 
 SECONDS_BETWEEN: Final = 1.0
 PINGS_EACH: Final = 15
-"""Looks without news, after which a stream shows that it is still there."""
+"""The number of looks without news after which a stream sends a sign of life."""
 
 
 @final
 class Streams:
-    """All streams of a service. State: how many there are, and whether they are to end."""
+    """All streams of a service. State: how many there are, and whether they shall end."""
 
     def __init__(self) -> None:
         self._closing = asyncio.Event()
@@ -23,15 +23,15 @@ class Streams:
 
     @property
     def is_full(self) -> bool:
-        """Whether there may be no further one."""
+        """Whether no further stream may begin."""
         return self._count >= MAX_STREAMS
 
     def close(self) -> None:
-        """End all streams: they never do by themselves, and the server waits for them. Pages connect again."""
+        """Ends all streams, since they never end by themselves and the server waits for them. Pages connect again."""
         self._closing.set()
 
     async def follow(self, version: Callable[[], str]) -> AsyncIterator[bytes]:
-        """Events, the first one at once, then whenever the version is another one; until the end of the service."""
+        """Yields events: the first one at once, then one whenever the version has changed, until the end of the service."""
         self._count += 1
         try:
             last, silent = "", 0

@@ -11,7 +11,7 @@ _NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserve
 
 
 def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
-    """One element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one decimal."""
+    """Returns one element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one decimal."""
     written = "".join(
         f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"' for key, value in attributes.items() if value is not None
     )
@@ -20,7 +20,7 @@ def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
 
 
 def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:
-    """A whole picture; `label` says to those who do not see it what it shows. One with links in it has the role of a group."""
+    """Returns a whole picture; `label` describes it to screen readers. A picture with links in it has the role of a group."""
     return element(
         "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} {_number(height)}", width=width, height=height,
         role=role, aria_label=label,
@@ -28,7 +28,7 @@ def drawing(width: float, height: float, *content: Markup, label: str, class_: s
 
 
 def boxes(places: Iterable[tuple[float, float, float, float]]) -> str:
-    """The path of many rectangles (x, y, width, height): one element, however many there are."""
+    """Returns the path of many rectangles (x, y, width, height): one element, however many there are."""
     return "".join(f"M{_number(x)} {_number(y)}h{_number(w)}v{_number(h)}h{_number(-w)}z" for x, y, w, h in places)
 
 

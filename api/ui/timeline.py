@@ -91,7 +91,7 @@ def _flag(record: Preemption, x: float) -> Markup:
 
 
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
-    """Five times along the line."""
+    """Returns five times along the line."""
     form = "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
     anchors = ("start", "middle", "middle", "middle", "end")
     return [

@@ -1,4 +1,4 @@
-"""The waterfall as a table: how many nodes each Filter plugin left over, as bars that flow into each other."""
+"""The waterfall as a table: how many nodes each Filter plugin left over, as bars, each of which continues in the next."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def _flow(width: float, top: int, bottom: int) -> Markup:
 
 
 def _framed(*parts: Markup) -> Markup:
-    """The bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the same."""
+    """Returns the bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the same."""
     return element("svg", *parts, class_="bar", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")
 
 

@@ -46,7 +46,7 @@ def share(part: int, whole: int) -> int:
 
 
 def priority_words(priority: int) -> str:
-    """Returns a priority in words; those of the system have too many digits to be told apart."""
+    """Returns a priority in words; those of the system have too many digits to be compared by eye."""
     return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"
 
 

@@ -1,4 +1,4 @@
-"""The cluster as a map: every node with what it has and what was promised of it, and its pods while they can be counted by eye."""
+"""The cluster as a map: every node with its capacity and the requests on it; in a small cluster with its pods, too."""
 
 import re
 from collections.abc import Container
@@ -16,12 +16,12 @@ from extender.snapshot.axes import CPU, MEMORY
 
 MAX_NODES_WITH_PODS: Final = 120
 MAX_PODS: Final = 4000
-"""A map of more than these shows no pods; ask for one node then."""
+"""The pods of a larger cluster are only in the answers about single nodes."""
 
 
 @final
 class PodOnNode(Answer, frozen=True, kw_only=True):
-    """A pod and the room that it takes."""
+    """A pod and its requests."""
 
     pod: PodName
     cpu: int = 0
@@ -41,7 +41,7 @@ class NodeOnMap(Answer, frozen=True, kw_only=True):
     taints: tuple[str, ...] = ()
     """key=value:effect."""
     cpu: int = 0
-    """Allocatable, as the memory."""
+    """The allocatable amount, as `memory` is."""
     memory: int = 0
     requested_cpu: int = 0
     requested_memory: int = 0
@@ -56,17 +56,17 @@ class ClusterMap(Answer, frozen=True, kw_only=True):
     """GET /v1/cluster: nodes by zone and name."""
 
     generation: int
-    """Another one says that something has changed since."""
+    """A number that changes whenever the nodes or pods change."""
     nodes: tuple[NodeOnMap, ...]
     num_pods: int = 0
     priorities: tuple[int, ...] = ()
-    """The distinct ones of pods that have a node, lowest first."""
+    """The distinct priorities of pods that have a node, lowest first."""
     has_pods: bool = True
-    """Whether the nodes list their pods; GET /v1/cluster/{node} has those of one."""
+    """Whether the nodes list their pods; GET /v1/cluster/{node} lists those of one node in any case."""
 
 
 def cluster_map(cluster: Cluster) -> ClusterMap:
-    """The cluster at this moment."""
+    """Returns the cluster as it is now."""
     snapshot = cluster.cache.update_snapshot()
     nodes, pods = snapshot.nodes, snapshot.pods
     num_pods = int(nodes.pod_count.sum())
@@ -83,20 +83,20 @@ def cluster_map(cluster: Cluster) -> ClusterMap:
 
 
 def node_on_map(cluster: Cluster, name: str) -> NodeOnMap | None:
-    """One node with its pods; None if there is no such node."""
+    """Returns one node with its pods; None if there is no such node."""
     snapshot = cluster.cache.update_snapshot()
     place = snapshot.nodes.index.get(name)
     return None if place is None else _node(snapshot, place, with_pods=True)
 
 
 def hiding(shown: NodeOnMap, may_see: Container[str]) -> NodeOnMap:
-    """The node without the names of pods in other namespaces than these."""
+    """Returns the node without the names of pods in other namespaces than these."""
     pods = tuple(each if each.pod.hidden or each.pod.namespace in may_see else _hidden(each) for each in shown.pods)
     return msgspec.structs.replace(shown, pods=pods)
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """A key that sorts node-9 before node-10."""
+    """Returns a sort key that puts node-9 before node-10."""
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d{1,18})", name))
 
 

@@ -1,4 +1,4 @@
-"""What was recorded, as answers: the packed arrays are unpacked when somebody asks."""
+"""Answers about recorded attempts and preemptions. Their packed arrays are unpacked here."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from extender.runtime.findings import out_of_play_reason
 from extender.snapshot.axes import Mask
 
 BEST_NODES: Final = 16
-"""The number of nodes with scores in the answer about an attempt."""
+"""The number of nodes whose scores are in the answer about an attempt."""
 EXTENDERS: Final = "extenders"
 """Stands for the configured extenders, in place of a plugin."""
 
@@ -71,7 +71,7 @@ def preemption(record: PreemptionRecord) -> Preemption:
 
 
 def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallStep, ...]:
-    """A step for each plugin that refused nodes; the nodes that are left in the end passed.
+    """Returns a step for each plugin that refused nodes; the nodes that are left in the end passed.
 
     Arguments:
         refuses_all: whether extenders refused all nodes that the Filters let pass.
@@ -103,7 +103,7 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
 
 
 def _picture(verdicts: KeptVerdicts) -> NodePicture:
-    """Every node, and the first plugin that refused it; the others were not asked."""
+    """Returns every node with the first plugin that refused it; the others were not asked."""
     nodes, asked = verdicts.nodes.names, verdicts.asked()
     plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
     distinct: dict[tuple[str, str, tuple[str, ...]], int] = {}
@@ -124,7 +124,7 @@ def _picture(verdicts: KeptVerdicts) -> NodePicture:
 
 
 def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
-    """(plugin, (B,) the nodes that it refused before any other did); each plugin occurs once."""
+    """Returns (plugin, (B,) the nodes that it was the first to refuse); each plugin occurs once."""
     together: dict[str, Mask] = {}
     so_far = np.zeros(verdicts.num_rows, np.bool_)
     for plugin, bits in verdicts.refused_by:
@@ -135,7 +135,7 @@ def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
 
 
 def _codes(verdicts: KeptVerdicts) -> list[str]:
-    """(B,) the code of each node's refusal; that of nodes that passed means nothing."""
+    """Returns (B,) the code of each node's refusal; codes of nodes that passed mean nothing."""
     codes = np.full(verdicts.num_rows, Code.UNSCHEDULABLE)
     codes[verdicts.mask(verdicts.unresolvable)] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     if verdicts.pending is not None:
@@ -164,7 +164,7 @@ def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details:
 
 
 def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:
-    """The candidates, with why each of them lost in words."""
+    """Returns the candidates, each with the reason why it lost."""
     won = next((each for each in records if each.node == chosen and each.costs), None)
     return tuple(
         CandidateNode(
@@ -178,5 +178,5 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
 
 
 def _time(seconds: float) -> str:
-    """RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
+    """Returns the time in RFC 3339 with milliseconds, since there may be thousands of attempts a second."""
     return rfc3339(datetime.fromtimestamp(seconds, UTC), "milliseconds")

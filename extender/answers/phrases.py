@@ -1,4 +1,4 @@
-"""Phrases that the command line, the page and the summaries share. A client words answers with them without an engine."""
+"""Phrases that the command line, the page and the summaries share. They need no engine."""
 
 from extender.answers.types import Lack, PreemptionAnswer
 from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
@@ -11,7 +11,7 @@ def noun(lack: Lack) -> str:
 
 
 def why_no_room(preemption: PreemptionAnswer) -> str:
-    """Returns half a sentence that says why evictions do not help this pod. It says nothing of pods with a higher priority."""
+    """Returns half a sentence that says why evictions do not help this pod. It is not about pods with a higher priority."""
     if not preemption.eligible:
         return f"it may not preempt: {preemption.message.removesuffix('.')}"
     if preemption.num_candidates:

@@ -1,4 +1,4 @@
-"""Pods as answers show them."""
+"""What answers show of a pod: its requests, and the pod as a victim."""
 
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
@@ -7,7 +7,7 @@ from extender.records.values import Victim
 
 
 def victim(pod: Pod, violates: tuple[str, ...] = ()) -> Victim:
-    """Returns a pod that is evicted, with what it requests.
+    """Returns the pod as a victim, with its requests.
 
     Arguments:
         violates: names of the PodDisruptionBudgets that its eviction violates.

@@ -1,4 +1,4 @@
-"""Frameworks that answer questions: nobody decides with them, so that a question disturbs no decision."""
+"""Frameworks that only answer questions: no scheduler decides with them, so that a question disturbs no decision."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from extender.runtime.registry import Registry
 
 
 def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:
-    """Returns frameworks for a cluster of their own. They leave nothing to chance, and try every node.
+    """Returns frameworks for a copy of a cluster. They break ties without chance, and evaluate every node.
 
     Arguments:
         for_everybody: if there is only one profile, it answers for pods of every scheduler name.
@@ -28,8 +28,9 @@ def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_
 class SingleProfile(Mapping[str, Framework]):
     """A framework that is found under every scheduler name.
 
-    It stands in where it is not known who decides: kube-scheduler asks the extender on behalf of profiles of any name, and a dump does not
-    name its scheduler. Only its own name is *in* the mapping: as in the live engine, nominations count for pods of that name alone.
+    It stands in where the deciding scheduler is not known: kube-scheduler asks the extender on behalf of profiles of any name, and a dump
+    does not name its scheduler. Only its own name is *in* the mapping, because nominations count for pods of that name alone, as in the
+    live engine.
 
     Attributes:
         others: names of other schedulers under which it was looked up. State.
@@ -55,7 +56,7 @@ class SingleProfile(Mapping[str, Framework]):
 
 
 def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
-    """Returns the notes of an answer for which one profile stood in for others."""
+    """Returns the notes of an answer in which one profile stood in for others."""
     if not isinstance(frameworks, SingleProfile) or not frameworks.others:
         return ()
     (profile,), others = frameworks, sorted(frameworks.others)

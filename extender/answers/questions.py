@@ -1,7 +1,7 @@
-"""Questions: what people ask about one cluster, answered by the engine that decides.
+"""Questions about one cluster, which the engine that decides answers.
 
-An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread. Nothing is
-changed by a question.
+An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread. A question
+changes nothing.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class QuestionError(Exception):
 
 @final
 class Questions:
-    """Answers about one cluster, and about what was decided in it. State: frameworks with which nothing is decided."""
+    """Answers about one cluster, and about what was decided in it. State: frameworks that only answer."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Questions:
         records: Records | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Prepares to answer.
+        """Makes frameworks of its own.
 
         Arguments:
             cluster: read and never changed.
@@ -88,7 +88,7 @@ class Questions:
         return Questions(configuration, Cluster.of(state), admits)
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
-        """Returns why the pod is where it is, or nowhere; None if nothing is known of it.
+        """Returns why the pod is on its node, or on none; None if there is no such pod.
 
         Arguments:
             picture: whether to add each plugin's verdict about each node.
@@ -109,7 +109,7 @@ class Questions:
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
-        nominated = Nominations(cluster.nominees(self._frameworks))  # this finds out which pods cannot be read
+        nominated = Nominations(cluster.nominees(self._frameworks))  # finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
             left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")

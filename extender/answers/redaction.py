@@ -1,4 +1,4 @@
-"""Who may not see a namespace reads that there are pods, not which."""
+"""Redaction: callers who may not list the pods of a namespace see that there are pods, but not their names."""
 
 import re
 from collections.abc import Callable, Container
@@ -11,19 +11,19 @@ from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=Answer)
 
-SOMEBODY = "a pod of another namespace"
-"""Stands in texts for a pod that is not shown."""
-SOME_BUDGET: Final = "a PodDisruptionBudget of another namespace"
-"""The same for a budget."""
+HIDDEN_POD: Final = "a pod of another namespace"
+"""Replaces the name of a pod in texts."""
+HIDDEN_BUDGET: Final = "a PodDisruptionBudget of another namespace"
+"""Replaces the name of a budget in texts."""
 
 
 def namespaces_in(answer: Answer) -> frozenset[str]:
-    """The namespaces of all pods that the answer names."""
+    """Returns the namespaces of all pods that the answer names."""
     return frozenset(pod.namespace for pod in _pods_in(answer))
 
 
 def redacted(answer: A, may_see: Container[str]) -> A:
-    """The answer without the names of pods in other namespaces than these; budgets and owners are not named then, either."""
+    """Returns the answer without the names of pods in other namespaces than these, and without those of their budgets and owners."""
     hidden = {f"{pod.namespace}/{pod.name}" for pod in _pods_in(answer) if pod.namespace not in may_see}
     if not hidden:
         return answer
@@ -31,7 +31,7 @@ def redacted(answer: A, may_see: Container[str]) -> A:
     named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
     namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
     budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
-    return cast("A", _redacted(answer, may_see, lambda text: named.sub(SOMEBODY, budgets.sub(SOME_BUDGET, text))))
+    return cast("A", _redacted(answer, may_see, lambda text: named.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, text))))
 
 
 def _pods_in(value: object) -> list[PodName]:

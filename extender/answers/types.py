@@ -190,7 +190,7 @@ class Preemption(Answer, frozen=True, kw_only=True):
     candidates: tuple[CandidateNode, ...] = ()
     num_candidates: int = 0
     outcome: PreemptionState = "deciding"
-    """Whether the victims were evicted: `told` if they were."""
+    """Whether the victims were evicted: `told` if they were. See `records.values.PreemptionState`."""
 
 
 # The whole answers.

@@ -1,5 +1,5 @@
-"""What was decided, kept for a while: attempts and preemptions, within bounds.
+"""The recent attempts and preemptions, kept within bounds.
 
-The scheduling cycles tell a `reporter.Reporter` what they do; `records.Records` is one that remembers. Reporting never changes a decision
-and costs next to nothing: nothing is put into words before somebody asks.
+The scheduling cycles report to a `reporter.Reporter` what they do; `records.Records` is one that keeps it. Reporting never
+changes a decision and costs next to nothing: texts are made when a record is read.
 """

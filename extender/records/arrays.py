@@ -1,4 +1,4 @@
-"""What is kept of the arrays of a cycle, packed as small as possible. Texts are made of it when somebody asks."""
+"""What is kept of the arrays of a cycle, packed as small as possible. Texts are made when a record is read."""
 
 from dataclasses import dataclass
 from typing import Final, final

@@ -1,7 +1,7 @@
 """Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. Of each id the last line counts.
 
-The file is appended to each second and, when it has become too long, written anew from what is still kept. A line that was torn, by a
-crash or a full disk, is skipped. Only the end of the service waits for the disk.
+The file is appended to each second. When it has become too long, it is replaced by what is still kept. A line that was cut off by a crash
+or a full disk is skipped. Only the end of the service waits for the disk.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ from extender.records.values import AttemptRecord, PreemptionRecord
 WRITE_EVERY: Final = 1.0
 """Seconds."""
 MAX_FILE: Final = 64 * 2**20
-"""The length in bytes after which the file is written anew, at most half as long."""
+"""The length in bytes after which the file is replaced by one that is at most half as long."""
 MAX_WAITING: Final = 50_000
-"""The number of records that wait for a disk that takes nothing; beyond that the oldest are dropped."""
+"""The number of records that wait while the disk takes none; beyond that the oldest are dropped."""
 
 _LOG: Final = Logger(__name__)
 
@@ -61,7 +61,7 @@ class RecordsFile:
     """The file. State: the records that are still to be written, and whether the disk refused the last time."""
 
     def __init__(self, path: Path, max_size: int = MAX_FILE) -> None:
-        """Arguments: max_size: the length in bytes after which the file is written anew."""
+        """Arguments: max_size: the length in bytes after which the file is replaced."""
         self._path = path
         self._max_size = max_size
         self._waiting: deque[Record] = deque(maxlen=MAX_WAITING)
@@ -100,7 +100,7 @@ class RecordsFile:
         """Writes new records each second, until cancelled.
 
         Arguments:
-            everything: returns what the file is made of when it is written anew.
+            everything: returns what the file consists of when it is replaced.
         """
         while True:
             await asyncio.sleep(WRITE_EVERY)
@@ -112,7 +112,7 @@ class RecordsFile:
                 length = await asyncio.to_thread(self._append, batch)
                 batch = []
                 if length > self._max_size:
-                    await asyncio.to_thread(self._write_anew, everything())
+                    await asyncio.to_thread(self._replace, everything())
             except OSError as exc:
                 self._waiting = deque([*batch, *self._waiting], MAX_WAITING)
                 if not self._is_refused:
@@ -148,7 +148,7 @@ class RecordsFile:
             file.write(text)
         return length + len(text)
 
-    def _write_anew(self, everything: list[Record]) -> None:
+    def _replace(self, everything: list[Record]) -> None:
         """Replaces the file as a whole. If there is too much, the oldest is left out: attempts before preemptions."""
         room, lines = self._max_size // 2, list[bytes]()
         for line in self._lines(sorted(everything, key=lambda record: (isinstance(record, PreemptionRecord), record.id), reverse=True)):

@@ -51,9 +51,9 @@ class _UnderWay:
 
 @final
 class Records(Reporter):
-    """Remembers what is decided.
+    """Keeps what is decided.
 
-    Recording costs a cycle microseconds: arrays that exist anyway are packed, and nothing is put into words before somebody asks.
+    Recording costs a cycle microseconds: arrays that exist anyway are packed, and texts are made when a record is read.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Records(Reporter):
         limits = limits or Limits()
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
-        # The newest attempts. They are put on the shelf when somebody reads records; most are dropped before anybody does.
+        # The newest attempts. They are put on the shelf when records are read; most are dropped before.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
         self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
         self._now = now
@@ -84,7 +84,7 @@ class Records(Reporter):
         self._under_way = _UnderWay()
         self._choice: _Choice | None = None
         self._something_came = asyncio.Event()
-        # True once somebody has waited for news.
+        # True once `news` has been called.
         self._is_watched = False
 
     # Reading.

@@ -1,4 +1,4 @@
-"""Reporter: what a scheduler tells of its decisions. Its methods return nothing, so that no reporter can change a decision."""
+"""Reporter: takes note of a scheduler's decisions. Its methods return nothing, so that no reporter can change a decision."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

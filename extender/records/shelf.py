@@ -1,4 +1,4 @@
-"""Shelf: all that is kept of attempts and preemptions, within limits. What is dropped first is said in `Limits`."""
+"""Shelf: all that is kept of attempts and preemptions, within `Limits`, which say what is dropped first."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator

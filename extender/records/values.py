@@ -13,7 +13,7 @@ Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize",
 """How an attempt ended. The last three are calls of the extender by another scheduler."""
 
 PreemptionState = Literal["deciding", "told", "failed"]
-"""Whether the victims of a preemption were evicted: `told` if they were."""
+"""Whether the victims of a preemption were evicted: `told` if they were. The word stays, since it is in files and answers."""
 
 
 class Value(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -1,4 +1,4 @@
-"""Pods made of a pod template, and the names by which templates are told apart."""
+"""Pods made of a pod template, and hashes that distinguish templates."""
 
 from typing import Final
 

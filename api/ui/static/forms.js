@@ -1,4 +1,4 @@
-// The forms that send JSON: what if, and the token of those who have to say who they are.
+// The forms that send JSON: what-ifs, and the token of a caller who signs in.
 import { watchGrids } from "./grid.js";
 
 const send = (path, body) => fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

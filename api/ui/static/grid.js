@@ -1,12 +1,12 @@
-// A grid of thousands of nodes is a few paths; which node a point or the cursor is on follows from where it is.
+// A grid of thousands of nodes is a few paths; the node at the pointer or the cursor follows from its position.
 import { hideTip, showTip } from "./tip.js";
 
 let asked = null;
 
-// Where the arrow keys have led, by the first node of a grid: it is drawn anew whenever the cluster changes.
+// First node of a grid -> the position that the arrow keys have reached. Grids are replaced whenever the cluster changes.
 const reached = new Map();
 
-// What the nodes are called is fetched when somebody first wants to know.
+// The names of the nodes are fetched when they are first needed.
 function nodes() {
   asked ??= fetch("/v1/cluster")
     .then((answer) => (answer.ok ? answer.json() : { nodes: [] }))
@@ -103,7 +103,7 @@ function watch(holder) {
   if (holder === document.activeElement && holder.matches(":focus-visible")) put();
 }
 
-// Where the middle of a node's cell is, from the corner of the section; null for a node that no grid shows.
+// Returns the middle of a node's cell, relative to the corner of the section; null for a node that no grid shows.
 function middle(section, place) {
   for (const holder of section.querySelectorAll("[data-grid]")) {
     const [first, count, pitch, columns] = ["first", "count", "pitch", "columns"].map((name) => Number(holder.dataset[name]));
@@ -118,7 +118,7 @@ function middle(section, place) {
   return null;
 }
 
-// Arrows from where evicted pods were to where they land.
+// Draws arrows from the nodes that evicted pods leave to the nodes where they land.
 export function drawArrows(section) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("class", "arrows");

@@ -1,4 +1,4 @@
-// What the page does beyond showing: it follows the cluster, says what is pointed at, and asks what-ifs. Every view works without it.
+// What the page does with scripts: it follows the cluster, shows tooltips, and sends what-ifs. Every view works without it.
 import { watchGrids } from "./grid.js";
 import { watchTips } from "./tip.js";
 import { watchForms } from "./forms.js";
@@ -13,7 +13,7 @@ function markCurrent() {
   }
 }
 
-// The theme: system, light, dark, and round again.
+// The theme button: system, light, dark, then system again.
 function watchTheme() {
   const button = document.getElementById("theme");
   if (!button) return;
@@ -31,14 +31,14 @@ function watchTheme() {
       if (chosen) localStorage.setItem("reprieve-theme", chosen);
       else localStorage.removeItem("reprieve-theme");
     } catch {
-      // It holds for this view, then.
+      // The choice holds for this view only.
     }
     show();
   });
   show();
 }
 
-// News: the server says that something has changed; the view is fetched again as it would be shown now, and what differs is exchanged.
+// Events: the server says that something has changed; the view is fetched again, and the parts that differ are replaced.
 const shown = new Map();
 let isFetching = false;
 let isStale = false;
@@ -63,7 +63,7 @@ async function refresh() {
   } catch {
     isStale = true;
   }
-  // A large cluster takes longer to draw, so that it is drawn less often.
+  // A large cluster takes longer to draw, so it is drawn less often.
   setTimeout(() => {
     isFetching = false;
     if (isStale) refresh();
@@ -92,7 +92,7 @@ function exchange(answered) {
   watchGrids();
 }
 
-// How to find what has the focus once its part is drawn anew: the same of all those that look alike from here.
+// Returns how to find the focused element after its part is replaced: a selector, and its place among equal elements.
 function placeOf(element, part) {
   const href = element.getAttribute("href");
   const selector = element.id

@@ -1,4 +1,4 @@
-// What is pointed at, or has the focus, says more of itself: its data-tip, beside it.
+// Tooltips: shows the data-tip of the element under the pointer, or of the focused one, beside it.
 const GAP = 12;
 
 export function showTip(text, x, y) {
@@ -35,7 +35,7 @@ export function watchTips() {
     showTip(found.dataset.tip, box.left, box.bottom);
   });
   document.addEventListener("focusout", hideTip);
-  // What lies under the pointer may be another thing now; but what the keyboard has led to goes on saying what it says.
+  // Another element may be under the pointer now, but the tooltip of the focused element stays.
   const isWalked = () => document.activeElement?.matches("[data-grid]:focus-visible, [data-tip]:focus-visible");
   const again = () => pointer && !isWalked() && pointAt(document.elementFromPoint(...pointer));
   document.addEventListener("scroll", again, { passive: true, capture: true });

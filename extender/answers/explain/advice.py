@@ -1,4 +1,4 @@
-"""What the plugins of a profile advise about one pod: what it lacks on each node, and which changed pods to try."""
+"""The advice of a profile's plugins about one pod: what it lacks on each node, and which changed pods to try."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -28,7 +28,7 @@ class Advice:
     """The advice of a profile's plugins. One that fails is logged, and its advice is left out."""
 
     def __init__(self, framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations) -> None:
-        """Asks nothing yet. What pods are nominated for that go before this one is not free for it."""
+        """Asks no plugin yet. Nodes count the pods that are nominated to them and go before this pod."""
         rows = Rows.of(snapshot)
         nominated = nominations.changes_for(pod, rows)
         self._rows = rows if nominated is None else rows.changed(nominated)
@@ -37,7 +37,7 @@ class Advice:
 
     @cached_property
     def _shortages(self) -> Sequence[Shortage]:
-        """Over all nodes, by resource."""
+        """What the pod lacks on all nodes, sorted by resource."""
         found: list[Shortage] = []
         for plugin in self._plugins.values():
             found += self._ask(plugin, partial(_listed, plugin.shortages, self._pod, self._rows), [])
@@ -45,7 +45,7 @@ class Advice:
 
     @cached_property
     def share_missing(self) -> Floats:
-        """(N,) which share of its requests is missing, summed over resources; above 1 for a resource on an overcommitted node."""
+        """(N,) the share of the requests that is missing, summed over resources; above 1 for a resource on an overcommitted node."""
         missing: Floats = np.zeros(len(self._rows))
         for shortage in self._shortages:
             missing += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
@@ -79,7 +79,7 @@ class Advice:
                 yield together
 
     def _for_node(self, place: int, plugins: Sequence[str]) -> Suggestion | None:
-        """The changes of all these plugins, one after the other; None if one of them suggests none."""
+        """Returns the changes of all these plugins, made one after the other; None if one of them suggests none."""
         if any(name not in self._plugins for name in plugins):
             return None
         pod, row = self._pod, self._rows.take(np.array([place]))
@@ -94,7 +94,7 @@ class Advice:
         return Suggestion("other", ", ".join(texts[:-1]) + f", and {texts[-1]}" if len(texts) > 1 else texts[0], pod)
 
     def _distinct(self, names: Sequence[str]) -> list[str]:
-        """Those of the plugins that give advice; of plugins that inherit theirs from one class, the first."""
+        """Returns those of the plugins that give advice; of plugins that inherit theirs from one class, the first."""
         first: dict[Hashable, str] = {}
         for name in names:
             plugin = type(self._plugins[name]) if name in self._plugins else None

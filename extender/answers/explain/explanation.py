@@ -1,6 +1,6 @@
-"""Why a pod is where it is, or nowhere: the scheduler's own evaluation of it, as an answer for people.
+"""Why a pod is on its node, or on none: the scheduler's own evaluation of it, as an answer for people.
 
-What the queue and the records know of the pod is added by `questions`.
+`questions` adds what the queue and the records know of the pod.
 """
 
 from collections import Counter
@@ -34,10 +34,10 @@ Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 
 
 async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False) -> Explanation:
-    """Returns all that the scheduler finds out about the pod as things are. A pod that has a node, or has finished, is not evaluated.
+    """Returns all that the scheduler finds out about the pod. A pod that has a node, or has finished, is not evaluated.
 
     Arguments:
-        picture: whether to add what each Filter says of each node.
+        picture: whether to add each Filter's verdict about each node.
     """
     if pod.is_terminal:
         return settled(pod, "Finished")
@@ -67,7 +67,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
 
 
 def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
-    """Returns what is known of a pod about which nothing is to be decided here.
+    """Returns what is known of a pod that is not evaluated, because nothing is to be decided about it.
 
     Arguments:
         node: where the pod is being bound; empty if it is where its spec says.
@@ -143,8 +143,8 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
         refused[step.plugin] += step.refused
     if number == 1:
         return f"it does not fit on the only node: {_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
-    told = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
-    return f"it fits on none of {_nodes(number)}: {_and(told)}{_room_made(preemption)}"
+    refusals = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
+    return f"it fits on none of {_nodes(number)}: {_and(refusals)}{_room_made(preemption)}"
 
 
 def _room_made(preemption: PreemptionAnswer | None) -> str:

@@ -1,4 +1,4 @@
-"""What would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the pod as it would be."""
+"""Changes that would let a pod fit, and on how many nodes: every suggestion is tried, by evaluating the changed pod."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -29,9 +29,9 @@ Kind = SuggestionKind | Literal["gate", "preemption"]
 
 MAX_FIXES: Final = 6
 MAX_TRIES: Final = 20
-"""Suggestions tried that each satisfy one plugin."""
+"""The number of suggestions tried that each satisfy one plugin."""
 MAX_TRIES_TOGETHER: Final = 4
-"""Suggestions tried that satisfy several plugins at once; they are only tried where none that satisfies one plugin helps."""
+"""The number of suggestions tried that satisfy several plugins at once; only if no suggestion that satisfies one plugin helps."""
 MAX_PRIORITIES_TRIED: Final = 5
 _NODES_NAMED: Final = 5
 
@@ -39,7 +39,7 @@ _NODES_NAMED: Final = 5
 def fixes(
     evaluation: Evaluation, refusals: Refusals | None, advice: Advice, framework: Framework, pod: Pod, nominations: Nominations
 ) -> tuple[Fix, ...]:
-    """Returns what would let the pod fit, the change that opens most nodes first. A pod that fits needs none, apart from its gates.
+    """Returns changes that would let the pod fit: first the one that opens most nodes. A pod that fits only has its gates removed.
 
     Arguments:
         refusals: those of the evaluation; None if no Filter was asked.
@@ -144,7 +144,7 @@ def _gates(names: Iterable[str]) -> str:
 
 
 def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
-    """The plugins that refuse the pod: first those that alone refuse most nodes."""
+    """Returns the plugins that refuse the pod: first those that alone refuse most nodes."""
     pre_filter = evaluation.pre_filter
     early = [] if pre_filter is None else [pre_filter.status.plugin, *pre_filter.narrowed_by]
     if refusals is None:

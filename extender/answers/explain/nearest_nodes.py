@@ -13,7 +13,7 @@ MAX_NEAREST: Final = 5
 
 
 def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = MAX_NEAREST) -> tuple[NearNode, ...]:
-    """Returns the nearest nodes, in the order of `nearest_places`, with what each plugin has against them."""
+    """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses them."""
     found: list[NearNode] = []
     for place in nearest_places(refusals, advice)[:limit].tolist():
         by_plugin = refusals.of_node(place)

@@ -1,4 +1,4 @@
-"""Whether one more node like one of the cluster's would take a pod."""
+"""Whether a pod would fit on a new node that is like one of the cluster's nodes."""
 
 from typing import Final
 
@@ -17,21 +17,21 @@ from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 
 MAX_KINDS: Final = 16
-"""Kinds of nodes that are tried: those of the nearest nodes."""
+"""The number of kinds of nodes that are tried: those of the nearest nodes."""
 
 
 def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: Pod) -> str | None:
-    """Returns the name of a node of which a new copy would take the pod: with its labels and taints, and its DaemonSets' pods alone.
+    """Returns the name of a node such that the pod would fit on a new node with its labels and taints, and with its DaemonSets' pods alone.
 
-    Returns None if there is no such node, or a plugin fails. It does as well for pods that depend on what is on other nodes, or that want
-    a node by its name: one that does not exist yet cannot be judged for these by one that does.
+    Returns None if there is no such node, if a plugin fails, and for pods that depend on other nodes or request a node by its name: the
+    verdict about an existing node says nothing about a new one then.
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
     places = _one_of_each_kind(snapshot, nearest_places(refusals, advice))[:MAX_KINDS]
     try:
         outcome = cycle.run_pre_filter_plugins()
-        if not outcome.status.is_success or outcome.node_names is not None or _wants_a_name(pod):
+        if not outcome.status.is_success or outcome.node_names is not None or _requests_by_name(pod):
             return None
         if not depends_on_node_alone(cycle):
             return None
@@ -42,7 +42,7 @@ def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: P
 
 
 def _one_of_each_kind(snapshot: Snapshot, places: Index) -> Index:
-    """The first node of each kind: nodes of equal size and taints are one kind, whatever their labels."""
+    """Returns the first node of each kind: nodes of equal size and taints are one kind, whatever their labels."""
     nodes = snapshot.nodes
     kinds = np.column_stack([nodes.allocatable[places], nodes.allowed_pods[places], nodes.taint_set[places], nodes.unschedulable[places]])
     _, first = np.unique(kinds, axis=0, return_index=True)
@@ -71,7 +71,7 @@ def _is_of_daemon_set(pod: Pod) -> bool:
     return any(owner.controller and owner.kind == "DaemonSet" for owner in pod.metadata.owner_references)
 
 
-def _wants_a_name(pod: Pod) -> bool:
+def _requests_by_name(pod: Pod) -> bool:
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
     keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)} | (pod.spec.node_selector or {}).keys()

@@ -1,4 +1,4 @@
-"""What preemption would do for a pod, or why it cannot help: the outcome of the dry run as an answer for people."""
+"""What preemption would do for a pod, or why it does not help: the outcome of the dry run as an answer for people."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -82,7 +82,7 @@ def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCoun
     return reason_counts(counts)
 
 
-# Why a candidate lost. This takes numbers, so that a comparison can be put into words long after the victims are gone.
+# Why a candidate lost. Costs are numbers, so that candidates can be compared long after their victims are gone.
 
 
 def why_not(lost: Costs, chosen: Costs, node: str) -> str:

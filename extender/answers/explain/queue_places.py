@@ -113,12 +113,12 @@ def _place_of(
 
 
 def _last_message(pod: Pod) -> str:
-    """The message of its condition PodScheduled, which its scheduler writes."""
+    """Returns the message of its condition PodScheduled, which its scheduler writes."""
     return next((each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), "")
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
-    """The events that plugins which refused the pod have registered for. Whether one helps, a queueing hint says when it comes."""
+    """Returns the events for which the plugins that refused the pod have registered. Whether one helps is up to the queueing hint."""
     by_event: dict[str, list[str]] = {}
     for plugin in plugins:
         for each in registered.get(plugin, ()):
@@ -138,7 +138,7 @@ def _event_names(event: fwk.ClusterEvent) -> list[str]:
 
 
 def _single_actions(action: fwk.ActionType) -> list[fwk.ActionType]:
-    """The single actions of which this one is made; all kinds of updates together count as one."""
+    """Returns the single actions of which this one consists; all kinds of updates together count as one."""
     if fwk.ActionType.UPDATE in action:
         return [*_single_actions(action & ~fwk.ActionType.UPDATE), fwk.ActionType.UPDATE]
     return [each for each in fwk.ActionType if each in action]

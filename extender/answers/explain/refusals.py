@@ -14,7 +14,7 @@ from extender.snapshot.axes import Int64s, Mask
 @final
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """What an evaluation found against its nodes."""
+    """The refusals of one evaluation."""
 
     evaluation: Evaluation
     by_plugin: dict[str, Verdicts]
@@ -55,7 +55,7 @@ class Refusals:
         """(N,) a number for the set of Filters that refuse the node; equal sets have equal numbers."""
         sets = np.zeros(len(self.refused), np.int64)
         for verdicts in self.by_plugin.values():
-            # The sets are numbered anew at each step, so that any number of plugins fits into an int64.
+            # The sets get new numbers at each step, so that any number of plugins fits into an int64.
             sets = np.unique(2 * sets + ~verdicts.ok, return_inverse=True)[1]
         return sets
 

@@ -1,4 +1,4 @@
-"""What the Filters said of the nodes, as tables: how many each plugin left over, and what each says of every node."""
+"""The verdicts of the Filters as tables: how many nodes each plugin left over, and what each answers about every node."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -46,7 +46,7 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
 
 
 def _distinct_statuses(statuses: Collection[Status]) -> Iterator[tuple[Status, int]]:
-    """Each status object with how often it occurs. Counting by identity is cheap, since nodes that are refused alike share a status."""
+    """Counts each status object. Counting by identity is cheap, since nodes that are refused alike share a status."""
     counts = Counter(map(id, statuses))
     objects = {id(status): status for status in statuses}
     return ((objects[key], count) for key, count in counts.items())
@@ -62,7 +62,7 @@ def _step(plugin: str, counts: Counter[Status], refused: int, left: int) -> Wate
 
 
 def _pre_filter_plugins(pre_filter: PreFilterOutcome) -> str:
-    """The plugin whose PreFilter refused the pod, or those that narrowed the search."""
+    """Returns the plugin whose PreFilter refused the pod, or those that narrowed the search."""
     return pre_filter.status.plugin or ", ".join(pre_filter.narrowed_by)
 
 
@@ -98,7 +98,7 @@ def _distinct_verdicts(verdicts: Verdicts) -> tuple[Index, Index]:
     which = verdicts.codes.astype(np.int64)
     first: Index = np.zeros(0, np.intp)
     for held in (None, *(mask for _, mask in verdicts.reasons)):
-        # One reason after the other. The verdicts are numbered anew each time, so that any number of reasons fits into an int64.
+        # One reason after the other. The verdicts get new numbers each time, so that any number of reasons fits into an int64.
         joined = which if held is None else 2 * which + held
         _, first, which = np.unique(joined, return_index=True, return_inverse=True)
     return first, which

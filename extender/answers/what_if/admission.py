@@ -1,4 +1,4 @@
-"""Admission: what answers need an API server for. Which one it is, is decided where the parts are put together."""
+"""Admission: the part of an API server that what-ifs need. The assembly decides which API server it is."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one fails."""
+"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one copy fails."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -164,7 +164,7 @@ class _ReserveError(Exception):
 
 
 def _copy(pod: Pod, number: int) -> Pod:
-    # Only names differ, so that verdicts that are remembered for one copy hold for the next.
+    # Only names differ, so that a verdict that is kept for one copy holds for the next.
     return replaced(
         pod,
         metadata=replaced(pod.metadata, name=f"{pod.name}-{number}", uid=f"{pod.uid or pod.key}/copy-{number}", deletion_timestamp=None),

@@ -1,4 +1,4 @@
-"""Pods that leave a simulated cluster: what they give back, which of them come back, and which evict each other for ever."""
+"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other for ever."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Why = Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
 @final
 @dataclass(slots=True)
 class Departure:
-    """A pod that leaves its node; `Eviction` says what the fields mean. Where it goes is filled in once that is known."""
+    """A pod that leaves its node. The fields are those of `Eviction`; its next node is filled in once it is known."""
 
     victim: Victim
     node: str
@@ -35,7 +35,7 @@ class Departure:
     message: str = ""
 
     def as_answer(self) -> Eviction:
-        """Returns what people are told of it."""
+        """Returns the departure as a part of an answer."""
         return Eviction(
             victim=self.victim,
             node=self.node,
@@ -59,7 +59,7 @@ class Departures:
         """(UID of the preemptor, UID of the victim, node) -> place in `_all`."""
 
     def add(self, departure: Departure) -> None:
-        """Takes note of a departure."""
+        """Adds a departure."""
         if departure.by is not None:
             self._last_time[departure.by.uid, departure.victim.pod.uid, departure.node] = len(self._all)
         self._all.append(departure)
@@ -70,10 +70,10 @@ class Departures:
         return self._all
 
     def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
-        """Returns the loop that would begin anew if these victims left for the pod; None if there is none.
+        """Returns the loop that would begin again if these victims left for the pod; None if there is none.
 
-        There is one if the victims have left the same node for it before, and if since then no pod has evicted others but those that were
-        evicted themselves: then everything is as it was.
+        There is a loop if the victims have left the same node for the pod before, and if all pods that have evicted others since then were
+        evicted themselves: the cluster is in the same state as before.
         """
         times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
         known = [at for at in times if at is not None]
@@ -98,11 +98,11 @@ def _key(name: PodName) -> str:
     return f"{name.namespace}/{name.name}"
 
 
-# Which pods leave for good.
+# Which pods are recreated.
 
 
 def is_recreated(pod: Pod) -> bool:
-    """Returns whether a controller creates the pod anew, wherever it fits. The kubelet of a node does not."""
+    """Returns whether a controller recreates the pod on any node. A static pod is recreated by its kubelet only."""
     return any(owner.controller and owner.kind != "Node" for owner in pod.metadata.owner_references)
 
 
@@ -114,7 +114,7 @@ def belongs_to_node(pod: Pod) -> bool:
 
 
 def recreated(pod: Pod) -> Pod:
-    """Returns the pod as its controller creates it anew: the same, without a node. It keeps its UID, so that people can follow it."""
+    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be followed."""
     claims = pod.status.resource_claim_statuses
     return replaced(
         pod,
@@ -124,7 +124,7 @@ def recreated(pod: Pod) -> Pod:
     )
 
 
-# What they give back.
+# What they release.
 
 
 def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
 
 
 def give_back_claims(cluster: Cluster, pod: Pod) -> None:
-    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations gives its devices back."""
+    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices."""
     if not pod.spec.resource_claims:
         return
     for claim in list(cluster.cache.objects.resource_claims.values()):

@@ -1,4 +1,4 @@
-"""What a cluster holds when manifests are applied to it: pods by name and by owner, and the classes that pods and claims can name."""
+"""What is in a cluster when manifests are applied to it: pods by name and by owner, and the classes that pods and claims can name."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from extender.objects.priority_classes import SYSTEM_CLASSES
 from extender.workloads.templates import HASH_LABEL
 
 _IN_EVERY_CLUSTER: Final = "default"
-"""The namespace by which one can see whether a cluster's namespaces are known."""
+"""The namespace that every cluster has: if it is missing, the namespaces of the cluster are not known."""
 
 
 @final

@@ -1,7 +1,7 @@
 """Manifests: objects as people write them, applied to a cluster as its API server and its controllers would.
 
-What is missing is filled in, what is wrong is refused in the API server's words, and workloads make their pods. What an object says of
-itself (its status, its node) counts.
+Defaults are filled in, mistakes are refused in the API server's words, and workloads make their pods. A manifest's
+status and node are kept.
 """
 
 import dataclasses
@@ -80,7 +80,7 @@ class _Workload(ApiObject, frozen=True, rename="camel"):
 @final
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What the objects have led to.
+    """What has become of the objects.
 
     Attributes:
         pods: the new pods without a node, in the order in which they are created.

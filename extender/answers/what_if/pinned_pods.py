@@ -1,4 +1,4 @@
-"""Pods whose node is settled before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are added."""
+"""Pods whose node is given before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are added."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ from extender.snapshot import Rows
 from extender.workloads.daemon_sets import may_run_on, pinned_to
 
 _MAX_SENTENCES: Final = 20
-"""Pods of which a sentence is said; the others are counted."""
+"""The number of pods that get a sentence each; the others are counted."""
 
 Key = tuple[str, str]
 """(namespace, name)."""

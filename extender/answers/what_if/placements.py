@@ -1,4 +1,4 @@
-"""What becomes of pods in a simulation: where each is, and what those that fit nowhere are told."""
+"""Pods in a simulation: the node of each, and the messages of those that fit nowhere."""
 
 from dataclasses import dataclass, field
 from typing import Literal, final
@@ -16,7 +16,7 @@ Cause = Literal["created", "pending", "evicted"]
 @final
 @dataclass(slots=True)
 class SimulatedPod:
-    """A pod that needs a node in a simulation, and what has become of it so far.
+    """A pod that needs a node in a simulation, and its state so far.
 
     Attributes:
         turn: its place among pods that are equal to the queue.
@@ -41,7 +41,7 @@ class SimulatedPod:
     is_final: bool = False
 
     def as_answer(self) -> Placement:
-        """Returns what people are told of the pod."""
+        """Returns the pod as a part of an answer."""
         return Placement(
             pod=PodName.of(self.pod),
             cause=self.cause,
@@ -57,7 +57,7 @@ class SimulatedPod:
 @final
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """What was found out for a pod that fits nowhere."""
+    """The outcome for a pod that fits nowhere."""
 
     message: str
     preemption: PreemptionAnswer | None
@@ -65,28 +65,28 @@ class FailedAttempt:
 
 @final
 class FailedAttempts:
-    """What pods that fit nowhere were told. It holds for equal pods, too, until something happens.
+    """The outcomes for pods that fit nowhere. They hold for equal pods, too, until the next event.
 
-    State: by the signature of a pod, what it was told, and how many events had happened then.
+    State: by the signature of a pod its outcome, and how many events had happened then.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[int, FailedAttempt]] = {}
 
     def of(self, pod: Pod, num_events: int) -> FailedAttempt | None:
-        """Returns what an equal pod was told, if nothing has happened since."""
+        """Returns the outcome for an equal pod, if nothing has happened since."""
         known_at, failed = self._known.get(_signature(pod), (-1, None))
         return failed if known_at == num_events else None
 
     def add(self, pod: Pod, num_events: int, failed: FailedAttempt) -> None:
-        """Remembers what the pod was told."""
+        """Keeps the outcome for the pod."""
         signature = _signature(pod)
         if signature:
             self._known[signature] = num_events, failed
 
 
 def _signature(pod: Pod) -> bytes:
-    """Equal for pods that are told the same; empty for pods that have something of their own."""
+    """Returns a text that is equal for pods with equal outcomes; empty for pods whose outcome may differ from all others."""
     if pod.spec.resource_claims or pod.status.nominated_node_name or any(volume.ephemeral is not None for volume in pod.spec.volumes):
         return b""
     return signature_of(pod)

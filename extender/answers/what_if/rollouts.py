@@ -1,4 +1,4 @@
-"""What a workload does with the pods that it has: which of them are too many, and which are of another template and are replaced.
+"""What a workload does with the pods that it has: which are surplus, and which are of another template and are replaced.
 
 Upstream: pkg/controller/deployment/rolling.go; pkg/controller/replicaset/replica_set.go, getPodsToDelete; pkg/controller/statefulset/
 stateful_set_control.go (v1.36.2).
@@ -118,7 +118,7 @@ def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
     waits = [pod for ordinal, pod in stays.items() if pod.uid in old and (strategy.get("type") == "OnDelete" or ordinal < partition)]
     if waits:
         why = "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
-        notes = (*notes, f"{_name(workload)}: {_some(waits)} as {_it(waits)} until somebody deletes {_them(waits)}: {why}")
+        notes = (*notes, f"{_name(workload)}: {_some(waits)} as {_it(waits)} until {_it(waits)} deleted: {why}")
     waiting = {pod.uid for pod in waits}
     replaced = tuple(stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting)
     if not replaced:
@@ -201,10 +201,6 @@ def _some(pods: Sequence[Pod]) -> str:
 
 def _it(pods: Sequence[Pod]) -> str:
     return "it is" if len(pods) == 1 else "they are"
-
-
-def _them(pods: Sequence[Pod]) -> str:
-    return "it" if len(pods) == 1 else "them"
 
 
 _LABELS_OF_CONTROLLERS: Final = frozenset(

@@ -1,4 +1,4 @@
-"""Simulation: a cluster is played through until nothing more would happen. Pods are placed, preempt others, and these are placed again.
+"""Simulation: plays a cluster through until nothing more would happen. Pods are placed and preempt others, which are placed again.
 
 Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same order of the queue. Time does not pass:
 a victim is gone at once, and a pod that a controller recreates exists at once. Nothing is written, and no extender is called.
@@ -42,7 +42,7 @@ STEPS: Final = 10_000
 """The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""
 _STEPS_OF_A_MISFIT: Final = 10
 _WITH_RUNNERS_UP: Final = 50
-"""Preemptions that are listed with their runners-up; of more, nobody reads them."""
+"""The number of preemptions that are listed with their runners-up."""
 
 _LOG: Final = Logger(__name__)
 

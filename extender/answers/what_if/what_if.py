@@ -1,6 +1,6 @@
-"""What would happen if these objects were created, those nodes went away, or the configuration were another one.
+"""What would happen if objects were created, nodes were drained or removed, or the configuration were another one.
 
-The scheduler's own algorithm works the answer out, on a cluster that nothing else uses; it may run in a thread.
+The scheduler's own algorithm computes the answer, on a cluster that nothing else uses, possibly in a thread.
 """
 
 import asyncio

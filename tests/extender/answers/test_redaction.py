@@ -2,7 +2,7 @@
 
 import msgspec
 
-from extender.answers.redaction import SOME_BUDGET, SOMEBODY, namespaces_in, redacted
+from extender.answers.redaction import HIDDEN_BUDGET, HIDDEN_POD, namespaces_in, redacted
 from extender.answers.types import Eviction, Placement, Preemption, Preemptions, WhatIf
 from extender.records.values import PodName, Victim
 
@@ -40,7 +40,7 @@ def test_sentences_do_not_name_it_either() -> None:
 
     shown = redacted(answer, {"shop"})
 
-    assert shown.summary == f"shop/web-1 evicts {SOMEBODY}. x-bank/vault-0 and bank/vault-01 stay"
+    assert shown.summary == f"shop/web-1 evicts {HIDDEN_POD}. x-bank/vault-0 and bank/vault-01 stay"
     assert redacted(shown, {"shop"}) is shown
 
 
@@ -61,6 +61,6 @@ def test_budgets_are_named_to_those_who_see_their_pods() -> None:
     shown = redacted(answer, {"shop"})
 
     assert isinstance(shown, WhatIf)
-    assert shown.summary == f"For {SOME_BUDGET} and {SOME_BUDGET}. {SOMEBODY}: PodDisruptionBudget shop/d."
+    assert shown.summary == f"For {HIDDEN_BUDGET} and {HIDDEN_BUDGET}. {HIDDEN_POD}: PodDisruptionBudget shop/d."
     assert [each.waits_for for each in shown.evictions] == [("", ""), ("d",)]
     assert [each.waits_for for each in shown.placements] == [("",), ("d",)]
