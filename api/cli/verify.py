@@ -16,7 +16,7 @@ from api.cli.showing import console, plural
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
-from extender.answers.what_if.verification import Failure, RuleError, verify
+from extender.answers.what_if.verification import RuleError, UnmetExpectation, verify
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load as load_configuration
 from extender.embedded.dumps.state_file import StateFileError, load
@@ -36,7 +36,7 @@ class Verdict:
     file: Path
     name: str
     seconds: float
-    failures: Sequence[Failure] = ()
+    failures: Sequence[UnmetExpectation] = ()
     error: str = ""
     """Why the rule could not be tried; empty otherwise."""
 
@@ -124,7 +124,7 @@ def _is_object(document: object) -> bool:
     return isinstance(document, dict) and "kind" in document and "apiVersion" in document
 
 
-def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Failure]:
+def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[UnmetExpectation]:
     """Returns what of the rule does not hold. Files that it names are relative to the folder."""
     existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
     applied = [obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))]

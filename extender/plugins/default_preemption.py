@@ -11,7 +11,7 @@ from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
 from extender.preemption import Evaluator
-from extender.preemption.preemptions import PREEMPTIONS, Preemptions
+from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 
 
 @final
@@ -34,7 +34,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Holds a pod back while victims are still being told to leave for it: it would only find that they are there."""
         handle = self._handle
-        if handle is not None and handle.shared(PREEMPTIONS, Preemptions).is_running(pod.uid, handle.live):
+        if handle is not None and handle.shared(PREEMPTIONS, RunningPreemptions).is_running(pod.uid, handle.live):
             return fwk.unresolvable("waiting for the preemption for this pod to be finished")
         return fwk.SUCCESS
 

@@ -10,7 +10,7 @@ from extender.objects.pod import Pod
 
 
 @final
-class Preemptions:
+class RunningPreemptions:
     """The pods for which victims are being evicted, by UID. All profiles share one.
 
     State: for each of them its last victim, once the eviction of that one has been requested.
@@ -42,5 +42,5 @@ class Preemptions:
         return known is not None and not known.is_terminating
 
 
-PREEMPTIONS: Final = fwk.StateKey[Preemptions]("Preemptions")
-"""The key of the Preemptions of all profiles under `Handle.shared`."""
+PREEMPTIONS: Final = fwk.StateKey[RunningPreemptions]("Preemptions")
+"""The key of the RunningPreemptions of all profiles under `Handle.shared`."""

@@ -17,7 +17,7 @@ from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
-from extender.records.reporter import Asked, Reporter
+from extender.records.reporter import Reporter, VerbCall
 from extender.records.shelf import Limits, Ration, Record, Shelf, is_victim
 from extender.records.values import AttemptRecord, CandidateRecord, Outcome, PodName, PreemptionRecord, size_of_attempt
 from extender.runtime.findings import Findings
@@ -150,7 +150,7 @@ class Records(Reporter):
 
     # Recording an attempt.
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """Keeps the totals until the attempt ends, unless many have been kept in this second."""
         if self._scores.take():
             self._choice = pod, keep_scores(rows, total, highest, self._store.naming.of(rows.snapshot.nodes.index))
@@ -162,7 +162,7 @@ class Records(Reporter):
             under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
         under_way.evaluated = len(findings.rows)
 
-    def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in this second."""
         under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
@@ -213,7 +213,7 @@ class Records(Reporter):
             self._preempted(made, found.candidates, found.num_candidates, found.chosen)
         self._keep(made)
 
-    def not_bound(self, pod: Pod, status: fwk.Status) -> None:
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod, which had a node, has failed."""
         last = next(self.attempts(pod.key, uid=pod.uid), None)
         if last is None or last.record.outcome != "Scheduled":
@@ -224,7 +224,7 @@ class Records(Reporter):
         self._written(made)
         self._is_news()
 
-    def victims_told(self, preemptor: Pod, *, done: bool) -> None:
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         """Notes how the last preemption of the pod ended."""
         made = self._shelf.last_preemption_for(preemptor.uid)
         if made is not None and made.outcome == "deciding":
@@ -232,29 +232,29 @@ class Records(Reporter):
 
     # Recording the calls of another scheduler.
 
-    def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         """Keeps the verdicts."""
-        made = self._asked(asked, "Filter", feasible=num_kept, message=findings.pre_filter.message)
+        made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
         self._store.put_details(made.id, Details(keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))))
         self._keep(made)
 
-    def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keeps the best nodes."""
-        made = self._asked(asked, "Prioritize", feasible=len(nodes))
+        made = self._of_call(call, "Prioritize", feasible=len(nodes))
         self._store.put_details(made.id, Details(best=_best_of(nodes, scores)))
         self._keep(made)
 
-    def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
+    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
         """Keeps the best candidates; which one the other scheduler takes is not known yet."""
-        made = self._asked(asked, "Preempt", feasible=len(candidates))
-        kept = keep_candidates(candidates, asked.pod)
+        made = self._of_call(call, "Preempt", feasible=len(candidates))
+        kept = keep_candidates(candidates, call.pod)
         if kept:
             self._preempted(made, kept, len(candidates), None)
         self._keep(made)
 
-    def asked_in_vain(self, asked: Asked, message: str) -> None:
+    def call_failed(self, call: VerbCall, message: str) -> None:
         """Keeps the message."""
-        self._keep(self._asked(asked, "Error", message=message))
+        self._keep(self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
         """Notes which of the candidates the other scheduler has taken."""
@@ -316,8 +316,8 @@ class Records(Reporter):
         self._next_id += 1
         return made
 
-    def _asked(self, asked: Asked, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
-        return self._made(PodName.of(asked.pod), asked.profile, outcome, 0, message, asked.num_nodes, feasible, asked.seconds)
+    def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
+        return self._made(PodName.of(call.pod), call.profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
 
     def _preempted(
         self, made: AttemptRecord, candidates: tuple[CandidateRecord, ...], num_candidates: int, chosen: CandidateRecord | None

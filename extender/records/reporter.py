@@ -20,7 +20,7 @@ _LOG: Final = Logger(__name__)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VerbCall:
     """A call of the extender by another scheduler, about a pod."""
 
     pod: Pod
@@ -39,7 +39,7 @@ class Reporter:
 
     # An attempt. Pods are scheduled one at a time, and `decided` or `failed` ends an attempt.
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         """The pod can choose from these nodes.
 
         Arguments:
@@ -50,7 +50,7 @@ class Reporter:
     def refused(self, pod: Pod, findings: Findings) -> None:
         """No node is feasible."""
 
-    def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Preemption was tried."""
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
@@ -65,24 +65,24 @@ class Reporter:
 
     # After the attempt.
 
-    def not_bound(self, pod: Pod, status: fwk.Status) -> None:
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The pod had a node, and could not be bound to it."""
 
-    def victims_told(self, preemptor: Pod, *, done: bool) -> None:
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         """The victims of the pod's last preemption were evicted; or, if not done, that failed."""
 
     # Calls of the extender by another scheduler.
 
-    def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         """The filter verb was called."""
 
-    def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """The prioritize verb was called. Scores are from 0 to 10."""
 
-    def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
+    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
         """The preempt verb was called; there may be no candidates."""
 
-    def asked_in_vain(self, asked: Asked, message: str) -> None:
+    def call_failed(self, call: VerbCall, message: str) -> None:
         """A verb was called and could not be answered."""
 
     def nominated(self, pod: Pod) -> None:
@@ -98,72 +98,60 @@ class Guarded(Reporter):
         self._reporter = reporter
         self._has_failed = False
 
-    def _tell(self, hear: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    def _pass_on(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            hear(*args, **kwargs)
+            method(*args, **kwargs)
         except Exception as exc:
-            self._complain(exc)
+            self._log(exc)
 
-    def _complain(self, exc: Exception) -> None:
+    def _log(self, exc: Exception) -> None:
         if not self._has_failed:
             _LOG.exception(exc, "What was decided could not be reported; this is logged once")
         self._has_failed = True
 
-    # The first two are called at every decision, and so without the detour through `_tell`.
+    # The first two are called at every decision, and so without the detour through `_pass_on`.
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        """Pass it on."""
+    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
         try:
-            self._reporter.chose(pod, rows, total, highest)
+            self._reporter.scored(pod, rows, total, highest)
         except Exception as exc:
-            self._complain(exc)
+            self._log(exc)
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
-        """Pass it on."""
         try:
             self._reporter.decided(info, profile, node, evaluated, feasible, seconds)
         except Exception as exc:
-            self._complain(exc)
+            self._log(exc)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.refused, pod, findings)
+        self._pass_on(self._reporter.refused, pod, findings)
 
-    def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.sought_room, pod, outcome)
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        self._pass_on(self._reporter.preemption_tried, pod, outcome)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.failed, info, profile, status, seconds)
+        self._pass_on(self._reporter.failed, info, profile, status, seconds)
 
-    def not_bound(self, pod: Pod, status: fwk.Status) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.not_bound, pod, status)
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        self._pass_on(self._reporter.binding_failed, pod, status)
 
-    def victims_told(self, preemptor: Pod, *, done: bool) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.victims_told, preemptor, done=done)
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        self._pass_on(self._reporter.preemption_ended, preemptor, done=done)
 
-    def asked_filter(self, asked: Asked, findings: Findings, num_kept: int) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.asked_filter, asked, findings, num_kept)
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        self._pass_on(self._reporter.filter_called, call, findings, num_kept)
 
-    def asked_prioritize(self, asked: Asked, nodes: Sequence[str], scores: Sequence[int]) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.asked_prioritize, asked, nodes, scores)
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        self._pass_on(self._reporter.prioritize_called, call, nodes, scores)
 
-    def asked_preempt(self, asked: Asked, candidates: Candidates) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.asked_preempt, asked, candidates)
+    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
+        self._pass_on(self._reporter.preempt_called, call, candidates)
 
-    def asked_in_vain(self, asked: Asked, message: str) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.asked_in_vain, asked, message)
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        self._pass_on(self._reporter.call_failed, call, message)
 
     def nominated(self, pod: Pod) -> None:
-        """Pass it on."""
-        self._tell(self._reporter.nominated, pod)
+        self._pass_on(self._reporter.nominated, pod)
 
 
 NO_REPORTER: Final = Guarded(Reporter())

@@ -15,7 +15,7 @@ from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
-from extender.preemption.preemptions import Preemptions
+from extender.preemption.preemptions import RunningPreemptions
 from extender.runtime.framework import Framework
 from extender.scheduler.world import World
 
@@ -43,7 +43,7 @@ class PreparedCandidate:
 class Executor:
     """Evicts victims while the preemptor waits in the queue."""
 
-    def __init__(self, world: World, preemptions: Preemptions) -> None:
+    def __init__(self, world: World, preemptions: RunningPreemptions) -> None:
         self._world = world
         self._preemptions = preemptions
 
@@ -89,7 +89,7 @@ class Executor:
             _log_failure(exc, prepared)
         finally:
             self._preemptions.end(preemptor.uid)
-            world.reporter.victims_told(preemptor, done=is_done)
+            world.reporter.preemption_ended(preemptor, done=is_done)
         world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
         return is_done
 

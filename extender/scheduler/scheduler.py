@@ -13,7 +13,7 @@ from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
 from extender.objects.pod import Pod
-from extender.preemption.preemptions import PREEMPTIONS, Preemptions
+from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
 from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
@@ -37,7 +37,7 @@ class Scheduler:
         self._algorithm = SchedulingAlgorithm(world.metrics)
         self._unconfirmed = UnconfirmedBindings(world)
         self._is_stopping = False
-        self._preemptions: Preemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, Preemptions)
+        self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
 
     def stop(self) -> None:
@@ -147,7 +147,7 @@ class Scheduler:
         metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)
 
     def _not_bound(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, failure: Failure, began: float) -> None:
-        self._world.reporter.not_bound(assumed.pod, failure.status)
+        self._world.reporter.binding_failed(assumed.pod, failure.status)
         self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)
         if call is not None:

@@ -47,7 +47,7 @@ async def scheduling_cycle(
     if isinstance(result, Failure):
         return result
     if result.choice is not None:
-        world.reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
+        world.reporter.scored(pod, result.choice.rows, result.choice.total, result.choice.highest)
 
     # 3 assume the pod, so that it counts on its node from now on
     node = result.suggested_host
@@ -152,7 +152,7 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> F
         # A plugin chose the candidate without the Evaluator, so that the reporter gets what is known of it.
         preemption = fwk.PreemptionOutcome(result.status, result.nominated_node, chosen=result.candidate)
     if preemption is not None:
-        world.reporter.sought_room(pod, preemption)
+        world.reporter.preemption_tried(pod, preemption)
     with_post_filter = fwk.Diagnosis(
         diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
     )

@@ -15,7 +15,7 @@ from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import validate_requests
 from extender.protocol.wire_types import MetaVictims
-from extender.records.reporter import NO_REPORTER, Asked, Guarded, Reporter
+from extender.records.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
@@ -105,21 +105,21 @@ class Verbs:
             names, cycle = self._cycle(pod, node_names, nodes)
             result = filter_nodes(cycle, names)
         if result.findings is not None:
-            self._reporter.asked_filter(call_so_far(), result.findings, len(result.kept))
+            self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
         return result
 
     def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
         with self._answering(pod, len(node_names or nodes or ())) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
             scores = prioritize_nodes(cycle, names)
-        self._reporter.asked_prioritize(call_so_far(), names, scores)
+        self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
     def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
         with self._answering(pod, len(candidates)) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
-        self._reporter.asked_preempt(call_so_far(), candidates_of(cycle.snapshot, chosen))
+        self._reporter.preempt_called(call_so_far(), candidates_of(cycle.snapshot, chosen))
         note = _what_changed(candidates, chosen)
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
@@ -175,12 +175,12 @@ class Verbs:
     # Used by all verbs.
 
     @contextmanager
-    def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], Asked]]:
+    def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], VerbCall]]:
         """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for the reporter."""
         began = perf_counter()
 
-        def call_so_far() -> Asked:
-            return Asked(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
+        def call_so_far() -> VerbCall:
+            return VerbCall(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
 
         try:
             try:
@@ -188,7 +188,7 @@ class Verbs:
             except (PluginError, CacheError, QuantityError) as exc:
                 raise VerbError(str(exc)) from exc
         except VerbError as exc:
-            self._reporter.asked_in_vain(call_so_far(), str(exc))
+            self._reporter.call_failed(call_so_far(), str(exc))
             raise
 
     def _cycle(

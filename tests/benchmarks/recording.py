@@ -123,7 +123,7 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
                 pod, at = info.pod, perf_counter()
                 result = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod))
                 if result.choice is not None:
-                    reporter.chose(pod, result.choice.rows, result.choice.total, result.choice.highest)
+                    reporter.scored(pod, result.choice.rows, result.choice.total, result.choice.highest)
                 host = result.suggested_host
                 cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
                 reporter.decided(info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at)
@@ -163,14 +163,14 @@ class _Switch(Reporter):
 
     to = NO_REPORTER
 
-    def chose(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        self.to.chose(pod, rows, total, highest)
+    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+        self.to.scored(pod, rows, total, highest)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         self.to.refused(pod, findings)
 
-    def sought_room(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        self.to.sought_room(pod, outcome)
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        self.to.preemption_tried(pod, outcome)
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         self.to.decided(info, profile, node, evaluated, feasible, seconds)
@@ -178,8 +178,8 @@ class _Switch(Reporter):
     def failed(self, info: QueuedPodInfo, profile: str, status: Status, seconds: float) -> None:
         self.to.failed(info, profile, status, seconds)
 
-    def victims_told(self, preemptor: Pod, *, done: bool) -> None:
-        self.to.victims_told(preemptor, done=done)
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        self.to.preemption_ended(preemptor, done=done)
 
 
 async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def fixes(
     if evaluation.statuses is None or evaluation.error:
         return ()
     also = f", and remove {_gates(gates)}" if gates else ""
-    found = _Found(evaluation.snapshot, also)
+    found = _OpeningFixes(evaluation.snapshot, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), MAX_TRIES):
         found.add(one.kind, one.text, trials.opened(one.pod))
@@ -108,7 +108,7 @@ class _Trials:
 
 
 @final
-class _Found:
+class _OpeningFixes:
     """The fixes that open any node. Of those of a kind that open the same nodes, only the first is kept."""
 
     def __init__(self, snapshot: Snapshot, also: str) -> None:
@@ -154,7 +154,7 @@ def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
     return sorted({*plugins, *early} - {""}, key=lambda plugin: (-int(refusals.only_by(plugin).sum()), plugin))
 
 
-def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _Found) -> None:
+def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _OpeningFixes) -> None:
     """Tries to let the pod preempt, or to give it a priority at which there are pods to preempt."""
     outcome, snapshot = evaluation.preemption, evaluation.snapshot
     if outcome is None or evaluation.statuses is None:

@@ -31,7 +31,7 @@ _SHOWN: Final = 3
 
 @final
 @dataclass(frozen=True, slots=True)
-class Failure:
+class UnmetExpectation:
     """An expectation that does not hold."""
 
     expected: str
@@ -42,7 +42,7 @@ class RuleError(ValueError):
     """The rule cannot be verified; the message says why."""
 
 
-def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> list[Failure]:
+def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> list[UnmetExpectation]:
     """Returns the expectations of the rule that do not hold.
 
     Arguments:
@@ -150,7 +150,7 @@ def _nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
 # What is expected.
 
 
-def _failures(expected: Expectation, end: _End) -> Iterator[Failure]:
+def _failures(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
     selection = PodSelection.of(expected.pods) if expected.pods is not None else None
 
     def is_meant(pod: Pod) -> bool:
@@ -160,15 +160,15 @@ def _failures(expected: Expectation, end: _End) -> Iterator[Failure]:
     placed = [pod for pod in end.placed if is_meant(pod)]
     pending = [each for each in end.pending if is_meant(each.pod)]
     if expected.placed is not None and len(placed) != expected.placed:
-        yield Failure(f"{who}: {expected.placed} placed", f"{len(placed)} placed{_and_pending(pending)}")
+        yield UnmetExpectation(f"{who}: {expected.placed} placed", f"{len(placed)} placed{_and_pending(pending)}")
     if expected.pending is not None and len(pending) != expected.pending:
-        yield Failure(f"{who}: {expected.pending} pending", f"{len(pending)} pending{_and_pending(pending)}")
+        yield UnmetExpectation(f"{who}: {expected.pending} pending", f"{len(pending)} pending{_and_pending(pending)}")
     if expected.evicted is not None:
         gone = [(pod, eviction) for pod, eviction in end.evictions if is_meant(pod)]
         if len(gone) != expected.evicted:
-            yield Failure(f"{who}: {expected.evicted} evicted", _evictions(gone))
+            yield UnmetExpectation(f"{who}: {expected.evicted} evicted", _evictions(gone))
     if expected.nodes is not None and len(used := {pod.spec.node_name for pod in placed}) != expected.nodes:
-        yield Failure(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
+        yield UnmetExpectation(f"{who}: on {expected.nodes} nodes", f"on {len(used)}{_and_pending(pending)}")
     if expected.message is not None:
         yield from _wrong_message(who, expected.message, pending)
     yield from _wrong_nodes(who, expected, placed, end.nodes)
@@ -177,13 +177,15 @@ def _failures(expected: Expectation, end: _End) -> Iterator[Failure]:
     yield from _wrong_evictions(expected, end)
 
 
-def _wrong_message(who: str, text: str, pending: Sequence[_PendingPod]) -> Iterator[Failure]:
+def _wrong_message(who: str, text: str, pending: Sequence[_PendingPod]) -> Iterator[UnmetExpectation]:
     others = [each for each in pending if text not in each.message]
     if not pending or others:
-        yield Failure(f"{who}: pending with {text!r}", "none is pending" if not pending else _and_pending(others).removeprefix("; "))
+        yield UnmetExpectation(
+            f"{who}: pending with {text!r}", "none is pending" if not pending else _and_pending(others).removeprefix("; ")
+        )
 
 
-def _wrong_nodes(who: str, expected: Expectation, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[Failure]:
+def _wrong_nodes(who: str, expected: Expectation, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
     for text, is_wanted in ((expected.on_nodes, True), (expected.not_on_nodes, False)):
         if text is None:
             continue
@@ -191,12 +193,12 @@ def _wrong_nodes(who: str, expected: Expectation, placed: Sequence[Pod], nodes: 
         wrong = [pod for pod in placed if selector.matches(nodes[pod.spec.node_name].labels) is not is_wanted]
         if wrong:
             where = ", ".join(f"{pod.key} is on {pod.spec.node_name}" for pod in wrong[:_SHOWN])
-            yield Failure(f"{who}: {'on' if is_wanted else 'not on'} nodes {text}", f"{where}{_more(wrong)}")
+            yield UnmetExpectation(f"{who}: {'on' if is_wanted else 'not on'} nodes {text}", f"{where}{_more(wrong)}")
         elif is_wanted and not placed:
-            yield Failure(f"{who}: on nodes {text}", "none is placed")
+            yield UnmetExpectation(f"{who}: on nodes {text}", "none is placed")
 
 
-def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[Failure]:
+def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
     label = _WELL_KNOWN.get(spread.by, spread.by)
     domains = {node.labels[label] for node in nodes.values() if label in node.labels}
     counts = Counter(dict.fromkeys(domains, 0))
@@ -205,10 +207,10 @@ def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str,
     if not domains or not placed or skew > spread.max_skew:
         found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
         happened = f"no node has the label {label}" if not domains else f"a skew of {skew}: {found}" if placed else "none is placed"
-        yield Failure(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
+        yield UnmetExpectation(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
 
 
-def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[Failure]:
+def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[UnmetExpectation]:
     checks: tuple[tuple[str | None, str, bool, Callable[[Eviction], bool]], ...] = (
         (expected.evicts, "evicts", True, lambda eviction: True),
         (expected.no_preemption_of, "no preemption of", False, lambda eviction: eviction.why == "preempted"),
@@ -220,7 +222,7 @@ def _wrong_evictions(expected: Expectation, end: _End) -> Iterator[Failure]:
         selection = PodSelection.of(text)
         gone = [(pod, eviction) for pod, eviction in end.evictions if selection.selects(pod) and counts(eviction)]
         if bool(gone) is not is_wanted:
-            yield Failure(f"{words} pods {text}", _evictions(gone))
+            yield UnmetExpectation(f"{words} pods {text}", _evictions(gone))
 
 
 # In words.

@@ -365,8 +365,8 @@ class Broken(Reporter):
     def _fail(self, *_: object, **__: object) -> NoReturn:
         raise RuntimeError("no ink")
 
-    chose = refused = sought_room = decided = failed = not_bound = victims_told = nominated = _fail
-    asked_filter = asked_prioritize = asked_preempt = asked_in_vain = _fail
+    scored = refused = preemption_tried = decided = failed = binding_failed = preemption_ended = nominated = _fail
+    filter_called = prioritize_called = preempt_called = call_failed = _fail
 
 
 @pytest.mark.parametrize("seed", range(4))

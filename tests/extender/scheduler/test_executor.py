@@ -9,7 +9,7 @@ from extender import framework as fwk
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
-from extender.preemption.preemptions import Preemptions
+from extender.preemption.preemptions import RunningPreemptions
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.executor import Executor, PreparedCandidate
@@ -42,7 +42,7 @@ class Told:
 
     def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
         self.writes = RecordedWrites(make_cache(make_node("n")))
-        self.preemptions = Preemptions()
+        self.preemptions = RunningPreemptions()
         self.events = Events()
         self._in_memory = in_memory
         self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
@@ -182,7 +182,7 @@ def cache_with(*pods: Pod) -> Cache:
 
 
 def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> None:
-    preemptions = Preemptions()
+    preemptions = RunningPreemptions()
     assert not preemptions.is_running("p", cache_with(FIRST))
 
     preemptions.begin("p")
@@ -217,7 +217,7 @@ def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
 
 
 def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
-    preemptions = Preemptions()
+    preemptions = RunningPreemptions()
     preemptions.begin("p")
     preemptions.evict_last("p", FIRST)
 
