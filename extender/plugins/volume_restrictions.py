@@ -13,7 +13,7 @@ from extender.objects.storage import PersistentVolumeClaim
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
-from extender.snapshot.volume_index import VolumeIndex
+from extender.snapshot.symbols import VolumeIndex
 
 REASON_DISK: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
@@ -94,8 +94,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         def is_in_the_way(used: PodSymbol) -> int:
             return isinstance(used, VolumeClass) and _conflict(wanted.disks, disks_used(used.disks()))
 
-        among = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks
-        in_the_way = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), is_in_the_way, among)
+        relevant = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks
+        in_the_way = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), is_in_the_way, relevant)
         mask: Mask = in_the_way > 0
         return mask
 

@@ -118,14 +118,14 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
     for turn in range(int(counts.max(initial=0))):
         tried = np.flatnonzero(counts > turn)
         at = first[tried] + turn
-        put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), one_a_row=True)
+        put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), rows_are_distinct=True)
         trial = rows.changed(put_back)
         fits = state.run_filters_with_nominated_pods(_only(trial, tried), only_pods_changed=True).ok
         reprieved[at] = fits
         if fits.all():
             rows = trial
         elif fits.any():
-            rows = rows.changed(PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], one_a_row=True))
+            rows = rows.changed(PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True))
     return reprieved
 
 

@@ -5,20 +5,19 @@
     C  pod changes
 
 Units: cpu in millicores, memory and storage in bytes, everything else in base units; always int64, never floats.
-Shapes stand in docstrings as `(R, K)`; the dtypes below are what mypy checks.
+Docstrings give shapes as `(R, K)`; mypy checks the dtypes below. A "place" is an index on an axis.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 Int64s = npt.NDArray[np.int64]
-Int32s = npt.NDArray[np.int32]
 Codes = npt.NDArray[np.int32]
-"""Symbol codes; -1 is "has none"."""
+"""Symbol codes; -1 means that there is no symbol."""
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float64]
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
-"""Places of the three native resources on axis K."""
+"""The places of the native resources on axis K."""
 NATIVE_RESOURCES = ("cpu", "memory", "ephemeral-storage")

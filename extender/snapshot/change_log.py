@@ -1,15 +1,15 @@
-"""ChangeLog: which nodes changed between two generations, for whoever remembers an answer per node."""
+"""ChangeLog: which nodes changed between two generations, for results per node that are kept between cycles."""
 
 from collections import deque
 from typing import final
 
 KEPT_GENERATIONS = 4096
-"""Who asks for older changes is told that everything may have changed."""
+"""Older changes are forgotten: `since` answers None for them, which means that every node may have changed."""
 
 
 @final
 class ChangeLog:
-    """The places that changed, generation by generation. The writer fills it; readers ask with `since`."""
+    """The places of the nodes that changed, by generation. The cache writes it; `since` reads it."""
 
     __slots__ = ("_complete_since", "_generations", "_now")
 
@@ -19,17 +19,17 @@ class ChangeLog:
         self._complete_since = 0
 
     def changed(self, place: int) -> None:
-        """The node at this place, or the pods on it, are no longer as in the last generation."""
+        """Notes that the node at this place, or the pods on it, changed in the current generation."""
         self._now.append(place)
 
     def all_changed(self) -> None:
-        """The nodes were numbered anew: what was remembered of a place is void."""
+        """Notes that the nodes were renumbered, which voids everything that was remembered by place."""
         self._generations.clear()
         self._now.clear()
         self._complete_since = -1
 
     def close(self, generation: int) -> None:
-        """What was noted belongs to this generation."""
+        """Ends the current generation: the changes noted so far belong to it."""
         if self._complete_since < 0:
             self._complete_since = generation
         if not self._now:
@@ -40,7 +40,7 @@ class ChangeLog:
             self._complete_since = self._generations.popleft()[0]
 
     def since(self, generation: int) -> list[int] | None:
-        """The places that changed after this generation, each once; None when that is not known any more."""
+        """Returns the places that changed after this generation, each once; None if the log does not reach back that far."""
         if generation < self._complete_since:
             return None
         places: set[int] = set()

@@ -1,6 +1,6 @@
-"""Selectors over nodes, as masks: what `objects.node_selectors` says of one node, said of all at once.
+"""Selectors over nodes as masks: `objects.node_selectors` matches one node, this module matches all nodes at once.
 
-A requirement is judged once per value that its label has in the cluster, never once per node.
+A requirement is evaluated once for each value that its label has in the cluster, not once for each node.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 
 
 def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
-    """(N,) the nodes that fulfil the pod's spec.nodeSelector and required node affinity; terms with errors match nothing.
+    """(N,) the nodes that match the pod's spec.nodeSelector and required node affinity; terms with errors match nothing.
 
     Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
     """
@@ -37,7 +37,7 @@ def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask
 
 
 def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
-    """(N,) the nodes that fulfil all of the term; none if it has errors."""
+    """(N,) the nodes that match every requirement of the term; none if it has errors."""
     if term.errors:
         return np.zeros(len(snapshot.nodes), np.bool_)
     mask = np.ones(len(snapshot.nodes), np.bool_)
@@ -49,7 +49,7 @@ def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
 
 
 def label_selector_mask(snapshot: Snapshot, selector: Selector) -> Mask:
-    """(N,) the nodes with labels that the selector selects."""
+    """(N,) the nodes whose labels match the selector."""
     if not selector.selectable:
         return np.zeros(len(snapshot.nodes), np.bool_)
     mask = np.ones(len(snapshot.nodes), np.bool_)
@@ -59,25 +59,26 @@ def label_selector_mask(snapshot: Snapshot, selector: Selector) -> Mask:
 
 
 def requirement_mask(snapshot: Snapshot, requirement: Requirement) -> Mask:
-    """(N,) the nodes whose label fulfils the requirement."""
+    """(N,) the nodes whose label matches the requirement."""
     column = snapshot.nodes.label(requirement.key)
-    mask: Mask = _answers(column, requirement)[column.codes]
+    mask: Mask = _matching_values(column, requirement)[column.codes]
     return mask
 
 
-def _answers(column: LabelColumn, requirement: Requirement) -> Mask:
-    """(V + 1,) the answer for every value of the label by code, and at the end, where ABSENT finds it, for nodes without it."""
+def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
+    """(V + 1,) whether each value of the label matches, by code; the last entry, which ABSENT indexes, is for nodes without the label."""
     values = column.values
     if requirement.operator in _NUMERIC:
         return np.array([*map(requirement.matches_value, values), requirement.matches_value(None)], np.bool_)
-    # All values that the requirement mentions share one answer, and so do all others: a label such as the hostname has thousands.
-    unmentioned = "".join(requirement.values) + "?"
-    answers = np.full(len(values) + 1, requirement.matches_value(unmentioned), np.bool_)
-    mentioned = [code for code in map(values.code_of, requirement.values) if code != ABSENT]
-    if mentioned:
-        answers[mentioned] = requirement.matches_value(requirement.values[0])
-    answers[ABSENT] = requirement.matches_value(None)
-    return answers
+    # The values that the requirement names all match or all do not, and so do all others: two evaluations are enough for labels such as the
+    # hostname, which have thousands of values.
+    other_value = "".join(requirement.values) + "?"
+    matches = np.full(len(values) + 1, requirement.matches_value(other_value), np.bool_)
+    named = [code for code in map(values.code_of, requirement.values) if code != ABSENT]
+    if named:
+        matches[named] = requirement.matches_value(requirement.values[0])
+    matches[ABSENT] = requirement.matches_value(None)
+    return matches
 
 
 def _field_mask(snapshot: Snapshot, requirement: FieldRequirement) -> Mask:
@@ -86,6 +87,6 @@ def _field_mask(snapshot: Snapshot, requirement: FieldRequirement) -> Mask:
     if requirement.field == NAME_FIELD and requirement.value in places:
         mask[places[requirement.value]] = not requirement.negated
     if "" in places:
-        # A node without a name has no fields, and then upstream asks for none.
+        # A node without a name has no fields, and upstream then skips the field requirements.
         mask[places[""]] = True
     return mask

@@ -1,7 +1,7 @@
-"""What plugins ask about the pods of a node, as symbols: pods that look the same to a question share a code.
+"""What plugins want to know about the pods of a node, as symbols: pods that are equal in one respect share a code.
 
-A plugin never walks over pods. It asks a question once per distinct symbol of an attribute, and the snapshot's tallies keep the
-answer summed up per node (`tallies.py`).
+A plugin does not iterate over pods. It weighs each distinct symbol of an attribute once, and the snapshot's tallies keep the sums
+per node (`tallies.py`).
 """
 
 import enum
@@ -13,7 +13,7 @@ import msgspec
 from extender.objects.pod import Pod, PodAffinity, PodAffinityTerm, Volume, WeightedPodAffinityTerm
 
 HostPort = tuple[str, str, int]
-"""(host IP, protocol, port); no IP is 0.0.0.0, no protocol is TCP."""
+"""(host IP, protocol, port); a missing IP is 0.0.0.0, a missing protocol TCP."""
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is bound to it)
 
@@ -21,7 +21,7 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is boun
 @final
 @dataclass(frozen=True, slots=True)
 class LabelClass:
-    """Pods of one namespace with equal labels; terminating pods are a class of their own."""
+    """Pods of one namespace with equal labels. Terminating pods form classes of their own."""
 
     namespace: str
     labels: frozenset[tuple[str, str]]
@@ -37,26 +37,26 @@ class AffinityClass:
     encoded: bytes
 
     def affinity(self) -> tuple[PodAffinity | None, PodAffinity | None]:
-        """(pod affinity, pod anti-affinity) as written."""
+        """Returns (pod affinity, pod anti-affinity) as in the pod's spec."""
         return _STANZAS.decode(self.encoded)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class VolumeClass:
-    """Pods of one namespace with the same volumes, of the kinds that matter to other pods."""
+    """Pods of one namespace with the same volumes, as far as they matter to other pods."""
 
     namespace: str
     claims: tuple[str, ...]
-    """The names of the claims used by `persistentVolumeClaim` volumes, as often as they are used."""
+    """The claim names of the `persistentVolumeClaim` volumes, repeated as in the pod's spec."""
     ephemeral_claims: tuple[str, ...] = ()
-    """The names of the claims of generic ephemeral volumes."""
+    """The claim names of the generic ephemeral volumes."""
     owner: tuple[str, str] = ("", "")
-    """(name, UID) of the pod, if there are ephemeral claims: they must be its own."""
+    """(name, UID) of the pod if it has ephemeral claims, since it must own them; ("", "") otherwise."""
     encoded_disks: bytes = b""
 
     def disks(self) -> list[Volume]:
-        """The volumes that are no claims but disks written out in the pod, as written."""
+        """Returns the in-line disk volumes (those that are not claims), as in the pod's spec."""
         return _VOLUMES.decode(self.encoded_disks) if self.encoded_disks else []
 
 
@@ -77,12 +77,12 @@ class Attribute(enum.IntEnum):
 
 
 def label_class(pod: Pod) -> LabelClass:
-    """The pod's symbol among labels; every pod has one."""
+    """Returns the pod's symbol for `Attribute.LABELS`; every pod has one."""
     return LabelClass(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
 
 
 def host_ports(pod: Pod) -> tuple[HostPort, ...]:
-    """The host ports of containers and sidecars, as written and in order.
+    """Returns the host ports of containers and sidecars, as in the pod's spec and in its order.
 
     Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
     """
@@ -100,17 +100,17 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 
 def required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
-    """The required terms of a stanza; none if the stanza is absent."""
+    """Returns the required terms of a stanza; none if the stanza is absent."""
     return affinity.required if affinity is not None else []
 
 
 def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTerm]:
-    """The preferred terms of a stanza; none if the stanza is absent."""
+    """Returns the preferred terms of a stanza; none if the stanza is absent."""
     return affinity.preferred if affinity is not None else []
 
 
 def affinity_class(pod: Pod) -> AffinityClass | None:
-    """The pod's symbol among affinity stanzas; None without one."""
+    """Returns the pod's symbol for `Attribute.AFFINITY`; None without affinity or anti-affinity."""
     affinity = pod.spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return None
@@ -118,7 +118,7 @@ def affinity_class(pod: Pod) -> AffinityClass | None:
 
 
 def volume_class(pod: Pod) -> VolumeClass | None:
-    """The pod's symbol among volumes; None if it has none that scheduling looks at."""
+    """Returns the pod's symbol for `Attribute.VOLUMES`; None without volumes that matter to scheduling."""
     volumes = pod.spec.volumes
     if not volumes:
         return None

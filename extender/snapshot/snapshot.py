@@ -1,4 +1,4 @@
-"""Snapshot: the cluster at one generation, the only thing a decision may read."""
+"""Snapshot: the cluster at one generation, the only thing that a decision may read."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import NodeColumns, PodColumns
 from extender.snapshot.pod_attributes import Attribute
 from extender.snapshot.symbols import SymbolTable
-from extender.snapshot.tallies import Among, Tallies, Tally, Weight
+from extender.snapshot.tallies import RelevantCodes, Tallies, Tally, Weight
 
 
 @final
@@ -19,38 +19,38 @@ from extender.snapshot.tallies import Among, Tallies, Tally, Weight
 class Snapshot:
     """Nodes, pods and the other objects of the cluster, as columns.
 
-    It is read-only, and holds until the cache's next `update_snapshot()`, which writes the columns in place: take one at the start of a
-    cycle, decide, let it go. (Upstream has the same rule for its nodeInfoSnapshot.)
+    It is read-only, and valid until the cache's next `update_snapshot()`, which writes the columns in place: take one at the start of a
+    cycle, decide, and drop it. (Upstream has the same rule for its nodeInfoSnapshot.)
     """
 
     generation: int
     changes: ChangeLog
-    """Which nodes changed when, they or the pods on them."""
+    """Which nodes changed in which generation, they or the pods on them."""
     node_changes: ChangeLog
-    """Which nodes changed themselves."""
+    """Which nodes changed themselves in which generation."""
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
-    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods ask for, in order of appearance. What nodes
-    merely offer is not on the axis: `Rows.allocatable_of` finds it."""
+    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods request, in order of appearance. Resources
+    that nodes offer and no pod requests are not on the axis; `Rows.allocatable_of` finds them."""
     tallies: Tallies
     all_nodes: Index
     """(N,) 0, 1, 2, ...: the places of all nodes."""
     objects: ClusterObjects
-    """Everything else: claims, volumes, budgets, services, namespaces."""
+    """The objects that are neither nodes nor pods: claims, volumes, budgets, services, namespaces and others."""
 
     @property
     def num_resources(self) -> int:
-        """Length of axis K. A resource with a code beyond it was named since the snapshot was taken."""
+        """The length of axis K. A resource with a code beyond it was first seen after the snapshot was taken."""
         num_resources: int = self.nodes.allocatable.shape[1]
         return num_resources
 
-    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None = None) -> Tally:
-        """The sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
-        return self.tallies.of(attribute, question, weight, among, self.pods.node, self.pods.codes[attribute], len(self.nodes))
+    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None) -> Tally:
+        """Returns the sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
+        return self.tallies.of(attribute, question, weight, relevant, self.pods.node, self.pods.codes[attribute], len(self.nodes))
 
     def pod_at(self, slot: int) -> Pod:
-        """The pod in a slot that is in use."""
+        """Returns the pod in a slot that is in use."""
         pod = self.pods.objects[slot]
         if pod is None:
             raise LookupError(f"pod slot {slot} is free")

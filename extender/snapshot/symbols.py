@@ -1,7 +1,7 @@
-"""Symbol tables: recurring values (labels, taints, namespaces …) as small integers, and indexes over them.
+"""Symbol tables: recurring values (labels, taints, namespaces, ...) as small integers, and indexes over them.
 
-A large cluster has many classes of labels (the pods of each StatefulSet and of each Job are a class of their own), and nearly all of them
-have nothing to do with a given selector. The indexes find the classes that a selector can concern, so that it is not evaluated on all.
+A large cluster has many label classes (each StatefulSet pod and each Job pod is a class of its own), and a given selector concerns
+few of them. The indexes find the classes that a selector can concern, so that it is not evaluated on all.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, Generic, TypeVar, final
 
 from extender.objects.label_selectors import Operator, Selector
-from extender.snapshot.pod_attributes import LabelClass, PodSymbol
+from extender.snapshot.pod_attributes import LabelClass, PodSymbol, VolumeClass
 
 S = TypeVar("S", bound=Hashable)
 
@@ -30,7 +30,7 @@ class SymbolTable(Generic[S]):
         self._codes: dict[S, int] = {symbol: code for code, symbol in enumerate(first)}
 
     def intern(self, symbol: S) -> int:
-        """The symbol's code, a new one if it was never seen."""
+        """Returns the symbol's code, a new one if the symbol is new."""
         code = self._codes.get(symbol)
         if code is None:
             code = self._codes[symbol] = len(self._symbols)
@@ -38,11 +38,11 @@ class SymbolTable(Generic[S]):
         return code
 
     def code_of(self, symbol: S) -> int:
-        """The symbol's code, or ABSENT."""
+        """Returns the symbol's code, or ABSENT."""
         return self._codes.get(symbol, ABSENT)
 
     def copy(self) -> "SymbolTable[S]":
-        """The same codes, to be added to by itself."""
+        """Returns an independent copy with the same codes."""
         other: SymbolTable[S] = SymbolTable()
         other._symbols = self._symbols.copy()
         other._codes = self._codes.copy()
@@ -60,24 +60,24 @@ class SymbolTable(Generic[S]):
 
 LabelPair = tuple[str, str]
 
-_INCLUDES: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_REQUIRE_A_VALUE: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
 class SymbolIndex(ABC):
-    """What is known about all symbols of one attribute. `Tallies.index` feeds it with each once, in the order of their codes."""
+    """An index over all symbols of one attribute. `Tallies.index` adds each symbol once, in the order of their codes."""
 
     size: int = 0
-    """How many symbols it has been fed with: the code of the next one."""
+    """The number of symbols added, which is the code of the next one."""
 
     @final
     def add(self, symbol: PodSymbol) -> None:
-        """Take in the next symbol."""
-        self._take_in(self.size, symbol)
+        """Adds the next symbol."""
+        self._index(self.size, symbol)
         self.size += 1
 
     @abstractmethod
-    def _take_in(self, code: int, symbol: PodSymbol) -> None:
-        """Note what there is to know about the symbol."""
+    def _index(self, code: int, symbol: PodSymbol) -> None:
+        """Indexes a symbol."""
 
 
 @final
@@ -88,7 +88,7 @@ class LabelIndex(SymbolIndex):
         self._codes: defaultdict[LabelPair, list[int]] = defaultdict(list)
 
     def candidates(self, selector: Selector, first: int = 0) -> Iterable[int]:
-        """The codes, from `first` on, of all classes that the selector may select, each once; not all of them need be selected."""
+        """Returns the codes, from `first` on, of the classes that the selector may match, each once. Not all of them need match."""
         if not selector.selectable:
             return ()
         pairs = narrowest_pairs(selector)
@@ -97,16 +97,44 @@ class LabelIndex(SymbolIndex):
         # A class has one value per key, so that no class is found twice.
         return chain.from_iterable(codes[bisect_left(codes, first) :] for pair in pairs if (codes := self._codes.get(pair)) is not None)
 
-    def _take_in(self, code: int, symbol: PodSymbol) -> None:
+    def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, LabelClass):
             for pair in symbol.labels:
                 self._codes[pair].append(code)
 
 
 def narrowest_pairs(selector: Selector) -> Sequence[LabelPair] | None:
-    """Labels of which everything that the selector selects has exactly one; as few as can be. None if it demands no such thing."""
-    demands = [requirement for requirement in selector.requirements if requirement.operator in _INCLUDES]
-    if not demands:
+    """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it requires no
+    value."""
+    requiring = [requirement for requirement in selector.requirements if requirement.operator in _REQUIRE_A_VALUE]
+    if not requiring:
         return None
-    narrowest = min(demands, key=lambda requirement: len(requirement.values))
+    narrowest = min(requiring, key=lambda requirement: len(requirement.values))
     return [(narrowest.key, value) for value in dict.fromkeys(narrowest.values)]
+
+
+@final
+class VolumeIndex(SymbolIndex):
+    """Claim name -> the codes of the volume classes whose `persistentVolumeClaim` volumes use it in any namespace; and the classes with
+    disks."""
+
+    def __init__(self) -> None:
+        self._users: defaultdict[str, list[int]] = defaultdict(list)
+        self._with_disks: list[int] = []
+
+    def users(self, claims: Iterable[str], first: int = 0) -> Sequence[int]:
+        """Returns the codes, from `first` on, of the classes that use one of these claims in any namespace, each once."""
+        lists = [codes[bisect_left(codes, first) :] for claim in claims if (codes := self._users.get(claim)) is not None]
+        return sorted({code for codes in lists for code in codes})
+
+    def with_disks(self, first: int = 0) -> Sequence[int]:
+        """Returns the codes, from `first` on, of the classes with in-line disks."""
+        return self._with_disks[bisect_left(self._with_disks, first) :]
+
+    def _index(self, code: int, symbol: PodSymbol) -> None:
+        if not isinstance(symbol, VolumeClass):
+            return
+        for claim in dict.fromkeys(symbol.claims):
+            self._users[claim].append(code)
+        if symbol.encoded_disks:
+            self._with_disks.append(code)

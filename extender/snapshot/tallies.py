@@ -1,8 +1,9 @@
 """Tallies: for a question about pods, the sum of its answers per node, kept up to date as pods come and go.
 
-A question is a weight per symbol of one attribute ("do your labels match this selector? 1 or 0"). It is asked once per distinct
-symbol and summed once over the pods. From then on every pod that comes or goes is one line in a journal, and a tally reads what it
-has missed when it is asked again. So no plugin walks over the pods of the cluster, and pods cost nothing while nobody asks about them.
+A question is a weight for each symbol of one attribute (for example 1 if a class of labels matches a selector, 0 if not). Each distinct
+symbol is weighed once, and the weights are summed once over all pods. From then on every pod that comes or goes is one move in a
+journal, and a tally applies the moves it missed when it is next read. No plugin iterates over the pods of the cluster, and a pod
+costs nothing while no question is read.
 """
 
 from collections import OrderedDict
@@ -18,30 +19,30 @@ from extender.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
 
 Weight = Callable[[PodSymbol], int]
 
-Among = Callable[[int], Iterable[int]]
-"""From the first code that was not looked at yet: the codes that may weigh anything. A short cut, where something is known of them."""
+RelevantCodes = Callable[[int], Iterable[int]]
+"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index provides it."""
 
 KEPT_PER_ATTRIBUTE = 1024
-"""Questions remembered per attribute; the longest unasked is forgotten first. At 5000 nodes one takes 40 kB."""
+"""Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
 
 JOURNAL_LENGTH = 1024
-"""Moves that are remembered at least. A tally that missed more is summed anew, which takes numpy about as long as reading them."""
+"""The least number of moves remembered. A tally that missed more is summed anew, which takes numpy about as long as applying them."""
 
 Move = tuple[tuple[int, ...], int, int]
-"""A pod's codes (one per attribute), its node, and +1 for coming or -1 for leaving."""
+"""A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
 
 I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 
 
 @final
 class Tally:
-    """One question's answers: which symbols weigh anything, and the sums per node as of the last time it was asked."""
+    """The weights of one question, and their sums per node as of the last time it was read."""
 
-    __slots__ = ("_among", "_known", "_nonzero", "_sums", "_weight", "_weights", "moves_read", "per_node")
+    __slots__ = ("_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "per_node")
 
-    def __init__(self, weight: Weight, among: Among | None) -> None:
+    def __init__(self, weight: Weight, relevant: RelevantCodes | None) -> None:
         self._weight = weight
-        self._among = among
+        self._relevant = relevant
         self._known = 0
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
@@ -49,21 +50,21 @@ class Tally:
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
         self.moves_read = 0
-        """How far into the journal the sums go."""
+        """The place in the journal up to which moves are in the sums."""
 
     @property
     def has_sums(self) -> bool:
-        """False as long as only its weights were asked for."""
+        """False while only the weights were read."""
         return self._sums is not None
 
     @property
     def is_zero(self) -> bool:
-        """True if no symbol weighs anything, so that all sums are zero."""
+        """True if no symbol has a weight other than 0, so that all sums are zero."""
         return not self._weights
 
     @property
     def weights(self) -> Int64s:
-        """(S + 1,) the weight of every symbol, by code; code -1, "has none", reads the 0 at the end."""
+        """(S + 1,) the weight of every symbol, by code; the last entry, which code -1 indexes, is 0."""
         dense = np.zeros(self._known + 1, np.int64)
         if self._weights:
             if self._nonzero is None:
@@ -73,11 +74,11 @@ class Tally:
         return dense
 
     def learn(self, symbols: SymbolTable[PodSymbol]) -> None:
-        """Weigh the symbols that are new."""
+        """Weighs the symbols that are new."""
         known = self._known
         if known == len(symbols):
             return
-        for code in range(known, len(symbols)) if self._among is None else self._among(known):
+        for code in range(known, len(symbols)) if self._relevant is None else self._relevant(known):
             weight = self._weight(symbols[code])
             if weight:
                 self._weights[code] = weight
@@ -85,7 +86,7 @@ class Tally:
         self._known = len(symbols)
 
     def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
-        """Sum over all pods; see `Tallies.of`."""
+        """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
         if self._weights:
             weighed = self.weights[codes]
@@ -96,10 +97,10 @@ class Tally:
         self.per_node.flags.writeable = False
 
     def read(self, moves: Iterable[Move], attribute: Attribute) -> None:
-        """Count in and out the pods that moved."""
+        """Applies moves to the sums."""
         sums, weights = self._sums, self._weights
         if sums is None:
-            raise LookupError("nothing was summed up yet")
+            raise LookupError("the tally has no sums yet")
         for codes, node, sign in moves:
             self.moves_read += 1
             weight = weights.get(codes[attribute])
@@ -109,7 +110,7 @@ class Tally:
 
 @final
 class Tallies:
-    """All tallies of a snapshot. The writer notes which pods move; a cycle asks with `of`."""
+    """All tallies of a snapshot. The cache counts pods that come and go; a cycle reads tallies with `of`."""
 
     __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "symbols")
 
@@ -121,22 +122,29 @@ class Tallies:
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
 
     def copy(self) -> "Tallies":
-        """The same codes, to be added to by themselves. Who asks there asks for the first time: a weight may know of these tables."""
+        """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to these tables."""
         other = Tallies()
         other.symbols = tuple(table.copy() for table in self.symbols)
         return other
 
     def of(
-        self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None, node: Index, codes: Codes, num_nodes: int
+        self,
+        attribute: Attribute,
+        question: Hashable,
+        weight: Weight,
+        relevant: RelevantCodes | None,
+        node: Index,
+        codes: Codes,
+        num_nodes: int,
     ) -> Tally:
-        """The tally of a question, up to date. Equal questions must have equal weights.
+        """Returns the tally of a question, up to date. Equal questions must have equal weights.
 
         Arguments:
-            among: see `Among`; None to weigh every symbol.
-            node: (P,) node of each pod, -1 for pods that are nowhere.
+            relevant: see `RelevantCodes`; None to weigh every symbol.
+            node: (P,) the place of each pod's node, -1 for pods without a node.
             codes: (P,) the pods' codes of this attribute.
         """
-        tally = self.weighed(attribute, question, weight, among)
+        tally = self.weighed(attribute, question, weight, relevant)
         end = self._journal_start + len(self._journal)
         if tally.has_sums and tally.moves_read >= self._journal_start:
             if tally.moves_read < end:
@@ -145,12 +153,12 @@ class Tallies:
             tally.sum_up(node, codes, num_nodes, end)
         return tally
 
-    def weighed(self, attribute: Attribute, question: Hashable, weight: Weight, among: Among | None) -> Tally:
-        """The tally of a question with a weight for every symbol there is; its sums may be out of date, or missing."""
+    def weighed(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None) -> Tally:
+        """Returns the tally of a question with every symbol weighed; its sums may be out of date or missing."""
         kept = self._kept[attribute]
         tally = kept.get(question)
         if tally is None:
-            tally = kept[question] = Tally(weight, among)
+            tally = kept[question] = Tally(weight, relevant)
             if len(kept) > KEPT_PER_ATTRIBUTE:
                 kept.popitem(last=False)
         else:
@@ -159,7 +167,7 @@ class Tallies:
         return tally
 
     def index(self, attribute: Attribute, kind: type[I]) -> I:
-        """The index of this kind over the symbols of an attribute, fed with all there are; made when it is first asked for."""
+        """Returns the index of this kind over all symbols of an attribute, and makes it when it is first needed."""
         index = self._indexes.get((attribute, kind))
         if not isinstance(index, kind):
             index = self._indexes[attribute, kind] = kind()
@@ -168,18 +176,18 @@ class Tallies:
             index.add(symbols[index.size])
         return index
 
-    def labelled_for(self, selector: Selector) -> Among:
-        """The classes of labels that the selector may select: `among` for questions that it is part of."""
+    def classes_relevant_to(self, selector: Selector) -> RelevantCodes:
+        """Returns the label classes that the selector may match, as `relevant` for questions that depend on it."""
         return lambda first: self.index(Attribute.LABELS, LabelIndex).candidates(selector, first)
 
     def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
-        """A pod with these codes (one per attribute) came to a node (+1) or left it (-1)."""
+        """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
         self._journal.append((codes, node, sign))
         if len(self._journal) > 2 * JOURNAL_LENGTH:
             del self._journal[:JOURNAL_LENGTH]
             self._journal_start += JOURNAL_LENGTH
 
     def forget(self) -> None:
-        """Drop all sums: the nodes were renumbered."""
+        """Drops all sums, because the nodes were renumbered."""
         for kept in self._kept:
             kept.clear()

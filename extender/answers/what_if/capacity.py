@@ -269,7 +269,7 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
 
 def _with_one_more(rows: Rows, slot: int) -> Rows:
     number = len(rows)
-    return rows.changed(PodChanges(np.arange(number), np.full(number, slot), np.ones(number, np.int64), one_a_row=True))
+    return rows.changed(PodChanges(np.arange(number), np.full(number, slot), np.ones(number, np.int64), rows_are_distinct=True))
 
 
 def _with_copies(snapshot: Snapshot, nodes: Index, slot: int, copies: int) -> Rows:

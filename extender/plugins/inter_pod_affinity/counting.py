@@ -8,7 +8,7 @@ from extender.plugins.inter_pod_affinity.existing_terms import Classes
 from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
-from extender.snapshot.tallies import Among, Weight
+from extender.snapshot.tallies import RelevantCodes, Weight
 
 _PLUGIN: Final = "InterPodAffinity"
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -21,7 +21,7 @@ class Question(NamedTuple):
     attribute: Attribute
     question: tuple[object, ...]
     weight: Weight
-    among: Among
+    relevant: RelevantCodes
 
 
 def meant_by_all(snapshot: Snapshot, terms: Sequence[Term]) -> Question:
@@ -30,7 +30,7 @@ def meant_by_all(snapshot: Snapshot, terms: Sequence[Term]) -> Question:
     def weight(symbol: PodSymbol) -> int:
         return isinstance(symbol, LabelClass) and all(means(term, symbol.namespace, dict(symbol.labels)) for term in terms)
 
-    return Question(Attribute.LABELS, (_PLUGIN, "all", *terms), weight, snapshot.tallies.labelled_for(terms[0].selector))
+    return Question(Attribute.LABELS, (_PLUGIN, "all", *terms), weight, snapshot.tallies.classes_relevant_to(terms[0].selector))
 
 
 def meant_by_each(snapshot: Snapshot, terms: Sequence[WeightedTerm]) -> Question:
@@ -61,12 +61,12 @@ def means(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
     return term.matches(namespace, labels, _NO_LABELS)
 
 
-def _any_of(snapshot: Snapshot, selectors: Sequence[Selector]) -> Among:
+def _any_of(snapshot: Snapshot, selectors: Sequence[Selector]) -> RelevantCodes:
     if len(selectors) == 1:
-        return snapshot.tallies.labelled_for(selectors[0])
-    each = [snapshot.tallies.labelled_for(selector) for selector in selectors]
+        return snapshot.tallies.classes_relevant_to(selectors[0])
+    each = [snapshot.tallies.classes_relevant_to(selector) for selector in selectors]
 
-    def among(first: int) -> Iterable[int]:
+    def relevant(first: int) -> Iterable[int]:
         return {code for of_one in each for code in of_one(first)}
 
-    return among
+    return relevant

@@ -103,7 +103,7 @@ class ExistingTerms(SymbolIndex):
                     if existing.term.matches(incoming.namespace, labels, namespace_labels):
                         yield existing
 
-    def _take_in(self, code: int, symbol: PodSymbol) -> None:
+    def _index(self, code: int, symbol: PodSymbol) -> None:
         if not isinstance(symbol, AffinityClass):
             return
         terms = terms_of(symbol)

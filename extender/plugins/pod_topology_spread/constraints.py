@@ -101,7 +101,7 @@ def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> 
         return isinstance(symbol, LabelClass) and not symbol.is_terminating and _selects(selector, namespace, symbol)
 
     question = (_PLUGIN, "counted", namespace, selector)
-    return snapshot.tally(fwk.Attribute.LABELS, question, counts, snapshot.tallies.labelled_for(selector)).per_node
+    return snapshot.tally(fwk.Attribute.LABELS, question, counts, snapshot.tallies.classes_relevant_to(selector)).per_node
 
 
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
@@ -117,7 +117,7 @@ def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | N
         return isinstance(symbol, LabelClass) and _selects(selector, namespace, symbol)
 
     question = (_PLUGIN, "moved", namespace, selector)
-    return rows.tally_change(fwk.Attribute.LABELS, question, counts, rows.snapshot.tallies.labelled_for(selector))
+    return rows.tally_change(fwk.Attribute.LABELS, question, counts, rows.snapshot.tallies.classes_relevant_to(selector))
 
 
 def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:

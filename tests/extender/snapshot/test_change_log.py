@@ -1,4 +1,4 @@
-"""The change log answers "what changed since?", and says so when it no longer knows."""
+"""The change log returns what changed since a generation, or None when it does not reach back that far."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from extender.snapshot.change_log import KEPT_GENERATIONS, ChangeLog
 
 
 def log_of(*generations: set[int] | None) -> ChangeLog:
-    """Generation 1, 2, ... with the places that changed in it; None when the nodes were numbered anew."""
+    """Generation 1, 2, ... with the places that changed in it; None when the nodes were renumbered."""
     log = ChangeLog()
     for generation, places in enumerate(generations, start=1):
         if places is None:
@@ -50,7 +50,7 @@ def test_changes_noted_before_renumbering_are_void() -> None:
     assert log.since(1) == []
 
 
-def test_only_so_many_generations_are_kept() -> None:
+def test_a_limited_number_of_generations_is_kept() -> None:
     """
     Who comes back after too long is told to look at everything; who comes back in time misses nothing.
     """
@@ -64,7 +64,7 @@ def test_only_so_many_generations_are_kept() -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.sets(st.integers(0, 4))), max_size=20), st.integers(-1, 20))
-def test_nothing_that_changed_is_left_out(generations: list[set[int] | None], since: int) -> None:
+def test_no_change_is_left_out(generations: list[set[int] | None], since: int) -> None:
     """
     The answer is the union of what changed after that generation, unless a renumbering came between.
     """

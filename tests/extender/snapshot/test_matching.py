@@ -1,4 +1,4 @@
-"""The masks over nodes say of every node what the scalar selectors say of it."""
+"""The masks over nodes agree with the scalar selectors about every node."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Every in-tree Filter keeps the laws of `FilterPlugin`; and the check would notice if one did not."""
+"""Every in-tree Filter keeps the laws of `FilterPlugin`, and the check finds a Filter that breaks them."""
 
 import random
 from typing import final

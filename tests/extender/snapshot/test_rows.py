@@ -1,4 +1,4 @@
-"""Rows are hypotheses: what a column says of a row is what counting the row's pods would give."""
+"""Rows are hypotheses: a column has for each row what counting the row's pods would give."""
 
 import random
 from collections.abc import Callable
@@ -116,10 +116,10 @@ def test_a_pod_that_comes_back_is_the_last_of_its_node() -> None:
     assert pods_on(back, 0) == ["b", "c", "a"]
 
 
-def test_a_promise_of_one_change_a_row_changes_no_sum() -> None:
+def test_declaring_rows_distinct_changes_no_sum() -> None:
     snapshot = two_nodes()
     changes = moves((0, slot_of(snapshot, "a"), -1), (1, slot_of(snapshot, "c"), -1))
-    promised = PodChanges(changes.row, changes.pod, changes.sign, one_a_row=True)
+    promised = PodChanges(changes.row, changes.pod, changes.sign, rows_are_distinct=True)
 
     rows = Rows.of(snapshot)
 
@@ -191,7 +191,7 @@ def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
     assert rows.label_number("rank", default=-1).tolist() == [number, 2]
 
 
-def test_rows_say_what_they_are() -> None:
+def test_rows_have_a_readable_repr() -> None:
     snapshot = two_nodes()
 
     rows = Rows.of(snapshot).take(np.array([0])).changed(moves((0, slot_of(snapshot, "a"), -1)))
@@ -315,7 +315,7 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.randoms(use_true_random=False))
-def test_rows_do_not_talk(chance: random.Random) -> None:
+def test_changes_to_one_row_leave_the_others_unchanged(chance: random.Random) -> None:
     """
     Two hypotheses in step are two hypotheses: changes to one row leave all others as they were.
     """

@@ -1,9 +1,12 @@
-"""A symbol table is a bijection that only grows."""
+"""A symbol table is a bijection that only grows; a volume index finds the classes that use a claim or a disk."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.snapshot.symbols import ABSENT, SymbolTable
+from extender.snapshot import Attribute
+from extender.snapshot.symbols import ABSENT, SymbolTable, VolumeIndex
+from extender.testing import make_cache, make_node, make_pod
+from extender.testing.storage import ebs_disk, ephemeral
 
 
 def test_symbols_get_codes_in_order_of_appearance() -> None:
@@ -14,7 +17,7 @@ def test_symbols_get_codes_in_order_of_appearance() -> None:
     assert len(table) == 4
 
 
-def test_asking_for_a_code_makes_none() -> None:
+def test_looking_up_a_code_makes_none() -> None:
     table: SymbolTable[str] = SymbolTable()
 
     assert table.code_of("gpu") == ABSENT
@@ -32,3 +35,29 @@ def test_a_code_never_changes_its_meaning(symbols: list[str]) -> None:
     assert [table[code] for code in codes] == symbols
     assert [table.code_of(symbol) for symbol in symbols] == codes
     assert sorted(set(codes)) == list(range(len(set(symbols))))
+
+
+def test_classes_are_found_by_the_names_of_their_claims() -> None:
+    """
+    In all namespaces, each class once, also those that come later.
+    """
+    cache = make_cache(make_node("n"), pods=[make_pod("a").claim("x").claim("x").claim("y").node("n")])
+    snapshot = cache.update_snapshot()
+    before = snapshot.tallies.index(Attribute.VOLUMES, VolumeIndex).users(["x", "y"])
+    cache.add_pod(make_pod("b").claim("x").namespace("other").node("n").obj())
+    index = cache.update_snapshot().tallies.index(Attribute.VOLUMES, VolumeIndex)
+
+    assert before == [0]
+    assert index.users(["x", "y"]) == [0, 1]
+    assert index.users(["x"], first=1) == [1]
+    assert index.users(["z"]) == []
+
+
+def test_classes_with_disks() -> None:
+    pods = [make_pod("a").claim("x"), make_pod("b").volume(ebs_disk("v")), make_pod("c").volume(ephemeral())]
+    snapshot = make_cache(make_node("n"), pods=[pod.node("n") for pod in pods]).update_snapshot()
+
+    index = snapshot.tallies.index(Attribute.VOLUMES, VolumeIndex)
+
+    assert index.with_disks() == [1]
+    assert index.with_disks(first=2) == []

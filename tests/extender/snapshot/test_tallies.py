@@ -112,7 +112,7 @@ def test_a_question_is_asked_once_per_symbol() -> None:
 
 
 @pytest.mark.parametrize("moves", [1, JOURNAL_LENGTH, JOURNAL_LENGTH + 1, 2 * JOURNAL_LENGTH, 3 * JOURNAL_LENGTH + 7])
-def test_who_missed_more_than_the_journal_holds_is_summed_anew(moves: int) -> None:
+def test_a_tally_that_missed_more_than_the_journal_holds_is_summed_anew(moves: int) -> None:
     pods = Pods(3)
     slot = pods.come(WEB, 0)
     pods.web()
@@ -151,7 +151,7 @@ def test_the_sums_cannot_be_written_to() -> None:
         tally.per_node[0] = 1
 
 
-def test_the_questions_longest_unasked_are_forgotten() -> None:
+def test_the_least_recently_read_questions_are_dropped() -> None:
     """
     A forgotten question is simply asked anew.
     """
@@ -171,7 +171,7 @@ def test_the_questions_longest_unasked_are_forgotten() -> None:
     assert asked == [*range(KEPT_PER_ATTRIBUTE + 1), 1]
 
 
-def test_weights_are_read_by_code_and_none_weighs_nothing() -> None:
+def test_weights_are_read_by_code_and_a_missing_symbol_weighs_nothing() -> None:
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").label(app="web").node("n"), make_pod("q").label(app="db").node("n")])
 
     tally = snapshot.tally(Attribute.LABELS, "web", is_web)
@@ -204,7 +204,7 @@ SELECTORS = [
 
 
 @pytest.mark.parametrize("written", SELECTORS)
-def test_a_short_cut_changes_no_answer(written: LabelSelector | None) -> None:
+def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
     """
     Asking only the classes that the index of labels names gives what asking every class gives, also when classes come later.
     """
@@ -219,7 +219,7 @@ def test_a_short_cut_changes_no_answer(written: LabelSelector | None) -> None:
         cache.add_pod(make_pod(f"p{number}").label(labels).node("n").obj())
         snapshot = cache.update_snapshot()
         in_full = snapshot.tally(Attribute.LABELS, "in full", selected)
-        cut_short = snapshot.tally(Attribute.LABELS, "cut short", selected, snapshot.tallies.labelled_for(selector))
+        cut_short = snapshot.tally(Attribute.LABELS, "cut short", selected, snapshot.tallies.classes_relevant_to(selector))
         answers.append((in_full.per_node.copy(), cut_short.per_node.copy()))
 
     assert all((in_full == cut_short).all() for in_full, cut_short in answers)
