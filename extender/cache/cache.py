@@ -1,8 +1,7 @@
-"""Cache: the cluster as the scheduler believes it to be; the one writer of the columns.
+"""Cache: the scheduler's view of the cluster, and the one writer of the columns.
 
-Its state, in full: the nodes (and ghosts: nodes that are gone while pods on them are not), the pods that have a node, which of them are
-only assumed, the images, the other objects, and what has happened since the last snapshot. Every pod is in exactly one place: on one
-node, or nowhere.
+Its state, in full: the nodes (and ghosts: nodes that were deleted while pods are still on them), the pods that have a node, which of them
+are only assumed, the images, the other objects, and the changes since the last snapshot. Every pod is on one node, or on none.
 
 Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
@@ -25,16 +24,17 @@ from extender.snapshot.pod_attributes import HostPort
 
 
 class CacheError(Exception):
-    """What was asked does not go with what the cache holds.
+    """The call contradicts the state of the cache.
 
-    The cache has not changed, but for a node that is removed under other zone labels than it had: it is gone all the same, as upstream.
+    The cache is unchanged, with one exception, as upstream: a node that is removed under zone labels other than those it was added with is
+    removed nevertheless.
     """
 
 
 @final
 @dataclass(slots=True)
 class _ImageState:
-    """An image on the cluster: its size as the first node that has it reports it, and the nodes that have it.
+    """An image in the cluster: the size that the first node with it reported, and the nodes that have it.
 
     Upstream: pkg/scheduler/backend/cache/cache.go, addNodeImageStates (v1.36.2).
     """
@@ -47,20 +47,20 @@ class _ImageState:
 @dataclass(slots=True)
 class _NodeEntry:
     owner: object
-    """Of the cache that may change it; a fork copies the others' before it does."""
+    """The cache that may modify the entry; a fork copies entries of other owners before it modifies them."""
     node: Node | None = None
     """None for a ghost."""
     slots: list[int] = field(default_factory=list)
-    """Pods, in the order that upstream's NodeInfo keeps."""
+    """The slots of the node's pods, in the order of upstream's NodeInfo."""
     images: dict[str, _ImageState] = field(default_factory=dict)
-    """Replaced with the node, never changed."""
+    """Replaced together with the node, never modified."""
     used_ports: set[HostPort] = field(default_factory=set)
-    """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another one has them, too."""
+    """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another pod uses them."""
 
 
 @final
 class Cache:
-    """Nodes, pods and other objects in; Snapshots out."""
+    """Takes nodes, pods and other objects; makes Snapshots."""
 
     def __init__(self) -> None:
         self.objects: ClusterObjects = ClusterObjects()
@@ -73,26 +73,26 @@ class Cache:
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
-        # Since the last snapshot: pods that came (+1) or left (-1), nodes to rewrite, and slots that were nominated pods'.
+        # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer nominated.
         self._moves: list[tuple[int, str, int]] = []
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
-        # The last snapshot, the names of the nodes in it, and how many the tree listed for it.
+        # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
         self._num_listed = 0
 
     def fork(self) -> "Cache":
-        """A second cache that knows the same, to be changed by itself. They share nothing that changes: another thread may have it.
+        """Returns an independent copy, which another thread may use.
 
-        No pod is read again, and no node written; the last snapshot of this one still holds.
+        Pods and nodes are not read again; the last snapshot of this cache stays valid.
         """
         other = Cache()
         other.objects = self.objects.copy()
         other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
         other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
-        # From now on what is known of a node is neither's: whoever changes it first makes a copy.
+        # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes a copy.
         self._owner, other._nodes = object(), self._nodes.copy()
         for name, entry in self._nodes.items():
             if entry.node is None:
@@ -101,13 +101,14 @@ class Cache:
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
         other._moves, other._rewritten, other._unnominated = self._moves.copy(), self._rewritten.copy(), self._unnominated.copy()
-        # Only says that the columns are laid out: the writer has made no views of its own yet, so that this one is not handed out.
+        # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the snapshot of the
+        # original is not handed out.
         other._snapshot = self._snapshot
         other._laid_out, other._num_listed = self._laid_out.copy(), self._num_listed
         return other
 
     def _own(self, name: str) -> _NodeEntry:
-        """What is known of the node, to be changed; nothing yet of one that is new."""
+        """Returns the entry of a node for modification, a new one for an unknown node."""
         entry = self._nodes.get(name)
         if entry is None:
             entry = self._nodes[name] = _NodeEntry(self._owner)
@@ -118,14 +119,14 @@ class Cache:
     # Nodes.
 
     def add_node(self, node: Node) -> None:
-        """The node exists; pods that were seen before it are on it now."""
+        """Adds the node; pods that were added before it are on it now."""
         entry = self._own(node.name)
         self._forget_images(entry.node)
         self._tree.add(node)
         self._set_node(entry, node)
 
     def update_node(self, old: Node | None, new: Node) -> None:
-        """The node changed. With its zone changes its place in the order, from the next time on that a node comes or goes."""
+        """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid out."""
         entry = self._own(new.name)
         self._tree.update(old, new)
         if entry.node is not None and entry.node.status.images == new.status.images:
@@ -136,10 +137,10 @@ class Cache:
             self._set_node(entry, new)
 
     def remove_node(self, node: Node) -> None:
-        """The node is gone. While pods are still said to be on it, it stays as a ghost that no snapshot shows.
+        """Removes the node. As long as it has pods, it stays as a ghost that is in no snapshot.
 
         Raises:
-            CacheError: the node is unknown, or not in the zone its labels name.
+            CacheError: the node is unknown, or not in the zone that its labels name.
         """
         if node.name not in self._nodes:
             raise CacheError(f"node {node.name} is not found")
@@ -173,34 +174,34 @@ class Cache:
                     del self._images[name]
 
     def _images_now(self, entry: _NodeEntry) -> ImagesOnNode:
-        """The node's images with the number of nodes that have them at this moment."""
-        # A ghost may have had an image that nobody has any more, or that others have brought back since.
-        states = entry.images if entry.node is None else self._images
-        return {name: (states[name].size, len(states[name].nodes)) for name in entry.images}
+        """Returns the node's images with the current number of nodes that have them."""
+        # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
+        current = entry.images if entry.node is None else self._images
+        return {name: (current[name].size, len(current[name].nodes)) for name in entry.images}
 
     # Pods.
 
     def add_pod(self, pod: Pod) -> None:
-        """The pod runs on spec.nodeName. An assumed pod is confirmed, wherever it was assumed to be.
+        """Adds a pod that runs on spec.nodeName. This confirms an assumed pod, on whichever node it was assumed.
 
         Raises:
-            CacheError: no UID, or the pod was added before.
+            CacheError: the pod has no UID, or was added before.
             QuantityError, DecodeError: the pod cannot be read.
         """
         uid = _uid(pod)
         known = self._pods.get(uid)
         if known is None:
-            self._put(pod, self._writer.admit(pod))
+            self._put(pod, self._writer.allocate_slot(pod))
         elif uid in self._assumed:
             self._replace(known, pod)
         else:
             raise CacheError(f"pod {_id(pod)} was already in added state")
 
     def update_pod(self, old: Pod, new: Pod) -> None:
-        """The pod changed, on the node it was on.
+        """Updates a pod on its node.
 
         Raises:
-            CacheError: unknown, still assumed, said to have moved to another node, or to be another pod.
+            CacheError: the pod is unknown or only assumed, or the update names another node or another pod.
             QuantityError, DecodeError: the new pod cannot be read.
         """
         uid = _uid(old)
@@ -212,15 +213,15 @@ class Cache:
         if uid in self._assumed:
             raise CacheError(f"assumed pod {_id(old)} should not be updated")
         if known.spec.node_name != new.spec.node_name:
-            # Upstream ends the process here: its cache is corrupt. Ours is not, for it has not changed.
+            # Upstream ends the process here, because its cache is corrupt. This one is not: nothing has changed yet.
             raise CacheError(f"pod {_id(old)} updated on a different node than previously added to")
         self._replace(known, new)
 
     def remove_pod(self, pod: Pod) -> None:
-        """The pod is gone.
+        """Removes the pod.
 
         Raises:
-            CacheError: unknown, or on another node than was said.
+            CacheError: the pod is unknown, or on a node other than its spec.nodeName.
         """
         uid = _uid(pod)
         known = self._pods.get(uid)
@@ -231,20 +232,20 @@ class Cache:
         self._take(known)
 
     def assume_pod(self, pod: Pod) -> None:
-        """The pod will run on spec.nodeName: it counts from now on. Nothing but `forget_pod` or its removal undoes that.
+        """Counts the pod on spec.nodeName from now on, until it is confirmed, forgotten or removed.
 
         Raises:
-            CacheError: no UID, or the pod is known.
+            CacheError: the pod has no UID, or is in the cache.
             QuantityError, DecodeError: the pod cannot be read.
         """
         uid = _uid(pod)
         if uid in self._pods:
             raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
-        self._put(pod, self._writer.admit(pod))
+        self._put(pod, self._writer.allocate_slot(pod))
         self._assumed.add(uid)
 
     def forget_pod(self, pod: Pod) -> None:
-        """The assumption is off.
+        """Withdraws the assumption. A pod that is not in the cache is ignored.
 
         Raises:
             CacheError: the pod was not assumed, or on another node.
@@ -260,16 +261,16 @@ class Cache:
         self._take(known)
 
     def is_assumed(self, pod: Pod) -> bool:
-        """True between `assume_pod` and its confirmation or withdrawal."""
+        """True between `assume_pod` and the pod's confirmation or withdrawal."""
         return pod.uid in self._assumed
 
     def node(self, name: str) -> Node | None:
-        """The node; None if there is none, though pods may be said to be on it."""
+        """Returns the node; None if there is none, even if there are pods on it."""
         entry = self._nodes.get(name)
         return entry.node if entry is not None else None
 
     def pod(self, uid: str) -> Pod | None:
-        """The pod on a node with this UID."""
+        """Returns the pod with this UID if it has a node."""
         return self._pods.get(uid)
 
     @property
@@ -290,7 +291,7 @@ class Cache:
         del self._pods[pod.uid]
         self._assumed.discard(pod.uid)
         entry = self._own(name)
-        # The last pod moves into the hole, as in upstream's NodeInfo: the order is visible in preemption.
+        # The last pod moves into the hole, as in upstream's NodeInfo: preemption depends on the order.
         hole = entry.slots.index(slot)
         last = entry.slots.pop()
         if last != slot:
@@ -301,7 +302,7 @@ class Cache:
         self._moves.append((slot, name, -1))
 
     def _replace(self, old: Pod, new: Pod) -> None:
-        slot = self._writer.admit(new)  # first of all: a pod that cannot be read must leave the old one where it is
+        slot = self._writer.allocate_slot(new)  # first, since it raises for a pod that cannot be read, and the old one must then stay
         self._take(old)
         self._put(new, slot)
 
@@ -313,7 +314,7 @@ class Cache:
         return frozenset(self._assumed)
 
     def dump(self) -> dict[str, NodeDump]:
-        """Every node the cache knows, ghosts included, as it is right now (a snapshot may be older)."""
+        """Returns all nodes, ghosts included, in their present state (a snapshot may be older)."""
         return {name: self._dump(entry) for name, entry in self._nodes.items()}
 
     def _dump(self, entry: _NodeEntry) -> NodeDump:
@@ -335,17 +336,17 @@ class Cache:
             images=self._images_now(entry),
         )
 
-    # Pods without a node that somebody promised one.
+    # Nominated pods.
 
     def nominate(self, pod: Pod) -> int:
-        """Give a pending pod a slot, so that hypotheses can place it. Idempotent; returns the slot."""
+        """Returns a slot for a pending pod, so that hypotheses can place it. Idempotent."""
         slot = self._nominated.get(pod.uid)
         if slot is None:
-            slot = self._nominated[pod.uid] = self._writer.admit(pod)
+            slot = self._nominated[pod.uid] = self._writer.allocate_slot(pod)
         return slot
 
     def unnominate(self, uid: str) -> None:
-        """The pending pod needs its slot no more. Whoever still reads the last snapshot finds the pod there."""
+        """Releases the slot of a pending pod. Readers of the last snapshot still find the pod in it."""
         slot = self._nominated.pop(uid, None)
         if slot is not None:
             self._unnominated.append(slot)
@@ -353,13 +354,14 @@ class Cache:
     # Snapshots.
 
     def update_snapshot(self) -> Snapshot:
-        """The cluster as of now. The snapshot handed out before must not be read any more.
+        """Returns the present state of the cluster. The previous snapshot becomes invalid.
 
         Raises:
-            CacheError: a node was added twice or removed under other zone labels than it had, so that the order of nodes is in doubt.
-                The next call has recovered.
+            CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels other than
+            those it was
+                added with. The next call has recovered.
         """
-        is_current = self._writer.is_shown and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
+        is_current = self._writer.views_are_current and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
         if self._snapshot is not None and is_current:
             return self._snapshot
         present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
@@ -386,7 +388,11 @@ class Cache:
         return self._snapshot
 
     def _lay_out(self) -> int:
-        """Number the nodes anew; how many places the tree has for them (a node that was added in two zones has two there, one here)."""
+        """Renumbers the nodes.
+
+        Returns:
+            The number of names that the tree listed. A node that was added in two zones is listed twice, but has one place.
+        """
         touched = self._rewritten | {name for _, name, _ in self._moves}
         places = self._writer.places
         listed = [name for name in self._tree.names() if name in self._laid_out]
@@ -417,32 +423,32 @@ class Cache:
         for slot, name, sign in self._moves:
             place = places.get(name)
             if sign > 0 and place is not None:
-                self._writer.place(slot, place)
+                self._writer.put_on_node(slot, place)
             elif sign < 0 and place is not None:
-                self._writer.displace(slot)
+                self._writer.take_off_node(slot)
             if place is not None and name in self._nodes:
                 touched.add(name)
         for name in touched:
             entry, place = self._nodes[name], places[name]
-            self._writer.number(place, entry.slots)
+            self._writer.write_order(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
             self._writer.write_images(place, self._images_now(entry))
 
     def _settle_slots(self) -> None:
-        """Pods that came are found by their UID from now on, and slots of pods that left are free."""
+        """Makes added pods findable by UID, and frees the slots of pods that left."""
         for slot, _, sign in self._moves:
             if sign > 0:
-                self._writer.enlist(slot)
+                self._writer.index_pod(slot)
             else:
-                self._writer.dismiss(slot)
+                self._writer.free_slot(slot)
         for slot in self._unnominated:
-            self._writer.dismiss(slot)
+            self._writer.free_slot(slot)
         self._moves.clear()
         self._unnominated.clear()
 
 
 def _allocatable(node: Node | None) -> tuple[dict[str, int], int]:
-    """What the node can give and how many pods it takes: nothing for a ghost, and for a node that does not say so in quantities."""
+    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is invalid."""
     if node is None:
         return {}, 0
     try:

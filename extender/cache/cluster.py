@@ -1,8 +1,8 @@
-"""Cluster: what is known of a cluster, kept up by (old, new) changes of its objects.
+"""Cluster: the cluster as the scheduler knows it, kept up to date by (old, new) changes of its objects.
 
-Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that could not be read. Every pod that is not
+Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod that has not
 finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending and in the cache. A change never
-fails: what goes against what is known is settled in favour of what is said last.
+fails: where it contradicts the present state, the change wins.
 
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
@@ -26,37 +26,38 @@ _LOG: Final = Logger(__name__)
 
 @final
 class Cluster:
-    """Changes in; the cache decides over it with the snapshots that it makes."""
+    """Applies changes to the cache, and keeps the pending pods and their nominations."""
 
     def __init__(self, cache: Cache | None = None) -> None:
         self.cache = cache or Cache()
         self.nodes: dict[str, Node] = {}
         self.changes = 0
-        """How many changes were taken in, assumptions among them: another number says that something may be otherwise."""
+        """Counts the changes and assumptions: equal numbers mean that the cluster has not changed."""
         self.pending: dict[str, Pod] = {}
-        """UID -> pod that the API server knows no node of, in order of arrival. Those that are assumed are in the cache, too."""
+        """UID -> pod without spec.nodeName, in order of arrival. Assumed pods are in the cache, too."""
         self.unreadable: dict[str, tuple[str, str]] = {}
-        """UID -> (namespace/name, why it is left out)."""
+        """UID -> (namespace/name, the error)."""
         self._nominated: dict[str, Pod] = {}
         self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
 
     @staticmethod
     def of(state: ClusterState) -> "Cluster":
-        """A cluster as a file describes it, as the scheduler would know it after its first listing."""
+        """Returns a cluster with the objects of a state file, as the scheduler knows it after its first list."""
         cluster = Cluster()
         for item in state.items():
             cluster.changed(None, item)
         return cluster
 
     def fork(self) -> "Cluster":
-        """The same cluster, to be changed by itself, in another thread if need be: they share nothing that changes."""
+        """Returns an independent copy, which another thread may use."""
         other = Cluster(self.cache.fork())
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
         other._nominated = self._nominated.copy()
         return other
 
     def find(self, key: str) -> Pod | None:
-        """The pod namespace/name, None if there is none that can be read. Looks at every pod: for people's questions."""
+        """Returns the pod namespace/name, None if there is none that can be read. It searches all pods, and is meant for users' requests
+        only."""
         namespace, _, name = key.partition("/")
         for pods in (self.pending.values(), self.cache.pods):
             for pod in pods:
@@ -65,7 +66,7 @@ class Cluster:
         return None
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Takes in that an object came (`old` is None), changed, or went (`new` is None)."""
+        """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
         self.changes += 1
         match old if new is None else new:
             case Node():
@@ -84,7 +85,7 @@ class Cluster:
             self.drop_node(old.name)
 
     def set_node(self, node: Node) -> None:
-        """The node is there, as given."""
+        """Adds or updates the node."""
         known = self.nodes.get(node.name)
         self.nodes[node.name] = node
         if known is None:
@@ -93,7 +94,7 @@ class Cluster:
             self.cache.update_node(known, node)
 
     def drop_node(self, name: str) -> None:
-        """The node is gone. Idempotent."""
+        """Removes the node. Idempotent."""
         known = self.nodes.pop(name, None)
         if known is not None:
             self.cache.remove_node(known)
@@ -104,7 +105,7 @@ class Cluster:
         before = identified(old).uid if old is not None else None
         pod = identified(new) if new is not None else None
         if before is not None and (pod is None or pod.uid != before):
-            # Under the same name there is another pod now, or none.
+            # The name now belongs to another pod, or to none.
             self._forget(before)
         if pod is None:
             return
@@ -119,7 +120,7 @@ class Cluster:
         self.unreadable.pop(pod.uid, None)
         self.pending[pod.uid] = pod
         if self.cache.is_assumed(pod):
-            return  # it is about to be bound; what was seen of it before that says nothing new
+            return  # it is about to be bound, and this is its state from before that
         self._leave_node(pod.uid)
         self._unnominate(pod.uid)
         if pod.status.nominated_node_name:
@@ -127,7 +128,7 @@ class Cluster:
             self._nominees = None
 
     def assume(self, uid: str, node: str) -> Pod | None:
-        """The pending pod counts on this node from now on, until it is seen there or elsewhere, is forgotten, or is gone.
+        """Counts the pending pod on this node, until it is seen there or elsewhere, forgotten or deleted.
 
         Returns:
             The pod with its node; None if there is no such pod, or it is assumed already.
@@ -145,7 +146,7 @@ class Cluster:
         return assumed
 
     def forget(self, uid: str) -> None:
-        """The pod is not bound after all: it waits again. Idempotent."""
+        """Withdraws the assumption: the pod is pending again. Idempotent."""
         known = self.cache.pod(uid)
         if known is not None and self.cache.is_assumed(known):
             self.cache.forget_pod(known)
@@ -167,7 +168,7 @@ class Cluster:
             else:
                 self.cache.update_pod(known, pod)
         except (ValueError, CacheError) as exc:
-            # One pod that cannot be read (a request that is no quantity) must not keep the others from being scheduled.
+            # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being scheduled.
             self._leave_node(pod.uid)
             if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
                 _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
@@ -194,13 +195,14 @@ class Cluster:
             self._nominees = None
 
     def nominees(self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()) -> Mapping[str, tuple[Nominee, ...]]:
-        """Node -> who is nominated there: pending pods that say so themselves, then `further` ones. Take the snapshot afterwards.
+        """Returns node -> the pods nominated there: pending pods by their status, then `further` ones. Call it before the snapshot is
+        taken.
 
-        Pods that no profile here schedules, and gated ones, are in no queue, so that their nominations do not count. Pods that cannot be
-        read are in `unreadable` afterwards.
+        Pods of other schedulers and gated pods are in no queue, so that their nominations do not count. Pods that cannot be read are
+        moved to `unreadable`.
 
         Arguments:
-            profiles: the same at each call.
+            profiles: scheduler names; the same at each call.
         """
         if further:
             return self._by_node(profiles, further)

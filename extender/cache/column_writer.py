@@ -1,7 +1,7 @@
-"""ColumnWriter: the upkeep of the arrays behind a Snapshot.
+"""ColumnWriter: maintains the arrays behind a Snapshot.
 
-Buffers have room to grow; snapshots see read-only views of the part in use. The cache tells the writer what changed since the last
-snapshot and the writer touches just that; only when nodes came, left or changed places is everything over axis N laid out anew.
+The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since the last snapshot, and
+the writer updates only that. When nodes come, leave or change places, all columns over axis N are laid out anew.
 """
 
 from dataclasses import replace
@@ -10,46 +10,46 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.cache.pod_encoding import PodEncoding, encode_pod, first_resources
+from extender.cache.pod_encoding import PodEncoding, encode_pod
 from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import allocatable
-from extender.snapshot.axes import Int64s
+from extender.snapshot.axes import NATIVE_RESOURCES, Int64s
 from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns, scalar_amounts
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
-from extender.snapshot.symbols import SymbolTable
+from extender.snapshot.symbols import ABSENT, SymbolTable
 from extender.snapshot.tallies import Tallies
 
-NOWHERE = -1
+NO_NODE = -1
 
 
 @final
 class ColumnWriter:
-    """Owns the buffers. State: the arrays, the symbol tables, which slots are free, and the snapshot last handed out."""
+    """Owns the buffers. State: the arrays, the symbol tables, the free slots, and the last snapshot."""
 
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
-        self.resources: SymbolTable[str] = first_resources()
+        self.resources: SymbolTable[str] = SymbolTable(*NATIVE_RESOURCES)
         self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
         self._tallies: Tallies = Tallies()
         self._generation = 0
         self._changes = ChangeLog()
         self._node_changes = ChangeLog()
 
-        self._allocatable = _zeros(8, 64)  # (K, N), so that a resource lies contiguous; views are transposed
-        self._filled_resources = 3  # places on axis K in which the nodes' amounts are
+        self._allocatable = _zeros(8, 64)  # (K, N), so that each resource is contiguous; views are transposed
+        self._filled_resources = 3  # the places on axis K that have been filled from the nodes
         self._scalar_columns: dict[str, Int64s] = {}
         self._requested = _zeros(8, 64)
         self._non_zero_requested = _zeros(2, 64)
         self._allowed_pods = _zeros(64)
         self._pod_count = _zeros(64)
         self._unschedulable = np.zeros(64, np.bool_)
-        self._taint_set = np.full(64, NOWHERE, np.int32)
+        self._taint_set = np.full(64, ABSENT, np.int32)
         self._nodes: list[Node] = []
         self._index: dict[str, int] = {}
         self._invalid: dict[int, str] = {}
@@ -64,29 +64,29 @@ class ColumnWriter:
         self._slots: dict[str, int] = {}
         self._encodings: list[PodEncoding | None] = []
         self._free: list[int] = []
-        self._node = np.full(256, NOWHERE, np.intp)
+        self._node = np.full(256, NO_NODE, np.intp)
         self._position = _zeros(256)
         self._requests = _zeros(8, 256)
         self._non_zero_requests = _zeros(2, 256)
         self._priority = _zeros(256)
         self._start_time = _zeros(256)
-        self._codes = np.full((len(Attribute), 256), NOWHERE, np.int32)
+        self._codes = np.full((len(Attribute), 256), ABSENT, np.int32)
 
         self._snapshot: Snapshot | None = None
 
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
-        """The same columns in buffers of their own, with codes of their own: another thread may go on with them.
+        """Returns an independent copy with its own buffers and codes, which another thread may use.
 
-        What is replaced rather than changed (the slots, images and ports of a node, the encoding of a pod) is shared.
+        Values that are replaced and never modified (the slots, images and ports of a node, the encoding of a pod) are shared.
 
         Arguments:
-            objects: the tables of the new writer's cluster.
+            objects: the other objects of the new writer's cluster.
         """
         other = ColumnWriter(objects)
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray | list | dict | SymbolTable | Tallies) and value is not self._requests:
                 setattr(other, name, value.copy())
-        # The largest of all: of the room for further pods and resources nothing is written that is not there.
+        # The requests are the largest array: only the part in use is copied.
         used = np.s_[: len(self.resources), : len(self._pods)]
         other._requests = _zeros(*self._requests.shape)
         other._requests[used] = self._requests[used]
@@ -101,8 +101,8 @@ class ColumnWriter:
 
     # Pods, by slot.
 
-    def admit(self, pod: Pod) -> int:
-        """Give the pod a slot; it is nowhere until `place`.
+    def allocate_slot(self, pod: Pod) -> int:
+        """Puts the pod into a slot and returns it; the pod is on no node until `put_on_node`.
 
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
@@ -121,12 +121,12 @@ class ColumnWriter:
         self._codes[:, slot] = encoding.codes
         return slot
 
-    def enlist(self, slot: int) -> None:
-        """The pod in the slot is found under its UID, in place of the one that was."""
+    def index_pod(self, slot: int) -> None:
+        """Makes the pod in the slot findable by its UID, in place of an earlier pod with that UID."""
         self._slots[self.pod(slot).uid] = slot
 
-    def dismiss(self, slot: int) -> None:
-        """Free a slot whose pod is nowhere."""
+    def free_slot(self, slot: int) -> None:
+        """Frees a slot whose pod is on no node."""
         pod = self._pods[slot]
         if pod is not None and self._slots.get(pod.uid) == slot:
             del self._slots[pod.uid]
@@ -134,32 +134,32 @@ class ColumnWriter:
         self._free.append(slot)
 
     def pod(self, slot: int) -> Pod:
-        """The pod in a slot that is in use."""
+        """Returns the pod in a slot that is in use."""
         pod = self._pods[slot]
         if pod is None:
             raise LookupError(f"pod slot {slot} is free")
         return pod
 
     def encoding(self, slot: int) -> PodEncoding:
-        """What the columns hold of the pod in a slot that is in use."""
+        """Returns the encoding of the pod in a slot that is in use."""
         encoding = self._encodings[slot]
         if encoding is None:
             raise LookupError(f"pod slot {slot} is free")
         return encoding
 
-    def place(self, slot: int, node: int) -> None:
-        """The pod runs on the node at this place from now on."""
+    def put_on_node(self, slot: int, node: int) -> None:
+        """Counts the pod on the node at this place."""
         self._node[slot] = node
         self._count(slot, node, +1)
 
-    def displace(self, slot: int) -> None:
-        """The pod runs nowhere any more."""
+    def take_off_node(self, slot: int) -> None:
+        """Stops counting the pod on its node."""
         node = int(self._node[slot])
-        self._node[slot] = NOWHERE
+        self._node[slot] = NO_NODE
         self._count(slot, node, -1)
 
-    def number(self, node: int, slots: list[int]) -> None:
-        """Write down the order of the pods of the node at this place."""
+    def write_order(self, node: int, slots: list[int]) -> None:
+        """Writes the order of the pods of the node at this place, which marks the node as changed."""
         self._changes.changed(node)
         self._on_node[node] = list(slots)
         self._position[slots] = np.arange(len(slots))
@@ -179,20 +179,20 @@ class ColumnWriter:
         self._encodings.append(None)
         if slot >= len(self._node):
             room = 2 * len(self._node)
-            self._node = _grown(self._node, room, NOWHERE)
+            self._node = _grown(self._node, room, NO_NODE)
             self._position = _grown(self._position, room)
             self._requests = _grown(self._requests, room)
             self._non_zero_requests = _grown(self._non_zero_requests, room)
             self._priority = _grown(self._priority, room)
             self._start_time = _grown(self._start_time, room)
-            self._codes = _grown(self._codes, room, NOWHERE)
+            self._codes = _grown(self._codes, room, ABSENT)
             self._snapshot = None
         return slot
 
     # Nodes, by place.
 
     def images_at(self, place: int) -> ImagesOnNode:
-        """The images of the node at this place."""
+        """Returns the images of the node at this place."""
         return self._images_on[place]
 
     @property
@@ -201,7 +201,7 @@ class ColumnWriter:
         return self._index
 
     def write_node(self, place: int, node: Node) -> None:
-        """The node at this place is now as given; its name and its zone are as before."""
+        """Writes the node at this place; its name and its zone have not changed."""
         self._node_changes.changed(place)
         self._nodes[place] = node
         self._invalid.pop(place, None)
@@ -214,7 +214,7 @@ class ColumnWriter:
         else:
             self._allocatable[:3, place] = resources.milli_cpu, resources.memory, resources.ephemeral_storage
             for name, amount in resources.scalar.items():
-                # Only what pods ask for has a place on axis K: nodes can offer any number of things.
+                # Nodes may offer any number of resources: only those that pods request have a place on axis K.
                 code = self.resources.code_of(name)
                 if 0 <= code < self._filled_resources:
                     self._allocatable[code, place] = amount
@@ -227,19 +227,19 @@ class ColumnWriter:
             column.set(place, node)
 
     def write_images(self, place: int, images: ImagesOnNode) -> None:
-        """The node at this place has these images."""
+        """Writes the images of the node at this place."""
         self._images_on[place] = images
         for column in self._image_columns.values():
             column.set(place, images)
 
     def write_ports(self, place: int, used: frozenset[HostPort]) -> None:
-        """These host ports are in use on the node at this place."""
+        """Writes the host ports in use on the node at this place."""
         self._used_ports[place] = used
         for port, column in self._port_columns.items():
             column[place] = port in used
 
     def host_ports(self, slot: int) -> tuple[HostPort, ...]:
-        """The host ports of the pod in a slot."""
+        """Returns the host ports of the pod in a slot."""
         code = int(self._codes[Attribute.HOST_PORTS, slot])
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
@@ -247,7 +247,7 @@ class ColumnWriter:
     def lay_out(
         self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]], images: list[ImagesOnNode]
     ) -> None:
-        """Number the nodes anew, in visiting order, and place the pods on them; all other pods are nowhere.
+        """Renumbers the nodes, in visiting order, and puts the pods on them; all other pods are on no node.
 
         Arguments:
             pods_on: per node the slots of its pods, in order.
@@ -260,7 +260,7 @@ class ColumnWriter:
             self._non_zero_requested = _grown(self._non_zero_requested, room)
             self._allowed_pods, self._pod_count = _grown(self._allowed_pods, room), _grown(self._pod_count, room)
             self._unschedulable = _grown(self._unschedulable, room)
-            self._taint_set = _grown(self._taint_set, room, NOWHERE)
+            self._taint_set = _grown(self._taint_set, room, ABSENT)
         self._snapshot = None
         self._changes.all_changed()
         self._node_changes.all_changed()
@@ -281,8 +281,8 @@ class ColumnWriter:
         self._place_all(self._on_node)
 
     def _carry_over(self, nodes: list[Node]) -> npt.NDArray[np.bool_]:
-        """Move the rows of nodes that are the same objects as before to their new places; (N,) which ones those are."""
-        old = np.fromiter((self._index.get(node.name, NOWHERE) for node in nodes), np.intp, len(nodes))
+        """(N,) moves the columns of nodes that are the same objects as before to their new places, and returns which nodes those are."""
+        old = np.fromiter((self._index.get(node.name, NO_NODE) for node in nodes), np.intp, len(nodes))
         unchanged = np.fromiter(
             (place >= 0 and self._nodes[place] is node for place, node in zip(old, nodes, strict=True)), np.bool_, len(nodes)
         )
@@ -293,22 +293,25 @@ class ColumnWriter:
         return unchanged
 
     def _drop_unused_taint_sets(self, carried: npt.NDArray[np.intp]) -> None:
-        """Number the lists of taints anew, only those of the nodes that were carried over: judging taints costs a step for each list."""
+        """Renumbers the lists of taints, keeping those of the nodes that were carried over: plugins evaluate every list."""
         old, self._taint_sets = self._taint_sets, SymbolTable()
-        codes, which = np.unique(self._taint_set[carried], return_inverse=True)
-        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[which]
+        # `inverse` holds, per carried node, the index of its old code in `codes`.
+        codes, inverse = np.unique(self._taint_set[carried], return_inverse=True)
+        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[inverse]
 
     @property
     def is_bloated(self) -> bool:
-        """True when most of what is known of taints and labels is of nodes as they no longer are: time to lay out anew."""
+        """True if most known label values and lists of taints are no longer those of any node, so that the nodes should be laid out
+        anew."""
         most = 2 * len(self._nodes) + 1024
         return len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values())
 
     def _place_all(self, pods_on: list[list[int]]) -> None:
+        # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of positions at each node.
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
         slots = np.fromiter((slot for on_node in pods_on for slot in on_node), np.intp, int(counts.sum()))
         nodes = np.repeat(np.arange(len(pods_on)), counts)
-        self._node[:] = NOWHERE
+        self._node[:] = NO_NODE
         self._node[slots] = nodes
         self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
         self._pod_count[: len(counts)] = counts
@@ -327,19 +330,19 @@ class ColumnWriter:
     # Snapshots.
 
     def snapshot(self) -> Snapshot:
-        """Views of the columns as they are now, at a new generation."""
+        """Returns views of the columns as they are now, at a new generation."""
         self._generation += 1
         self._changes.close(self._generation)
         self._node_changes.close(self._generation)
-        if self._snapshot is not None and self.is_shown:
+        if self._snapshot is not None and self.views_are_current:
             self._snapshot = replace(self._snapshot, generation=self._generation)
         else:
             self._snapshot = self._with_new_views()
         return self._snapshot
 
     @property
-    def is_shown(self) -> bool:
-        """True while the last snapshot's views show the columns: none has outgrown them."""
+    def views_are_current(self) -> bool:
+        """True while the last snapshot's views cover the columns, which may have been reallocated or have more resources since."""
         return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
 
     def _with_new_views(self) -> Snapshot:
@@ -400,12 +403,12 @@ def _zeros(*shape: int) -> Int64s:
 
 
 def _add(amounts: Int64s, place: int, amount: int) -> None:
-    """Add as Go does: a sum that overflows wraps."""
+    """Adds as Go does: a sum that overflows wraps."""
     amounts[place] = wrap(int(amounts[place]) + amount)
 
 
 def _grown(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:
-    """A copy with more room on the last axis."""
+    """Returns a copy with more room on the last axis."""
     grown = np.full((*array.shape[:-1], room), fill, array.dtype)
     grown[..., : array.shape[-1]] = array
     return grown
@@ -418,7 +421,7 @@ def _with_more_resources(array: Int64s, count: int) -> Int64s:
 
 
 def _view(array: npt.NDArray[D]) -> npt.NDArray[D]:
-    """The array for readers: whoever is handed it cannot write to the cluster."""
+    """Returns a read-only view, so that readers of a snapshot cannot write to the buffers."""
     view = array.view()
     view.flags.writeable = False
     return view

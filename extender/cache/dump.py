@@ -1,4 +1,4 @@
-"""What the cache and a snapshot hold, spelled out node by node: for debugging, and to compare the one with the other.
+"""The nodes of the cache and of a snapshot in one comparable form, for debugging and tests.
 
 Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
 """
@@ -19,10 +19,10 @@ from extender.snapshot.pod_attributes import HostPort
 @final
 @dataclass(frozen=True, slots=True)
 class NodeDump:
-    """One node as upstream's NodeInfo has it."""
+    """One node with the fields of upstream's NodeInfo."""
 
     has_node: bool
-    """False for a ghost: the node is gone, pods on it are not."""
+    """False for a ghost: the node was deleted, its pods were not."""
     requested: dict[str, int]
     non_zero_requested: tuple[int, int]
     allocatable: dict[str, int]
@@ -38,7 +38,7 @@ class NodeDump:
 
 
 def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
-    """Every node of a snapshot, in visiting order, read back from its columns."""
+    """Returns every node of a snapshot, in visiting order, read back from its columns."""
     names = list(snapshot.resources)
     dumps: dict[str, NodeDump] = {}
     for place, node in enumerate(snapshot.nodes.objects):
@@ -67,7 +67,7 @@ def node_dump(
     used_ports: frozenset[HostPort],
     images: ImagesOnNode,
 ) -> NodeDump:
-    """One node, with what follows from its pods worked out."""
+    """Makes the dump of a node, with the fields that follow from its pods."""
     pods = list(pods)
     return NodeDump(
         has_node=has_node,
@@ -85,13 +85,13 @@ def node_dump(
 
 
 def by_name(resources: Resources) -> dict[str, int]:
-    """Amounts by resource name, without the zeros."""
+    """Returns the amounts by resource name, without zeros."""
     native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
     return _named(list(NATIVE_RESOURCES), list(native)) | {name: amount for name, amount in resources.scalar.items() if amount}
 
 
 def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
-    """namespace/name of every claim that a pod names. Claims of generic ephemeral volumes are not counted, as upstream does not."""
+    """Yields namespace/name of every claim that the pods name. Like upstream, it leaves out the claims of generic ephemeral volumes."""
     for pod in pods:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:

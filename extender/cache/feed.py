@@ -1,4 +1,4 @@
-"""ClusterFeed: changes of the cluster's objects on their way from informers to those who keep something about them."""
+"""ClusterFeed: passes changes of the cluster's objects from the informers to their subscribers."""
 
 from collections.abc import Callable
 from typing import Final, final
@@ -7,7 +7,7 @@ from extender.klog.logger import Logger
 from extender.objects.meta import HasMetadata
 
 Subscriber = Callable[[HasMetadata | None, HasMetadata | None], None]
-"""Takes (old, new): an object came (`old` is None), changed, or went (`new` is None)."""
+"""Takes (old, new): an object was added (`old` is None), updated, or deleted (`new` is None)."""
 
 _LOG: Final = Logger(__name__)
 
@@ -20,11 +20,11 @@ class ClusterFeed:
         self._subscribers = list(subscribers)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Pass all further changes to the subscriber, too."""
+        """Adds a subscriber for all further changes."""
         self._subscribers.append(subscriber)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Passes a change on. A subscriber that fails is logged, and keeps neither the others nor later changes from being known."""
+        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served as usual."""
         for subscriber in self._subscribers:
             try:
                 subscriber(old, new)

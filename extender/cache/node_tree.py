@@ -1,4 +1,4 @@
-"""NodeTree: the order in which nodes are visited, zones taking turns."""
+"""NodeTree: the order in which nodes are visited, round-robin over the zones."""
 
 from typing import final
 
@@ -7,7 +7,7 @@ from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LAB
 
 
 def zone_key(node: Node) -> str:
-    """Region and zone as one key, "" if the node has neither label.
+    """Returns region and zone as one key; "" if the node has neither label.
 
     Upstream: staging/src/k8s.io/component-helpers/node/topology/helpers.go, GetZoneKey (v1.36).
     """
@@ -19,7 +19,7 @@ def zone_key(node: Node) -> str:
 
 @final
 class NodeTree:
-    """Zones in the order they were first seen, nodes in the order they were added to their zone.
+    """Holds the zones in the order they were first seen, and the nodes in the order they were added to their zone.
 
     Upstream: pkg/scheduler/backend/cache/node_tree.go (v1.36.2).
     """
@@ -31,24 +31,24 @@ class NodeTree:
         self.num_nodes = 0
 
     def copy(self) -> "NodeTree":
-        """The same order, to be changed by itself."""
+        """Returns an independent copy."""
         other = NodeTree()
         other._zones = {zone: dict(names) for zone, names in self._zones.items()}
         other.num_nodes = self.num_nodes
         return other
 
     def add(self, node: Node) -> None:
-        """Append the node to its zone; a name that is already there stays where it is."""
+        """Appends the node to its zone; a name that is already there keeps its place."""
         names = self._zones.setdefault(zone_key(node), {})
         if node.name not in names:
             names[node.name] = None
             self.num_nodes += 1
 
     def remove(self, node: Node) -> str | None:
-        """Take the node out of the zone its labels name.
+        """Removes the node from the zone that its labels name.
 
         Returns:
-            Upstream's error text when it is not in that zone, else None.
+            Upstream's error text if the node is not in that zone, else None.
         """
         zone = zone_key(node)
         names = self._zones.get(zone, {})
@@ -61,7 +61,7 @@ class NodeTree:
         return None
 
     def update(self, old: Node | None, new: Node) -> bool:
-        """Move a node whose zone changed to the end of its new zone. True if the order may have changed."""
+        """Moves a node whose zone changed to the end of its new zone. Returns True if the order may have changed."""
         if old is not None and zone_key(old) == zone_key(new):
             return False
         if old is not None:
@@ -70,7 +70,7 @@ class NodeTree:
         return True
 
     def names(self) -> list[str]:
-        """All names in visiting order: the first node of each zone, then the second of each, and so on."""
+        """Returns all names in visiting order: the first node of each zone, then the second of each, and so on."""
         zones = [list(names) for names in self._zones.values()]
         longest = max(map(len, zones), default=0)
         return [names[turn] for turn in range(longest) for names in zones if turn < len(names)]

@@ -1,11 +1,10 @@
-"""A pod as the numbers and symbols that its columns hold."""
+"""PodEncoding: a pod as the numbers and symbols that its columns hold."""
 
 from dataclasses import dataclass
 from typing import final
 
 from extender.objects.pod import Pod, start_time
 from extender.objects.resource_amounts import assigned_requests
-from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
@@ -13,10 +12,10 @@ from extender.snapshot.symbols import ABSENT, SymbolTable
 @final
 @dataclass(frozen=True, slots=True)
 class PodEncoding:
-    """Requests by place on axis K, and one code per attribute."""
+    """A pod's values in the columns; see `PodColumns`."""
 
     requests: tuple[tuple[int, int], ...]
-    """(place on K, amount) of every resource asked for."""
+    """(place on axis K, amount) of every requested resource."""
     non_zero: tuple[int, int]
     priority: int
     start_time: int
@@ -24,7 +23,7 @@ class PodEncoding:
 
 
 def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEncoding:
-    """Read the pod once; names never seen before get their codes.
+    """Reads the pod; new names get codes.
 
     Raises:
         QuantityError: a request is not a quantity; the message names the field.
@@ -45,11 +44,6 @@ def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable
             _code(volume_class(pod), symbols[Attribute.VOLUMES]),
         ),
     )
-
-
-def first_resources() -> SymbolTable[str]:
-    """Axis K of an empty cluster."""
-    return SymbolTable(*NATIVE_RESOURCES)
 
 
 def _code(symbol: PodSymbol | None, symbols: SymbolTable[PodSymbol]) -> int:

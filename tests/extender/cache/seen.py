@@ -1,4 +1,4 @@
-"""Everything that a reader can learn from a snapshot, as plain values by name: two snapshots that look alike are alike."""
+"""All that readers see of a snapshot, as plain values by name, to compare two snapshots."""
 
 from collections.abc import Iterable
 from typing import Any

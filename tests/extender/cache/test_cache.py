@@ -1,4 +1,4 @@
-"""The cache by example. That it adds up after any steps, `test_cache_properties.py` says; that it agrees with upstream, `tests/parity`."""
+"""The cache by example; `test_cache_properties.py` tests any sequence of steps, and `tests/parity` compares it with upstream."""
 
 from collections.abc import Callable
 
@@ -112,7 +112,7 @@ def test_a_pod_that_was_only_assumed_may_be_gone() -> None:
     assert (names_on(cache, "n"), cache.assumed_pods) == ([], frozenset())
 
 
-def test_a_fork_knows_what_is_only_assumed() -> None:
+def test_a_fork_has_the_assumed_pods() -> None:
     cache = make_cache(NODE)
     pod = make_pod("p").node("n").obj()
     cache.assume_pod(pod)
@@ -157,7 +157,7 @@ ASSUMED.assume_pod(POD.obj())
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str) -> None:
+def test_contradictory_calls_are_refused(cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str) -> None:
     with pytest.raises(CacheError) as caught:
         act(cache, pod.obj())
 
@@ -173,7 +173,7 @@ def test_what_does_not_go_together_is_refused(cache: Cache, act: Callable[[Cache
         pytest.param(ADDED, POD.uid("2"), "pod 1(default/p) cannot be updated to 2(default/p), which is another pod", id="another pod"),
     ],
 )
-def test_updates_that_do_not_go_together_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
+def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
     """
     A pod that is deleted and made anew under its name is another pod: it has another UID.
     """
@@ -234,7 +234,7 @@ def test_an_updated_pod_goes_to_the_end() -> None:
 # What a node offers.
 
 
-def test_an_image_counts_on_how_many_nodes_it_was_when_the_node_last_changed() -> None:
+def test_the_number_of_nodes_of_an_image_is_that_when_the_node_last_changed() -> None:
     """
     As in upstream's NodeInfo, which learns of other nodes' images when it is copied into a snapshot.
     """
@@ -251,7 +251,7 @@ def test_an_image_counts_on_how_many_nodes_it_was_when_the_node_last_changed() -
     assert touched == {"a": {"img": (10, 2)}, "b": {"img": (10, 2)}}
 
 
-def test_an_image_is_as_large_as_the_first_node_that_has_it_says() -> None:
+def test_the_size_of_an_image_is_that_of_the_first_node_with_it() -> None:
     cache = make_cache(make_node("a").image("img", size=10), make_node("b").image("img", size=20))
 
     assert {name: node.images["img"][0] for name, node in cache.dump().items()} == {"a": 10, "b": 10}
@@ -267,7 +267,7 @@ def test_a_port_that_two_pods_hold_is_free_when_one_of_them_leaves() -> None:
     assert cache.dump()["n"].used_ports == frozenset()
 
 
-def test_a_node_whose_allocatable_cannot_be_read_gives_nothing_and_says_why() -> None:
+def test_a_node_with_invalid_allocatable_has_no_resources_and_an_error() -> None:
     cache = make_cache(make_node("n").capacity(cpu="four", memory="8Gi"))
     snapshot = cache.update_snapshot()
 
@@ -353,7 +353,7 @@ def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
 # Snapshots.
 
 
-def test_nodes_that_are_in_doubt_are_sorted_out_the_second_time() -> None:
+def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> None:
     """
     Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices and recovers, too.
     """
@@ -385,7 +385,7 @@ def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
     assert snapshot.changes.since(renumbered) == [snapshot.nodes.index["o"]]
 
 
-def test_columns_that_were_asked_for_are_kept_up_to_date() -> None:
+def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
     """
     Labels, images and ports are read once per key; after that a change costs the nodes that changed.
     """
@@ -428,7 +428,7 @@ def test_columns_grow() -> None:
     assert np.array_equal(tally.per_node, np.ones(300, np.int64))
 
 
-def test_what_nodes_merely_offer_takes_no_room() -> None:
+def test_resources_that_no_pod_requests_are_not_on_the_axis() -> None:
     """
     A node with thousands of extended resources adds none to axis K: only pods that ask for one do.
     """
@@ -446,7 +446,7 @@ def test_what_nodes_merely_offer_takes_no_room() -> None:
     assert rows.allocatable_of("example.com/nothing").tolist() == [0]
 
 
-def test_a_resource_that_a_pod_asks_for_first_is_found_on_every_node() -> None:
+def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> None:
     """
     The nodes were there before anybody asked.
     """

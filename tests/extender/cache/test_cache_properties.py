@@ -1,4 +1,4 @@
-"""The cache, changed step by step, equals one that is filled at once with what is left; whatever the steps, and whenever it was looked at.
+"""After any steps, with snapshots taken at any time, the cache equals one that is filled at once with the remaining objects.
 
 The machine below is a second, naive cache: dicts of nodes and pods. After any steps a snapshot must show what a new cache shows that is
 filled from those dicts.

@@ -1,4 +1,4 @@
-"""What is known of a cluster: after any changes it is what a fresh listing would say, and every pod is in one place."""
+"""After any changes the cluster equals one made from a fresh list, and every pod is in one place."""
 
 import random
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ def test_a_pod_that_finishes_takes_nothing(pod: PodBuilder, phase: str) -> None:
     assert whereabouts(cluster, "1") == []
 
 
-def test_a_pod_on_another_node_than_it_was_on_is_where_it_was_said_to_be_last() -> None:
+def test_a_pod_that_moves_to_another_node_is_where_its_last_update_has_it() -> None:
     """
     The API server never says so of one pod; a watch that lost an event can.
     """
@@ -71,7 +71,7 @@ def test_a_pod_on_another_node_than_it_was_on_is_where_it_was_said_to_be_last() 
     assert whereabouts(cluster, "1") == ["b"]
 
 
-def test_a_bound_pod_that_is_said_to_wait_again_waits() -> None:
+def test_a_bound_pod_whose_update_has_no_node_is_pending() -> None:
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
     cluster.changed(WEB.node("a").obj(), WEB.obj())
@@ -93,7 +93,7 @@ def test_a_pod_that_cannot_be_read_any_more_is_reported_until_it_can() -> None:
     assert whereabouts(cluster, "1") == ["a"]
 
 
-def test_what_is_gone_already_may_go_again() -> None:
+def test_deletion_is_idempotent() -> None:
     cluster = cluster_of(A.obj(), WEB.node("a").obj())
 
     for _ in range(2):
@@ -129,7 +129,7 @@ def test_a_pod_that_was_bound_counts_before_it_is_seen_on_its_node() -> None:
     assert whereabouts(cluster, "1") == []
 
 
-def test_a_pod_that_is_not_bound_after_all_waits_as_it_was_seen_last() -> None:
+def test_a_forgotten_pod_is_pending_in_its_last_state() -> None:
     cluster = cluster_of(A.obj(), WEB.obj())
     cluster.assume("1", "a")
     cluster.changed(WEB.obj(), WEB.label(late="yes").obj())
@@ -140,7 +140,7 @@ def test_a_pod_that_is_not_bound_after_all_waits_as_it_was_seen_last() -> None:
     assert cluster.pending["1"].labels == {"late": "yes"}
 
 
-def test_a_nomination_holds_until_it_is_taken_back() -> None:
+def test_a_nomination_holds_until_it_is_withdrawn() -> None:
     cluster = cluster_of(A.obj(), WEB.nominated_node("a").obj())
     profiles = {"default-scheduler"}
 
@@ -187,7 +187,7 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
 
 @settings(deadline=None, max_examples=30, phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
-def test_a_fork_and_its_origin_hear_nothing_of_each_other(seed: int) -> None:
+def test_a_fork_and_its_original_are_independent(seed: int) -> None:
     """
     From one cluster on, two go to different ends; each knows what a cluster knows that was listed there.
     """

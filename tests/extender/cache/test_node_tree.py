@@ -1,4 +1,4 @@
-"""The order in which nodes are visited: zones take turns, so that neighbours in the order are not neighbours in the data centre."""
+"""The order in which nodes are visited: round-robin over the zones."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def tree_of(names: str) -> NodeTree:
         pytest.param("a1 b1 a1", "a1 b1", id="added twice, there once"),
     ],
 )
-def test_zones_take_turns(added: str, visited: str) -> None:
+def test_nodes_are_visited_round_robin_over_the_zones(added: str, visited: str) -> None:
     tree = tree_of(added)
 
     assert tree.names() == visited.split()
@@ -73,7 +73,7 @@ def test_a_node_that_stays_in_its_zone_keeps_its_place() -> None:
     assert tree.names() == ["a1", "a2"]
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_is_independent() -> None:
     tree = tree_of("a1 a2 b1 b2 1")
     copy = tree.copy()
     copied = copy.names()

@@ -1,4 +1,4 @@
-"""The cluster with the nodes of a request in it: what the caller sends wins, and the next question knows nothing of it."""
+"""The cluster with the nodes of a request in it: the caller's nodes win, and the next request is not affected."""
 
 import random
 
@@ -32,21 +32,21 @@ def cpu(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {name: (int(nodes.allocatable[at, 0]) // 1000, int(nodes.requested[at, 0]) // 1000) for name, at in nodes.index.items()}
 
 
-def test_a_node_is_as_the_caller_says_and_its_pods_are_those_we_know() -> None:
+def test_a_node_is_the_callers_and_its_pods_are_the_clusters() -> None:
     snapshot = with_nodes(overlay(), make_node("a").capacity(cpu=8))
 
     assert cpu(snapshot) == {"a": (8, 1), "b": (4, 0)}
     assert snapshot.nodes.label("disk").codes[snapshot.nodes.index["a"]] == -1
 
 
-def test_nodes_that_were_not_asked_about_are_as_we_know_them() -> None:
+def test_nodes_that_are_not_in_the_request_are_the_clusters() -> None:
     """
     Spreading and affinity look at the whole cluster.
     """
     assert cpu(with_nodes(overlay())) == {"a": (4, 1), "b": (4, 0)}
 
 
-def test_a_node_that_nobody_knows_is_there_with_the_pods_that_wait_for_it() -> None:
+def test_an_unknown_node_of_a_request_has_the_pods_that_name_it() -> None:
     """
     Cluster Autoscaler asks about nodes that do not exist yet; and a node may be new to us while its pods are not.
     """
@@ -56,7 +56,7 @@ def test_a_node_that_nobody_knows_is_there_with_the_pods_that_wait_for_it() -> N
     assert [pod.name for pod in on_node(snapshot, "new")] == ["on-new"]
 
 
-def test_a_question_leaves_no_trace_in_the_next() -> None:
+def test_a_request_leaves_no_trace_in_the_next() -> None:
     over = overlay()
     before = seen(with_nodes(over))
     with_nodes(over, make_node("a").capacity(cpu=8).taint("x").image("img", size=1), make_node("new").capacity(cpu=8))
@@ -64,7 +64,7 @@ def test_a_question_leaves_no_trace_in_the_next() -> None:
     assert without_image_counts(seen(with_nodes(over))) == without_image_counts(before)
 
 
-def test_nor_in_the_cluster_itself() -> None:
+def test_a_request_leaves_no_trace_in_the_cluster() -> None:
     filled = Cluster.of(ClusterState(nodes=KNOWN, pods=PODS))
     before = filled.cache.dump()
     over = Overlay(filled)
@@ -74,7 +74,7 @@ def test_nor_in_the_cluster_itself() -> None:
     assert list(filled.cache.update_snapshot().nodes.index) == ["a", "b"]
 
 
-def test_the_same_nodes_again_cost_nothing() -> None:
+def test_the_same_nodes_make_no_new_generation() -> None:
     over = overlay()
     nodes = [make_node("a").capacity(cpu=8).obj(), make_node("new").capacity(cpu=8).obj()]
     first = over.snapshot_with(nodes)
@@ -84,7 +84,7 @@ def test_the_same_nodes_again_cost_nothing() -> None:
     assert over.snapshot_with([make_node(node.name).capacity(cpu=8).obj() for node in nodes]).generation == generation
 
 
-def test_a_node_that_cannot_be_read_is_known_for_that() -> None:
+def test_an_invalid_node_of_a_request_is_marked_invalid() -> None:
     snapshot = with_nodes(overlay(), make_node("a").capacity(cpu="many"))
 
     assert list(snapshot.nodes.invalid) == [snapshot.nodes.index["a"]]
@@ -92,7 +92,7 @@ def test_a_node_that_cannot_be_read_is_known_for_that() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.randoms(use_true_random=False))
-def test_after_any_questions_the_answer_is_as_if_it_were_the_first(chance: random.Random) -> None:
+def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chance: random.Random) -> None:
     """
     A cluster with some nodes overlaid is the cluster that has those nodes in place of its own.
     """
