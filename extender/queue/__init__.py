@@ -1,18 +1,18 @@
-"""Pods that wait. Knows events, not plugins; no I/O and no clock of its own in here.
+"""The scheduling queue: pods that wait. It knows cluster events but no plugins, does no I/O, and gets its clock from outside.
 
-A pod that waits is in one place: activeQ (to be tried next), backoffQ (to be tried after a pause), or among the unschedulable pods (to be
-tried when something changes; gated ones are not to be tried at all). One that was popped is in flight until it is done.
+A waiting pod is in one place: activeQ (to be tried next), backoffQ (to be tried after its backoff), or among the unschedulable pods (to be
+tried when something changes; gated ones are not to be tried at all). A popped pod is in flight until it is done.
 
 | event | from | to |
 |---|---|---|
-| pod added | - | activeQ; unschedulable if a PreEnqueue gates it |
+| pod added | - | activeQ; unschedulable if a PreEnqueue plugin gates it |
 | popped | activeQ; backoffQ if that is empty | in flight |
-| refused, and nothing has changed meanwhile that might help | in flight | unschedulable |
-| refused, but something has | in flight | backoffQ; activeQ if a plugin waited for just that |
-| failed | in flight | backoffQ, where nobody pops it early |
-| a change that a refusing plugin's hint thinks may help | unschedulable | backoffQ while it pauses, else activeQ |
-| the pause is over | backoffQ | activeQ |
-| waited too long | unschedulable | backoffQ while it pauses, else activeQ |
+| refused, without a change meanwhile that may help | in flight | unschedulable |
+| refused, with such a change | in flight | backoffQ; activeQ if a plugin was pending on that change |
+| failed | in flight | backoffQ, from which it is not popped early |
+| a change of which a refusing plugin's hint says that it may help | unschedulable | backoffQ during backoff, else activeQ |
+| backoff complete | backoffQ | activeQ |
+| waited too long | unschedulable | backoffQ during backoff, else activeQ |
 | activated | unschedulable, backoffQ | activeQ |
 
 Upstream: pkg/scheduler/backend/queue (v1.36.2).

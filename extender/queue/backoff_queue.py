@@ -1,4 +1,4 @@
-"""backoffQ: pods that pause before they are tried again. Pods that were refused and pods that failed pause apart from each other.
+"""BackoffQueue: pods that wait for a time before they are tried again. Refused pods and failed pods are kept apart.
 
 Upstream: pkg/scheduler/backend/queue/backoff_queue.go (v1.36.2).
 """
@@ -13,9 +13,9 @@ from extender.queue.pod_heap import PodHeap
 from extender.queue.queued_pod_info import QueuedPodInfo
 
 DEFAULT_POD_INITIAL_BACKOFF: Final = 1.0
-"""Seconds that a pod pauses after its first attempt; twice as long after each further one."""
+"""Seconds of backoff after the first attempt; each further attempt doubles it."""
 DEFAULT_POD_MAX_BACKOFF: Final = 10.0
-"""Seconds that no pause exceeds."""
+"""The longest backoff in seconds."""
 
 _MAX_DOUBLINGS: Final = 62
 _LOG: Final = Logger(__name__)
@@ -23,7 +23,8 @@ _LOG: Final = Logger(__name__)
 
 @final
 class BackoffQueue:
-    """Pods by when their pause ends. Pauses end on whole seconds, so that the pods of a second can be put into trying order."""
+    """Pods by the end of their backoff. It ends on whole seconds, so that pods whose backoff ends in the same second are tried in queue
+    order."""
 
     def __init__(
         self,
@@ -32,17 +33,17 @@ class BackoffQueue:
         initial_backoff: float = DEFAULT_POD_INITIAL_BACKOFF,
         max_backoff: float = DEFAULT_POD_MAX_BACKOFF,
     ) -> None:
-        """Make an empty queue.
+        """Makes an empty queue.
 
         Arguments:
-            max_backoff: 0 for no pauses at all.
+            max_backoff: 0 for no backoff at all.
         """
         self._now = now
         self._initial_backoff = initial_backoff
         self._max_backoff = max_backoff
-        self.refused = PodHeap(lambda info: (self._end_of_pause(info), sort_key(info)))
-        self.failed = PodHeap(self._end_of_pause)
-        """Whatever went wrong may still be wrong: nobody pops these early."""
+        self.refused = PodHeap(lambda info: (self._backoff_end(info), sort_key(info)))
+        self.failed = PodHeap(self._backoff_end)
+        """Never popped early, since the cause of the error may persist."""
 
     def __len__(self) -> int:
         return len(self.refused) + len(self.failed)
@@ -55,38 +56,38 @@ class BackoffQueue:
         yield from self.failed
 
     def backoff_time(self, info: QueuedPodInfo) -> float | None:
-        """When the pause after the pod's last attempt ends, or ended; None if there was no reason to pause."""
+        """Returns when the backoff after the pod's last attempt ends or ended; None if it has none."""
         count = info.consecutive_errors_count or info.unschedulable_count
         if not count or not self._max_backoff:
             return None
         if info.backoff_expiration is None:
-            pause = min(self._initial_backoff * 2 ** min(count - 1, _MAX_DOUBLINGS), self._max_backoff)
-            info.backoff_expiration = float(math.floor(info.timestamp + pause))
+            duration = min(self._initial_backoff * 2 ** min(count - 1, _MAX_DOUBLINGS), self._max_backoff)
+            info.backoff_expiration = float(math.floor(info.timestamp + duration))
         return info.backoff_expiration
 
     def is_pod_backing_off(self, info: QueuedPodInfo) -> bool:
-        """Whether the pod's pause is not over; in the second in which it ends, it is not."""
+        """True until the backoff is over; in the second in which it ends, it is over."""
         end = self.backoff_time(info)
         return end is not None and end >= math.floor(self._now())
 
-    def _end_of_pause(self, info: QueuedPodInfo) -> float:
+    def _backoff_end(self, info: QueuedPodInfo) -> float:
         end = self.backoff_time(info)
         return -math.inf if end is None else end
 
     def add(self, info: QueuedPodInfo) -> None:
-        """The pod pauses; with those that failed, if nobody refused it."""
+        """Adds a pod, to `failed` if no plugin refused it."""
         own, other = (self.failed, self.refused) if info.has_failed else (self.refused, self.failed)
         own.add_or_update(info)
         if other.remove(info.key) is not None:
-            other_one = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"
-            _LOG.error(None, f"BackoffQueue add() was called with a pod that was already in the {other_one}", pod=info.pod)
+            other_name = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"
+            _LOG.error(None, f"BackoffQueue add() was called with a pod that was already in the {other_name}", pod=info.pod)
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod of this key, None if it does not pause."""
+        """Returns the pod of this key, None if it is not here."""
         return self.refused.get(key) or self.failed.get(key)
 
     def update(self, key: str, new: Pod) -> QueuedPodInfo | None:
-        """The pod of this key, as it is now; None if it does not pause."""
+        """Replaces the pod of this key; returns None if it is not here."""
         for heap in (self.refused, self.failed):
             info = heap.get(key)
             if info is not None:
@@ -96,15 +97,15 @@ class BackoffQueue:
         return None
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """The pod that was here under this key and is no more; None if there was none."""
+        """Removes and returns the pod of this key; None if it is not here."""
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """The refused pod whose pause ends next, though it has not ended; None if there is none."""
+        """Pops the refused pod whose backoff ends next, before it ends; None if there is none."""
         return self.refused.pop()
 
     def pop_all_backoff_completed(self) -> list[QueuedPodInfo]:
-        """The pods whose pause is over, which are here no more."""
+        """Pops all pods whose backoff is over."""
         completed: list[QueuedPodInfo] = []
         for heap in (self.refused, self.failed):
             while (info := heap.peek()) is not None and not self.is_pod_backing_off(info):

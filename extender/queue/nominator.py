@@ -1,4 +1,4 @@
-"""Nominator: which pending pods were promised room on which node. What the API server says of it may lag behind.
+"""Nominator: which pending pods are nominated to which node. It may be ahead of the pods' status in the API server.
 
 Upstream: pkg/scheduler/backend/queue/nominator.go (v1.36.2).
 """
@@ -9,12 +9,12 @@ from typing import final
 from extender.objects.pod import Pod
 
 PodLister = Callable[[str], Pod | None]
-"""namespace/name -> the pod as the API server has it, None if there is none."""
+"""Returns the pod namespace/name as the API server has it, None if there is none."""
 
 
 @final
 class Nominator:
-    """Promises by node and by pod. A pod has at most one."""
+    """Holds the nominations by node and by pod. A pod has at most one."""
 
     def __init__(self, pod_lister: PodLister) -> None:
         self._pod_lister = pod_lister
@@ -23,10 +23,10 @@ class Nominator:
         self._node_of: dict[str, str] = {}
 
     def add(self, pod: Pod, node: str | None) -> None:
-        """Promise room to the pod, instead of what it was promised before. A pod that is gone or has a node gets no promise.
+        """Nominates the pod to the node, replacing its earlier nomination. A pod that was deleted or has a node is not nominated.
 
         Arguments:
-            node: None for the node in its status, and for no promise if there is none.
+            node: None for the node in the pod's status; without one there, the pod is not nominated.
         """
         self.delete(pod.uid)
         if node is None:
@@ -40,19 +40,19 @@ class Nominator:
         self._pods_on.setdefault(node, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
-        """The pod changed. A promise that only we know of stays; what its status says, or no longer says, counts.
+        """Updates the pod. A nomination that only this process knows is kept; otherwise the nomination in the pod's status counts.
 
         Upstream: UpdateNominatedPod.
         """
         node = None
         if not old.status.nominated_node_name and not new.status.nominated_node_name:
-            # The API server may not have heard of the promise yet.
+            # The API server may not have the nomination yet.
             node = self._node_of.get(old.uid)
         self.delete(old.uid)
         self.add(new, node)
 
     def delete(self, uid: str) -> None:
-        """Take the promise back, if there is one."""
+        """Withdraws the pod's nomination, if there is one."""
         node = self._node_of.pop(uid, None)
         if node is None:
             return
@@ -62,9 +62,9 @@ class Nominator:
             del self._pods_on[node]
 
     def pods_for_node(self, node: str) -> list[Pod]:
-        """The pods that were promised room on the node, in order of nomination, as they were then."""
+        """Returns the pods nominated to the node, in order of nomination, as they were then."""
         return [*self._pods_on.get(node, {}).values()]
 
     def by_node(self) -> dict[str, list[Pod]]:
-        """All promises: node -> pods in order of nomination, as they were then."""
+        """Returns all nominations: node -> pods in order of nomination, as they were then."""
         return {node: [*pods.values()] for node, pods in self._pods_on.items()}

@@ -1,4 +1,4 @@
-"""PodHeap: pods by key, and the least of them first.
+"""PodHeap: a heap of pods that are also found by key.
 
 Upstream: pkg/scheduler/backend/heap/heap.go (v1.36.2).
 """
@@ -10,23 +10,23 @@ from typing import Any, Final, final
 
 from extender.queue.queued_pod_info import QueuedPodInfo
 
-_DEAD_ALLOWED: Final = 64
+_REMOVED_ALLOWED: Final = 64
 
 _Entry = tuple[Any, int, int, QueuedPodInfo]
-"""(sort key, order of arrival, a number of its own, pod). Of equal keys the first to arrive is less; two entries are never equal."""
+"""(sort key, order of arrival, unique number, pod). Pods with equal sort keys are ordered by arrival; no two entries are equal."""
 
 
 @final
 class PodHeap:
-    """Adding, finding, removing and taking the least pod are quick. Dead entries stay until they come up or outnumber the rest."""
+    """A binary heap with lazy deletion: removed entries stay in it until they come up or outnumber the live ones."""
 
     __slots__ = ("_entries", "_heap", "_numbers", "_sort_key")
 
     def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
-        """Make an empty heap.
+        """Makes an empty heap.
 
         Arguments:
-            sort_key: must not change while a pod is in the heap, but by `add_or_update`.
+            sort_key: its value for a pod may only change with `add_or_update`.
         """
         self._sort_key = sort_key
         self._entries: dict[str, _Entry] = {}
@@ -40,32 +40,32 @@ class PodHeap:
         return key in self._entries
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """The pods in the order in which they would be popped; the heap must not change meanwhile."""
+        """Yields the pods in the order in which they would be popped. The heap must not change meanwhile."""
         return (entry[3] for entry in sorted(self._entries.values()))
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod of this key, None if it is not here."""
+        """Returns the pod of this key, None if it is not here."""
         entry = self._entries.get(key)
         return None if entry is None else entry[3]
 
     def add_or_update(self, info: QueuedPodInfo) -> None:
-        """The pod is where its sort key puts it, instead of the one that was here under its key."""
+        """Adds the pod, or replaces the one of its key and moves it to its new place."""
         old, number = self._entries.get(info.key), next(self._numbers)
         entry = (self._sort_key(info), number if old is None else old[1], number, info)
         self._entries[info.key] = entry
         heapq.heappush(self._heap, entry)
-        self._forget_the_dead()
+        self._compact()
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """The pod that was here under this key and is no more; None if there was none."""
+        """Removes and returns the pod of this key; None if it is not here."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return None
-        self._forget_the_dead()
+        self._compact()
         return entry[3]
 
     def peek(self) -> QueuedPodInfo | None:
-        """The least pod, None if there is none."""
+        """Returns the least pod, None if there is none."""
         heap, entries = self._heap, self._entries
         while heap:
             entry = heap[0]
@@ -75,14 +75,14 @@ class PodHeap:
         return None
 
     def pop(self) -> QueuedPodInfo | None:
-        """The least pod, which is here no more; None if there is none."""
+        """Pops the least pod; None if there is none."""
         info = self.peek()
         if info is not None:
             heapq.heappop(self._heap)
             del self._entries[info.key]
         return info
 
-    def _forget_the_dead(self) -> None:
-        if len(self._heap) > 2 * len(self._entries) + _DEAD_ALLOWED:
+    def _compact(self) -> None:
+        if len(self._heap) > 2 * len(self._entries) + _REMOVED_ALLOWED:
             self._heap = list(self._entries.values())
             heapq.heapify(self._heap)

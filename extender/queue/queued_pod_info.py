@@ -1,4 +1,4 @@
-"""QueuedPodInfo: a pod, and what the queue knows of its attempts.
+"""QueuedPodInfo: a pod with its queueing state.
 
 Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo (v1.36.2).
 """
@@ -12,7 +12,7 @@ from extender.objects.pod import Pod
 
 @final
 class QueuedPodInfo:
-    """State of one pod that waits or is being tried. All times are the queue's clock's, in seconds."""
+    """State of one pod that waits or is being tried. Times are seconds of the queue's clock."""
 
     __slots__ = (
         "attempts",
@@ -34,44 +34,44 @@ class QueuedPodInfo:
     def __init__(self, pod: Pod, timestamp: float) -> None:
         self.pod = pod
         self.key = pod.key
-        """namespace/name: what it is queued under."""
+        """namespace/name, the key in all queues."""
         self.timestamp = timestamp
-        """When it was queued, or queued again after an attempt."""
+        """When the pod was added, or added again after an attempt."""
         self.attempts = 0
         """How often it was popped."""
         self.unschedulable_count = 0
-        """How often it was refused."""
+        """How many attempts ended in a refusal."""
         self.consecutive_errors_count = 0
-        """How often its last attempts failed in a row, for another reason than being refused."""
+        """How many of the last attempts in a row ended in an error rather than in a refusal."""
         self.initial_attempt_timestamp: float | None = None
-        """When it first was in activeQ."""
+        """When it first entered activeQ."""
         self.backoff_expiration: float | None = None
-        """When its pause ends, once that was worked out; a whole second."""
+        """When its backoff ends, once that was computed; a whole second."""
         self.unschedulable_plugins: frozenset[str] = frozenset()
-        """Who refused it at the last attempt, or gates it."""
+        """The plugins that refused it at the last attempt, or gate it."""
         self.pending_plugins: frozenset[str] = frozenset()
-        """Who waits for something to happen for it: when it does, the pod need not pause."""
+        """Plugins that answered Pending. An event that one of them registered for requeues the pod without backoff."""
         self.gating_plugin = ""
-        """Who keeps it from being tried at all."""
+        """The PreEnqueue plugin that gates it; "" if none does."""
         self.gating_plugin_events: tuple[ClusterEvent, ...] = ()
-        """What that plugin wants to hear of."""
+        """The events that the gating plugin registered for."""
         self.was_flushed_from_unschedulable = False
-        """It came back because it had waited too long, rather than because of an event."""
+        """True if it left the unschedulable pods because it had waited too long, not because of an event."""
         self.woken_by = ""
-        """The label of the event that sent it to activeQ, perhaps by way of a pause; the end of the pause, if there was no event."""
+        """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if there was no event."""
 
     @property
     def is_gated(self) -> bool:
-        """Whether a PreEnqueue plugin keeps it from being tried."""
+        """True if a PreEnqueue plugin keeps it from being tried."""
         return self.gating_plugin != ""
 
     @property
     def has_failed(self) -> bool:
-        """Whether nobody refused it: it comes back because something went wrong."""
+        """True if no plugin refused it, so that it is requeued because of an error."""
         return not self.unschedulable_plugins and not self.pending_plugins
 
     def set_rejector_plugins(self, unschedulable: Iterable[str], pending: Iterable[str] = ()) -> None:
-        """Note who refused the pod at this attempt; nobody, if it failed. What was known from the attempt before is forgotten."""
+        """Records the plugins that refused the pod at this attempt (none after an error), in place of those of the attempt before."""
         self.unschedulable_plugins = frozenset(unschedulable)
         self.pending_plugins = frozenset(pending)
         self.gating_plugin = ""

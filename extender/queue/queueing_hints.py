@@ -1,4 +1,4 @@
-"""Whether a change is worth another try of a pod: what the hints of the plugins that refused it say.
+"""Whether a change makes a pod worth another attempt, by the queueing hints of the plugins that refused it.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing (v1.36.2).
 """
@@ -21,20 +21,20 @@ _LOG: Final = Logger(__name__)
 
 @final
 class QueueingStrategy(enum.Enum):
-    """What becomes of a pod after a change. The log shows the numbers, which are upstream's."""
+    """Where a pod goes after a change. The log shows the numbers, which are upstream's."""
 
     QUEUE_SKIP = 0
     """It stays where it is."""
     QUEUE_AFTER_BACKOFF = 1
-    """It is tried again, once its pause is over."""
+    """It is tried again when its backoff is over."""
     QUEUE_IMMEDIATELY = 2
-    """It is tried again without a pause."""
+    """It is tried again without backoff."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangeToHint:
-    """An event, the object before and after it, and whose hints are to be asked about it."""
+    """An event, the object before and after it, and the hints registered for it."""
 
     event: ClusterEvent
     old: object
@@ -44,15 +44,15 @@ class ChangeToHint:
     """By profile."""
     is_wildcard: bool
     is_of_interest: bool
-    """Whether any plugin of any profile wants to hear of it."""
+    """True if a plugin of any profile registered for it."""
     times: Histogram
-    """Is told how long each hint took."""
+    """Observes the duration of each hint."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Listeners:
-    """Who is to be asked about an event."""
+    """The hints registered for one event."""
 
     hints: Mapping[str, Sequence[QueueingHintFunction]]
     label: str
@@ -62,7 +62,7 @@ class _Listeners:
 
 @final
 class QueueingHints:
-    """The registrations of all profiles. State: who listens to which of the events that have come so far."""
+    """The registered hints of all profiles. State: the hints for each event that has occurred so far."""
 
     def __init__(self, by_profile: Mapping[str, QueueingHintMap], times: Histogram) -> None:
         self._by_profile = by_profile
@@ -76,11 +76,11 @@ class QueueingHints:
         self._events_of: dict[str, tuple[ClusterEvent, ...]] = {name: tuple(registered) for name, registered in events.items()}
 
     def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
-        """What the plugin wants to hear of, in any profile."""
+        """Returns the events that the plugin registered for, in any profile."""
         return self._events_of.get(plugin_name, ())
 
     def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
-        """The event and its objects, with the hints to be asked."""
+        """Returns the event and its objects with the hints registered for it."""
         listeners = self._listeners.get(event)
         if listeners is None:
             listeners = self._listeners[event] = self._listeners_to(event)
@@ -95,19 +95,20 @@ class QueueingHints:
 
 
 def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
-    """What becomes of the pod after this change. Only plugins that refused it are asked; an error of a hint counts as a yes.
+    """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises counts as Queue.
 
-    A wildcard event is for all pods, or for the one pod that goes with it.
+    A wildcard event concerns all pods, or the one pod that is its object.
     """
     if info.has_failed:
         return QueueingStrategy.QUEUE_AFTER_BACKOFF
     if change.is_wildcard:
-        is_for_it = change.new is None or (isinstance(change.new, Pod) and change.new.uid == info.pod.uid)
-        return QueueingStrategy.QUEUE_AFTER_BACKOFF if is_for_it else QueueingStrategy.QUEUE_SKIP
+        concerns_pod = change.new is None or (isinstance(change.new, Pod) and change.new.uid == info.pod.uid)
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF if concerns_pod else QueueingStrategy.QUEUE_SKIP
     hints = change.hints.get(info.pod.scheduler_name)
     if hints is None:
         _LOG.error(None, "No QueueingHintMap is registered for this profile", profile=info.pod.scheduler_name, pod=info.pod)
         return QueueingStrategy.QUEUE_AFTER_BACKOFF
+    # A pod with pending plugins may still be queued immediately by a later hint; without any, the first hint that says Queue decides.
     strategy = QueueingStrategy.QUEUE_SKIP
     unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
     for name, hint in hints:
@@ -116,13 +117,13 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
         began = perf_counter()
         try:
             answer = hint(info.pod, change.old, change.new)
-            said = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
+            result = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
         except Exception as exc:
-            said = "Error"
+            result = "Error"
             objects = {key: each for key, each in (("oldObj", change.old), ("newObj", change.new)) if isinstance(each, ApiObject)}
             _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
-        change.times.observe(perf_counter() - began, name, change.label, said)
+        change.times.observe(perf_counter() - began, name, change.label, result)
         if answer is QueueingHint.QUEUE_SKIP:
             continue
         if name in pending:
@@ -134,7 +135,7 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
 
 
 def best_strategy(info: QueuedPodInfo, changes: Sequence[ChangeToHint]) -> QueueingStrategy:
-    """What becomes of the pod after all these changes: the most that one of them is worth."""
+    """Returns where the pod goes after all these changes, which is the best that any of them gives."""
     best = QueueingStrategy.QUEUE_SKIP
     for change in changes:
         strategy = strategy_for(info, change)

@@ -1,7 +1,7 @@
-"""SchedulingQueue: where every pod that waits is, and what moves it.
+"""SchedulingQueue: where each waiting pod is, and what moves it.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.2). Always on there by now, and so not asked here: queueing
-hints, and popping pods early from backoffQ.
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.2). Queueing hints and popping early from backoffQ,
+which are always on there, are not optional here.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingS
 from extender.queue.unschedulable_pods import UnschedulablePods
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS: Final = 300.0
-"""Seconds after which a pod is tried again although nothing has changed that should help."""
+"""Seconds after which an unschedulable pod is tried again without an event."""
 FLUSH_BACKOFF_EVERY: Final = 1.0
 FLUSH_UNSCHEDULABLE_EVERY: Final = 30.0
 
@@ -45,14 +45,14 @@ GATED: Final = "gated"
 ACTIVE_Q: Final = "Active"
 BACKOFF_Q: Final = "Backoff"
 UNSCHEDULABLE_Q: Final = "Unschedulable"
-"""What the log calls them."""
+"""The names of the queues in the log."""
 
 SortKey = Callable[[Pod, float], tuple[Any, ...]]
-"""(pod, when it was queued) -> smaller is tried first."""
+"""(pod, when it was queued) -> sort key; the least is tried first."""
 PreEnqueue = Callable[[Pod, str], str]
-"""(pod, the plugin that gates it by now or "") -> the plugin that gates it, "" if none does."""
+"""(pod, the plugin that gates it now or "") -> the plugin that gates it, "" if none does."""
 PreCheck = Callable[[QueuedPodInfo], bool]
-"""Whether a change may concern a pod at all."""
+"""Whether a change can concern a pod at all."""
 
 _LOG: Final = Logger(__name__)
 _POD_ADD: Final = EVENT_UNSCHEDULED_POD_ADD.label
@@ -62,15 +62,14 @@ _NOT_IN_FLIGHT: Final = "in flight Pod isn't found in the scheduling queue. If y
 
 
 class AlreadyQueuedError(Exception):
-    """A pod came back from an attempt, but waits already. The message is upstream's."""
+    """A pod comes back from an attempt, but is in a queue already. The message is upstream's."""
 
 
 @final
 class SchedulingQueue:
-    """The pods that wait, in the table of this package's docstring.
+    """The waiting pods; the table in this package's docstring shows how they move.
 
-    Nothing in here waits but `pop` and `run`; between two awaits the queue is one piece, so that no change is lost between looking and
-    moving.
+    Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between checking and moving.
     """
 
     def __init__(
@@ -86,14 +85,14 @@ class SchedulingQueue:
         max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
         metrics: PluginMetrics | None = None,
     ) -> None:
-        """Make an empty queue.
+        """Makes an empty queue.
 
         Arguments:
-            hints: by profile, which is to say: by the scheduler name of pods.
-            now: seconds, from whatever start; of the event loop, where `run` is used.
+            hints: by profile, which is the scheduler name of pods.
+            now: seconds since any start; the event loop's time, if `run` is used.
             pod_lister: pods as the API server has them, for nominations.
             initial_backoff, max_backoff, max_in_unschedulable_pods: seconds.
-            metrics: told how long hints take.
+            metrics: observes the durations of hints.
         """
 
         def in_order(info: QueuedPodInfo) -> tuple[Any, ...]:
@@ -103,12 +102,13 @@ class SchedulingQueue:
                     return 0, key
                 raise TypeError(f"{key!r} is no tuple")
             except Exception as exc:
-                # A stranger's plugin. Whom it cannot place comes last, so that it keeps nobody else from being tried.
+                # An out-of-tree plugin may raise. A pod that it cannot order comes last, so that it does not keep other pods from being
+                # tried.
                 _LOG.exception(exc, "Plugin failed", extensionPoint="QueueSort", pod=info.pod)
                 return 1, (info.timestamp,)
 
         self.incoming: Counter[tuple[str, str]] = Counter()
-        """(queue, event) -> how many pods it brought there. Upstream: the metric queue_incoming_pods_total."""
+        """(queue, event) -> number of pods added. Upstream: the metric queue_incoming_pods_total."""
         self._now = now
         self._pre_enqueue = pre_enqueue
         self._max_in_unschedulable_pods = max_in_unschedulable_pods
@@ -117,23 +117,23 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff)
         self._unschedulable = UnschedulablePods()
         self._nominator = Nominator(pod_lister)
-        self._something_came = asyncio.Event()
+        self._pod_came = asyncio.Event()
         self._is_closed = False
 
-    # Pods come, change and go.
+    # Changes of pods.
 
     def add(self, pod: Pod) -> None:
-        """A pod without a node has appeared."""
+        """Adds a new pod without a node."""
         self._move_to_active(QueuedPodInfo(pod, self._now()), _POD_ADD)
 
     def update(self, old: Pod, new: Pod, events: Iterable[ClusterEvent]) -> None:
-        """A pod without a node has changed.
+        """Updates a pod without a node.
 
-        In flight, the changes are kept for when it comes back. Where it is to be tried anyhow, it stays. Otherwise the first of the events
-        that a hint thinks may help sends it back.
+        For a pod in flight the changes are kept until it comes back. In activeQ and backoffQ it stays where it is. An unschedulable pod is
+        requeued by the first of the events whose hints say that it may help.
 
         Arguments:
-            events: what changed of it, most special first.
+            events: what changed in the pod, most specific first.
         """
         changes = [self._hints.change(event, old, new) for event in events]
         if self._active.add_changes_if_in_flight(new.uid, changes):
@@ -164,7 +164,7 @@ class SchedulingQueue:
                 return
 
     def delete(self, pod: Pod) -> None:
-        """The pod is gone, or has a node. An attempt that is under way is not disturbed."""
+        """Removes a pod that was deleted or has got a node. An attempt under way is not disturbed."""
         self._nominator.delete(pod.uid)
         for queue in (self._active.queue, self._backoff, self._unschedulable):
             if queue.remove(pod.key) is not None:
@@ -173,19 +173,20 @@ class SchedulingQueue:
     # Attempts.
 
     async def pop(self) -> QueuedPodInfo | None:
-        """The pod to be tried next, which is in flight from now on until `done`; waits for one. None once the queue is closed and empty."""
+        """Pops the pod to be tried next, waiting for one if need be; it is in flight until `done`. Returns None once the queue is closed
+        and empty."""
         while (info := self.pop_nowait()) is None:
             if self._is_closed:
                 _LOG.info(2, "Scheduling queue is closed")
                 return None
-            self._something_came.clear()
-            await self._something_came.wait()
+            self._pod_came.clear()
+            await self._pod_came.wait()
         return info
 
     def pop_nowait(self) -> QueuedPodInfo | None:
-        """The pod to be tried next, which is in flight from now on until `done`; None if there is none.
+        """Pops the pod to be tried next, which is in flight until `done`; returns None if there is none.
 
-        When nothing else is to be done, pods that pause need not wait for the end of their pause, unless they failed.
+        If activeQ is empty, a refused pod is popped from backoffQ before its backoff is over.
         """
         while True:
             info = self._active.queue.pop()
@@ -198,18 +199,18 @@ class SchedulingQueue:
                     info.woken_by = POP_FROM_BACKOFF_Q
             if self._active.move_to_in_flight(info):
                 return info
-            why = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
-            _LOG.error(why, "Discarding the popped entity", type="Pod", entity=info.pod)
+            error = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
+            _LOG.error(error, "Discarding the popped entity", type="Pod", entity=info.pod)
 
     def done(self, uid: str) -> None:
-        """The attempt of the pod is over, or cannot be undone by events any more."""
+        """Ends the attempt of the pod, or the part of it during which events matter."""
         self._active.done(uid)
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
-        """A popped pod comes back, `info.set_rejector_plugins` having been told who refused it; its attempt is done.
+        """Requeues a popped pod after a refusal or an error (see `QueuedPodInfo.set_rejector_plugins`), and ends its attempt.
 
         Raises:
-            AlreadyQueuedError: it waits already.
+            AlreadyQueuedError: it is in a queue already.
         """
         try:
             for queue, name in (
@@ -245,7 +246,7 @@ class SchedulingQueue:
             self._active.done(info.pod.uid)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
-        """What has happened since the pod was popped may already help it. Upstream: determineSchedulingHintForInFlightPod."""
+        """Returns where a pod goes in view of the changes since it was popped. Upstream: determineSchedulingHintForInFlightPod."""
         if info.has_failed:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
@@ -254,63 +255,63 @@ class SchedulingQueue:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         return best_strategy(info, changes)
 
-    def take_back(self, info: QueuedPodInfo) -> None:
-        """A popped pod comes back, or has come back, although something unforeseen has gone wrong: it pauses as one that failed."""
+    def requeue_failed(self, info: QueuedPodInfo) -> None:
+        """Puts a popped pod into backoffQ after an unforeseen error; it may have been requeued before that."""
         self._active.done(info.pod.uid)
         if self.get(info.key) is None:
             info.set_rejector_plugins(())
-            self._pause_after_error(info)
+            self._count_error(info)
             self._backoff.add(info)
             self.incoming[BACKOFF, SCHEDULE_ATTEMPT_FAILURE] += 1
         else:
             self.retry_after_failure(info.pod)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Try these pods next, whatever they wait for. One that is in flight is not to wait when it comes back; others are left alone."""
+        """Moves waiting pods to activeQ. A pod in flight is requeued when it comes back, even if it is refused; other pods are ignored."""
         for pod in pods:
-            info, is_pausing = self._unschedulable.get(pod.key), False
+            info, from_backoff = self._unschedulable.get(pod.key), False
             if info is None:
-                info, is_pausing = self._backoff.get(pod.key), True
-            if info is None or not self._move_to_active(info, FORCE_ACTIVATE, was_pausing=is_pausing):
+                info, from_backoff = self._backoff.get(pod.key), True
+            if info is None or not self._move_to_active(info, FORCE_ACTIVATE, from_backoff=from_backoff):
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 
     def retry_after_failure(self, pod: Pod) -> None:
-        """Something went wrong after the pod had come back refused: it pauses as one that failed. One that is tried already is left alone.
+        """Puts a pod into backoffQ because of an error that occurred after it was requeued. It is ignored if it is in activeQ or in flight.
 
-        Upstream activates it, so that what keeps going wrong is tried again and again at once.
+        Upstream activates it, so that a persistent error leads to one attempt after the other without backoff.
         """
         info = self._unschedulable.remove(pod.key) or self._backoff.remove(pod.key)
         if info is None:
             return
         info.set_rejector_plugins(())
-        self._pause_after_error(info)
+        self._count_error(info)
         self._requeue(info, QueueingStrategy.QUEUE_AFTER_BACKOFF, SCHEDULE_ATTEMPT_FAILURE)
 
-    def _pause_after_error(self, info: QueuedPodInfo) -> None:
+    def _count_error(self, info: QueuedPodInfo) -> None:
         info.consecutive_errors_count += 1
         info.timestamp = self._now()
         info.backoff_expiration = None
 
-    # The cluster changes, and time passes.
+    # Changes of the cluster, and timeouts.
 
     def move_all_to_active_or_backoff_queue(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None) -> None:
-        """Something has changed: pods that were refused are tried again, if a hint of a plugin that refused them thinks it may help.
+        """Requeues the unschedulable pods that the event may help, by the hints of the plugins that refused them.
 
         Arguments:
             old, new: the object before and after; None where there is none.
-            pre_check: lets only some pods be considered.
+            pre_check: selects the pods to consider.
         """
         change = self._hints.change(event, old, new)
         if change.is_of_interest:
             self._move([info for info in self._unschedulable if pre_check is None or pre_check(info)], change)
 
     def flush_backoff_q_completed(self) -> None:
-        """Pods whose pause is over are tried again."""
+        """Moves the pods whose backoff is over to activeQ."""
         for info in self._backoff.pop_all_backoff_completed():
-            self._move_to_active(info, BACKOFF_COMPLETE, was_pausing=True)
+            self._move_to_active(info, BACKOFF_COMPLETE, from_backoff=True)
 
     def flush_unschedulable_pods_leftover(self) -> None:
-        """Pods that have waited too long are tried again: some change that helps may have been missed."""
+        """Requeues the pods that have been unschedulable for too long, since an event that helps may have been missed."""
         now = self._now()
         leftover = [info for info in self._unschedulable if now - info.timestamp > self._max_in_unschedulable_pods]
         if leftover:
@@ -319,46 +320,46 @@ class SchedulingQueue:
             self._move(leftover, self._hints.change(EVENT_UNSCHEDULABLE_TIMEOUT, None, None))
 
     async def run(self) -> None:
-        """Flush both queues from time to time, until cancelled. Pauses end on whole seconds, and so that is when they are looked at."""
+        """Flushes both queues periodically until cancelled. Backoffs end on whole seconds, and backoffQ is flushed then."""
         async with asyncio.TaskGroup() as flushing:
-            flushing.create_task(self._flush_backoff_for_ever(), name="flush of backoffQ")
-            flushing.create_task(self._flush_unschedulable_for_ever(), name="flush of unschedulable pods")
+            flushing.create_task(self._flush_backoff_forever(), name="flush of backoffQ")
+            flushing.create_task(self._flush_unschedulable_forever(), name="flush of unschedulable pods")
 
     def close(self) -> None:
-        """No more pods are waited for."""
+        """Makes `pop` return None once the queue is empty, rather than wait."""
         self._is_closed = True
-        self._something_came.set()
+        self._pod_came.set()
 
-    async def _flush_backoff_for_ever(self) -> None:
+    async def _flush_backoff_forever(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_BACKOFF_EVERY - self._now() % FLUSH_BACKOFF_EVERY)
             self.flush_backoff_q_completed()
 
-    async def _flush_unschedulable_for_ever(self) -> None:
+    async def _flush_unschedulable_forever(self) -> None:
         while True:
             self.flush_unschedulable_pods_leftover()
             await asyncio.sleep(FLUSH_UNSCHEDULABLE_EVERY)
 
     def _move(self, pods: Iterable[QueuedPodInfo], change: ChangeToHint) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
-        says_so = _LOG.enabled(5)
+        is_verbose = _LOG.enabled(5)
         for info in pods:
             if info.is_gated and not match_any(info.gating_plugin_events, change.event):
                 continue
             strategy = strategy_for(info, change)
             if strategy is QueueingStrategy.QUEUE_SKIP:
-                if says_so:
+                if is_verbose:
                     _LOG.info(5, "Event is not making pod schedulable", pod=info.pod, event=change.label)
                 continue
             self._unschedulable.remove(info.key)
             self._requeue(info, strategy, change.label)
-        if self._active.add_change_if_any_in_flight(change) and says_so:
+        if self._active.add_change_if_any_in_flight(change) and is_verbose:
             _LOG.info(5, "Event received while pods are in flight", event=change.label)
 
-    # Where a pod goes.
+    # Moves between the queues.
 
     def _requeue(self, info: QueuedPodInfo, strategy: QueueingStrategy, label: str) -> str:
-        """Put the pod where the strategy sends it; what the log calls that.
+        """Puts the pod where the strategy sends it, and returns the log's name of that queue.
 
         Upstream: requeuePodWithQueueingStrategy.
         """
@@ -369,10 +370,11 @@ class SchedulingQueue:
             return BACKOFF_Q if self._move_to_backoff(info, label) else UNSCHEDULABLE_Q
         return ACTIVE_Q if self._move_to_active(info, label) else UNSCHEDULABLE_Q
 
-    def _move_to_active(self, info: QueuedPodInfo, label: str, *, was_pausing: bool = False) -> bool:
-        """Put the pod into activeQ, or among the unschedulable pods if it is gated; False then. A pod that pauses is not gated."""
-        if not was_pausing:
-            self._ask_pre_enqueue(info)
+    def _move_to_active(self, info: QueuedPodInfo, label: str, *, from_backoff: bool = False) -> bool:
+        """Puts the pod into activeQ; or, if it is gated, among the unschedulable pods, and returns False. A pod from backoffQ is not
+        gated."""
+        if not from_backoff:
+            self._run_pre_enqueue(info)
         if info.is_gated:
             if not any(info.key in queue for queue in (self._active.queue, self._backoff, self._unschedulable)):
                 self._add_to_unschedulable(info, label)
@@ -395,12 +397,12 @@ class SchedulingQueue:
         _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=ACTIVE_Q)
         if label in (_POD_ADD, _POD_UPDATE):
             self._nominator.add(info.pod, None)
-        self._something_came.set()
+        self._pod_came.set()
         return True
 
     def _move_to_backoff(self, info: QueuedPodInfo, label: str) -> bool:
-        """Put the pod into backoffQ, or among the unschedulable pods if it is gated; False then."""
-        self._ask_pre_enqueue(info)
+        """Puts the pod into backoffQ; or, if it is gated, among the unschedulable pods, and returns False."""
+        self._run_pre_enqueue(info)
         if info.is_gated:
             self._add_to_unschedulable(info, label)
             _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=UNSCHEDULABLE_Q)
@@ -410,7 +412,7 @@ class SchedulingQueue:
         self.incoming[BACKOFF, label] += 1
         info.woken_by = label
         _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=BACKOFF_Q)
-        self._something_came.set()
+        self._pod_came.set()
         return True
 
     def _add_to_unschedulable(self, info: QueuedPodInfo, label: str) -> None:
@@ -418,7 +420,7 @@ class SchedulingQueue:
             self.incoming[GATED if info.is_gated else UNSCHEDULABLE, label] += 1
         self._unschedulable.add_or_update(info)
 
-    def _ask_pre_enqueue(self, info: QueuedPodInfo) -> None:
+    def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
         """Upstream: runPreEnqueuePlugins."""
         gating_plugin = self._pre_enqueue(info.pod, info.gating_plugin)
         info.gating_plugin = gating_plugin
@@ -426,33 +428,32 @@ class SchedulingQueue:
             info.unschedulable_plugins |= {gating_plugin}
             info.gating_plugin_events = self._hints.events_of(gating_plugin)
 
-    # Promises of room.
+    # Nominations.
 
     def add_nominated_pod(self, pod: Pod, node: str | None) -> None:
-        """Promise room on the node to a pending pod; None for the node that its status names."""
+        """Nominates a pending pod to the node; None for the node in its status."""
         self._nominator.add(pod, node)
 
     def delete_nominated_pod_if_exists(self, pod: Pod) -> None:
-        """Take the promise back."""
         self._nominator.delete(pod.uid)
 
     def nominated_pods(self) -> dict[str, list[Pod]]:
-        """Node -> the pods that were promised room there, in order of nomination, as they are now."""
-        return {node: [self._as_it_is_now(pod) for pod in pods] for node, pods in self._nominator.by_node().items()}
+        """Returns node -> the pods nominated there, in order of nomination, as they are now."""
+        return {node: [self._current(pod) for pod in pods] for node, pods in self._nominator.by_node().items()}
 
-    def _as_it_is_now(self, pod: Pod) -> Pod:
+    def _current(self, pod: Pod) -> Pod:
         info = self.get(pod.key)
         return info.pod if info is not None and info.pod.uid == pod.uid else pod
 
-    # What there is to see.
+    # Read access.
 
     @property
     def scheduling_cycle(self) -> int:
-        """How many pods were popped."""
+        """The number of pods popped."""
         return self._active.scheduling_cycle
 
     def pending_counts(self) -> dict[str, int]:
-        """How many pods wait where. Upstream: the metric pending_pods."""
+        """Returns how many pods wait in which queue. Upstream: the metric pending_pods."""
         gated = self._unschedulable.num_gated
         return {
             ACTIVE: len(self._active.queue),
@@ -462,29 +463,29 @@ class SchedulingQueue:
         }
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod that waits under namespace/name, None if there is none. Whoever looks at it does not change it."""
+        """Returns the waiting pod namespace/name, None if there is none. Callers must not modify it."""
         return self._active.queue.get(key) or self._backoff.get(key) or self._unschedulable.get(key)
 
     def backoff_time(self, info: QueuedPodInfo) -> float | None:
-        """When the pause of a pod ends, or ended; None if it has none."""
+        """Returns when the backoff of a pod ends or ended; None if it has none."""
         return self._backoff.backoff_time(info)
 
     def pods_in_active_q(self) -> list[QueuedPodInfo]:
-        """In the order in which they will be tried."""
+        """Returns the pods of activeQ in the order in which they will be tried."""
         return [*self._active.queue]
 
     def pods_in_backoff_q(self, *, failed: bool = False) -> list[QueuedPodInfo]:
-        """Pods that were refused (or those that failed), in the order in which their pauses end."""
+        """Returns the refused (or the failed) pods of backoffQ, in the order in which their backoff ends."""
         return [*(self._backoff.failed if failed else self._backoff.refused)]
 
     def unschedulable_pods(self) -> list[QueuedPodInfo]:
-        """Refused pods and gated ones."""
+        """Returns the refused pods and the gated ones."""
         return [*self._unschedulable]
 
     def in_flight_pods(self) -> list[QueuedPodInfo]:
-        """In the order in which they were popped."""
+        """Returns the pods in flight, in the order in which they were popped."""
         return self._active.in_flight_pods()
 
     def in_flight_log(self) -> list[QueuedPodInfo | ClusterEvent]:
-        """Pods in flight, and what has happened since, in order."""
+        """Returns the pods in flight and the events since they were popped, in order."""
         return [entry.event if isinstance(entry, ChangeToHint) else entry for entry in self._active.in_flight_log()]

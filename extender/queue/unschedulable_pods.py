@@ -1,4 +1,4 @@
-"""Pods that were refused, and pods that are gated: they wait for something to change.
+"""UnschedulablePods: refused pods and gated pods, which wait for a change.
 
 Upstream: pkg/scheduler/backend/queue/unschedulable_pods.go (v1.36.2).
 """
@@ -11,7 +11,7 @@ from extender.queue.queued_pod_info import QueuedPodInfo
 
 @final
 class UnschedulablePods:
-    """Pods by key, in no order that matters."""
+    """Pods by key; their order does not matter."""
 
     def __init__(self) -> None:
         self._pods: dict[str, QueuedPodInfo] = {}
@@ -26,18 +26,18 @@ class UnschedulablePods:
         return iter(self._pods.values())
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod of this key, None if it is not here."""
+        """Returns the pod of this key, None if it is not here."""
         return self._pods.get(key)
 
     def add_or_update(self, info: QueuedPodInfo) -> None:
-        """The pod is here."""
+        """Adds the pod, or replaces the one of its key."""
         self._pods[info.key] = info
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        """The pod that was here under this key and is no more; None if there was none."""
+        """Removes and returns the pod of this key; None if it is not here."""
         return self._pods.pop(key, None)
 
     @property
     def num_gated(self) -> int:
-        """How many of them are gated."""
+        """The number of gated pods."""
         return sum(info.is_gated for info in self._pods.values())

@@ -90,7 +90,7 @@ class Scheduler:
             return
         info.pod = known
         world.queue.add_nominated_pod(known, None)
-        world.queue.take_back(info)
+        world.queue.requeue_failed(info)
 
     async def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
         pod = info.pod

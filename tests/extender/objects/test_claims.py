@@ -131,7 +131,7 @@ def test_sizes() -> None:
     assert storage_capacity(make_volume("pv", size="1Gi")).value() == 2**30
 
 
-def test_sizes_that_are_none_are_told_with_their_place() -> None:
+def test_invalid_sizes_are_reported_with_their_field() -> None:
     with pytest.raises(QuantityError, match=r'persistentvolumeclaim "c": spec.resources.requests.storage: quantities must match'):
         requested_storage(make_claim("c", size="much"))
     with pytest.raises(QuantityError, match=r'persistentvolume "pv": spec.capacity.storage: quantities must match'):

@@ -50,7 +50,7 @@ def test_groups_without_members_are_gone() -> None:
     assert dict(table.group("a")) == {}
 
 
-def test_a_copy_goes_its_own_way() -> None:
+def test_a_copy_is_independent() -> None:
     table = by_first_letter()
     table.update(a="ant", b="bee")
     copy = table.copy()

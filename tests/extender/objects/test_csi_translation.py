@@ -178,7 +178,7 @@ def test_topology(labels: dict[str, str], affinity: list[NodeSelectorTerm] | Non
     assert terms_of(translated(make_volume("pv", ebs="v", labels=labels, affinity=affinity), AWS_EBS)) == terms
 
 
-def test_what_a_csi_node_says() -> None:
+def test_volume_limits_of_a_csi_node() -> None:
     """
     Drivers without a limit are left out; of two limits the last one holds.
     """

@@ -130,7 +130,7 @@ def test_refused_selectors(selector: LabelSelector, error: str) -> None:
     assert str(refusal.value).startswith(error)
 
 
-def test_all_faults_of_a_requirement_are_told() -> None:
+def test_all_faults_of_a_requirement_are_reported() -> None:
     """
     Several faults are listed in brackets, with their paths.
     """

@@ -49,7 +49,7 @@ def test_required_affinity(pod: PodBuilder, fits: bool) -> None:
     assert required_node_affinity(pod.obj()).matches(node) is fits
 
 
-def test_faults_are_told_only_when_they_matter() -> None:
+def test_faults_are_reported_only_when_they_matter() -> None:
     """
     The faults of terms are an error for nodes that nothing else kept from matching.
     """

@@ -89,7 +89,7 @@ def test_order_is_the_order_of_the_numbers(one: str, other: str) -> None:
 
 @calmly
 @given(texts)
-def test_the_canonical_text_says_the_same(text: str) -> None:
+def test_the_canonical_text_has_the_same_value(text: str) -> None:
     """
     What is printed reads back as the same quantity and prints the same again.
     """

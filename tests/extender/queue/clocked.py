@@ -1,4 +1,4 @@
-"""A queue whose time is set by hand, with hints and gates that answer what a test wants."""
+"""A queue with a clock, hints and gates that the test controls."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

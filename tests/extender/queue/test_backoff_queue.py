@@ -1,4 +1,4 @@
-"""How long a pod pauses."""
+"""How long a pod backs off."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def info_of(*, refused: int = 0, failed: int = 0, at: float = 10.25, name: str =
         pytest.param(0, 3, 14, id="and double alike"),
     ],
 )
-def test_a_pause_doubles_with_every_attempt(refused: int, failed: int, end: float | None) -> None:
+def test_backoff_doubles_with_every_attempt(refused: int, failed: int, end: float | None) -> None:
     """
     Tried at 10.25.
     """
@@ -41,24 +41,24 @@ def test_a_pause_doubles_with_every_attempt(refused: int, failed: int, end: floa
 
 
 @pytest.mark.parametrize(("now", "is_pausing"), [(10.9, True), (11.0, True), (11.999, True), (12.0, False)])
-def test_in_the_second_in_which_it_ends_a_pause_lasts(now: float, is_pausing: bool) -> None:
+def test_backoff_lasts_through_the_second_in_which_it_ends(now: float, is_pausing: bool) -> None:
     """
     Tried at 10.25, the pause ends at 11.
     """
     assert queue_at(now).is_pod_backing_off(info_of(refused=1)) is is_pausing
 
 
-def test_without_a_longest_pause_there_is_none() -> None:
+def test_without_a_maximum_there_is_no_backoff() -> None:
     queue = queue_at(10.25, max_backoff=0)
 
     assert not queue.is_pod_backing_off(info_of(refused=3))
 
 
-def test_a_first_pause_longer_than_the_longest_is_cut() -> None:
+def test_the_initial_backoff_is_cut_to_the_maximum() -> None:
     assert queue_at(0, initial_backoff=60, max_backoff=30).backoff_time(info_of(refused=1, at=0)) == 30
 
 
-def test_pods_that_failed_pause_apart_and_end_alike() -> None:
+def test_failed_pods_back_off_apart_but_for_as_long() -> None:
     """
     Both are found under their keys, only the refused one may be popped early.
     """

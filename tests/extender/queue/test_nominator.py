@@ -1,4 +1,4 @@
-"""Who was promised room where."""
+"""Which pods are nominated to which node."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_pods_are_listed_in_the_order_of_nomination() -> None:
     assert [pod.name for pod in nominator.pods_for_node("n1")] == ["b", "a"]
 
 
-def test_a_second_promise_replaces_the_first() -> None:
+def test_a_second_nomination_replaces_the_first() -> None:
     nominator = nominator_of(make_pod("a"), make_pod("b"))
     for name, node in (("a", "n1"), ("b", "n1"), ("a", "n1")):
         nominator.add(make_pod(name).obj(), node)
@@ -38,7 +38,7 @@ def test_a_second_promise_replaces_the_first() -> None:
 
 
 @pytest.mark.parametrize("known", [[], [make_pod("a").node("n2")]], ids=["gone", "bound"])
-def test_a_pod_that_is_gone_or_has_a_node_gets_no_promise_and_loses_what_it_had(known: list[PodBuilder]) -> None:
+def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(known: list[PodBuilder]) -> None:
     store = {"default/a": make_pod("a").obj()}
     nominator = Nominator(store.get)
     nominator.add(make_pod("a").obj(), "n1")
@@ -59,7 +59,7 @@ def test_a_pod_that_is_gone_or_has_a_node_gets_no_promise_and_loses_what_it_had(
         pytest.param("n1", "", None, id="taken back"),
     ],
 )
-def test_what_the_status_says_counts_but_silence_does_not(before: str, after: str, promised: str | None) -> None:
+def test_a_nomination_in_the_status_counts_and_its_absence_does_not(before: str, after: str, promised: str | None) -> None:
     nominator = nominator_of(make_pod("a"))
     nominator.add(make_pod("a").obj(), "ours")
 
@@ -68,7 +68,7 @@ def test_what_the_status_says_counts_but_silence_does_not(before: str, after: st
     assert names(nominator) == ({promised: ["a"]} if promised else {})
 
 
-def test_a_pod_that_was_made_anew_keeps_the_promise_under_its_new_identity() -> None:
+def test_a_recreated_pod_keeps_the_nomination_under_its_new_uid() -> None:
     """
     The deletion was missed; what the API server does not know of, it cannot have taken back.
     """
@@ -80,7 +80,7 @@ def test_a_pod_that_was_made_anew_keeps_the_promise_under_its_new_identity() -> 
     assert {node: [pod.uid for pod in pods] for node, pods in nominator.by_node().items()} == {"n1": ["new"]}
 
 
-def test_a_promise_is_taken_back_once() -> None:
+def test_a_nomination_is_withdrawn_once() -> None:
     nominator = nominator_of(make_pod("a"))
     nominator.add(make_pod("a").obj(), "n1")
 

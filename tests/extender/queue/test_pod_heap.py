@@ -1,4 +1,4 @@
-"""The heap that the queues are made of."""
+"""The heap behind activeQ and backoffQ."""
 
 import weakref
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def test_a_pod_added_again_takes_the_place_of_what_was_there() -> None:
     assert [(each.pod.name, each.timestamp) for each in heap] == [("b", 2), ("a", 3)]
 
 
-def test_what_is_not_there_is_none() -> None:
+def test_a_missing_pod_is_none() -> None:
     heap = heap_of()
 
     assert (heap.peek(), heap.pop(), heap.get("default/a"), heap.remove("default/a")) == (None, None, None, None)

@@ -1,4 +1,4 @@
-"""What becomes of pods that wait when they change, are gated, activated, promised room, or wait too long."""
+"""Where waiting pods go when they are updated, gated, activated, nominated, or wait too long."""
 
 import asyncio
 
@@ -48,7 +48,7 @@ def test_of_several_changes_of_a_pod_the_first_that_helps_is_enough() -> None:
     assert asked == ["a"]
 
 
-def test_a_pod_that_pauses_goes_on_pausing_when_it_is_changed() -> None:
+def test_an_update_does_not_end_the_backoff_of_a_pod() -> None:
     clocked = ClockedQueue({NODE_ADD: {"Fit": always}, POD_LABEL: {"Fit": always}})
     info = clocked.refused(make_pod("a"), "Fit")
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
@@ -79,7 +79,7 @@ def test_an_unknown_pod_that_changes_is_new() -> None:
     assert clocked.places() == {"a": "active"}
 
 
-def test_a_pod_that_is_told_to_come_twice_is_there_once() -> None:
+def test_a_pod_that_is_added_twice_is_queued_once() -> None:
     """
     The second time it need not pause any more.
     """
@@ -93,7 +93,7 @@ def test_a_pod_that_is_told_to_come_twice_is_there_once() -> None:
 
 
 @pytest.mark.parametrize("place", ["active", "unschedulable"])
-def test_a_promise_that_the_api_server_makes_or_takes_back_is_followed(place: str) -> None:
+def test_nominations_in_the_status_are_followed(place: str) -> None:
     clocked = ClockedQueue()
     if place == "active":
         clocked.add(make_pod("a"))
@@ -109,7 +109,7 @@ def test_a_promise_that_the_api_server_makes_or_takes_back_is_followed(place: st
 
 
 @pytest.mark.parametrize("place", ["active", "backoff", "error backoff", "unschedulable", "gated"])
-def test_a_deleted_pod_is_nowhere(place: str) -> None:
+def test_a_deleted_pod_is_in_no_queue(place: str) -> None:
     clocked = ClockedQueue(gate=open_gate_named)
     if place in ("active", "gated"):
         clocked.add(make_pod("a").label(gate="closed") if place == "gated" else make_pod("a"))
@@ -138,7 +138,7 @@ def test_a_gated_pod_is_not_tried() -> None:
     assert clocked.queue.unschedulable_pods()[0].unschedulable_plugins == {"Gate"}
 
 
-def test_a_gate_opens_when_its_plugin_thinks_so() -> None:
+def test_a_gate_opens_when_its_plugin_admits_the_pod() -> None:
     clocked = ClockedQueue({POD_LABEL: {"Gate": always}}, gate=open_gate_named)
     gated = make_pod("a").label(gate="closed")
     clocked.add(gated)
@@ -160,7 +160,7 @@ def test_a_change_that_does_not_open_the_gate_leaves_the_pod_gated() -> None:
 
 
 @pytest.mark.parametrize("event", [NODE_ADD, EVENT_UNSCHEDULABLE_TIMEOUT], ids=["an event of others", "the end of patience"])
-def test_a_gated_pod_hears_only_what_its_gate_wants_to_hear(event: ClusterEvent) -> None:
+def test_a_gated_pod_is_moved_only_by_events_of_its_gating_plugin(event: ClusterEvent) -> None:
     """
     Another plugin that refused it earlier is not asked, nor is its gate.
     """
@@ -195,7 +195,7 @@ def test_a_gate_may_open_when_the_cluster_changes() -> None:
     assert clocked.places() == {"a": "active"}
 
 
-def test_who_pauses_was_let_in_and_is_not_gated_any_more() -> None:
+def test_a_pod_in_backoff_q_is_not_gated_again() -> None:
     closed: set[str] = set()
     clocked = ClockedQueue(gate=lambda pod: "Gate" if pod.name in closed else "")
     clocked.refused(make_pod("a"))
@@ -231,7 +231,7 @@ def test_an_activated_pod_is_tried_next_whatever_it_waits_for(place: str) -> Non
     assert clocked.places() == {"a": "active"}
 
 
-def test_a_pod_that_is_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
+def test_a_pod_that_is_activated_in_flight_is_requeued_when_it_comes_back() -> None:
     """
     That is for this pod alone.
     """
@@ -247,7 +247,7 @@ def test_a_pod_that_is_activated_in_flight_does_not_wait_when_it_comes_back() ->
 
 
 @pytest.mark.parametrize("place", ["error backoff", "unschedulable"])
-def test_a_pod_for_which_something_went_wrong_later_pauses_as_one_that_failed(place: str) -> None:
+def test_a_requeued_pod_with_a_later_error_backs_off_as_a_failed_one(place: str) -> None:
     """
     Nobody pops it early, so that what keeps going wrong is not tried again and again at once.
     """
@@ -261,7 +261,7 @@ def test_a_pod_for_which_something_went_wrong_later_pauses_as_one_that_failed(pl
     assert clocked.queue.pop_nowait() is None
 
 
-def test_activation_opens_no_gate_and_makes_no_pod() -> None:
+def test_activation_opens_no_gate_and_adds_no_pod() -> None:
     clocked = ClockedQueue(gate=open_gate_named)
     clocked.add(make_pod("a").label(gate="closed"))
 
@@ -299,7 +299,7 @@ def test_a_pod_that_is_refused_again_has_not_been_flushed_since() -> None:
     assert not info.was_flushed_from_unschedulable
 
 
-def test_run_flushes_both_queues_from_time_to_time() -> None:
+def test_run_flushes_both_queues_periodically() -> None:
     """
     A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is looked at every half.
     """
@@ -332,7 +332,7 @@ def test_run_flushes_both_queues_from_time_to_time() -> None:
 # Nominations.
 
 
-def test_a_promise_of_room_shows_the_pod_as_it_is_now() -> None:
+def test_a_nomination_shows_the_pod_as_it_is_now() -> None:
     clocked = ClockedQueue()
     info = clocked.refused(make_pod("a"), "Fit")
     clocked.queue.add_nominated_pod(info.pod, "n1")
@@ -343,7 +343,7 @@ def test_a_promise_of_room_shows_the_pod_as_it_is_now() -> None:
     assert clocked.queue.nominated_pods() == {"n1": [changed]}
 
 
-def test_a_promise_is_to_a_pod_not_to_its_name() -> None:
+def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
     """
     The pod was made anew while its predecessor was being tried.
     """
@@ -361,7 +361,7 @@ def test_a_promise_is_to_a_pod_not_to_its_name() -> None:
     ("builder", "promised"),
     [pytest.param(make_pod("a").nominated_node("n1"), {"n1"}, id="named in its status"), pytest.param(make_pod("a"), set(), id="none")],
 )
-def test_a_new_pod_keeps_the_promise_that_its_status_names(builder: PodBuilder, promised: set[str]) -> None:
+def test_a_new_pod_has_the_nomination_of_its_status(builder: PodBuilder, promised: set[str]) -> None:
     clocked = ClockedQueue()
 
     clocked.add(builder)
@@ -369,7 +369,7 @@ def test_a_new_pod_keeps_the_promise_that_its_status_names(builder: PodBuilder, 
     assert clocked.queue.nominated_pods().keys() == promised
 
 
-def test_a_deleted_pod_has_no_promise() -> None:
+def test_a_deleted_pod_has_no_nomination() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a").nominated_node("n1"))
 

@@ -1,4 +1,4 @@
-"""Whatever happens, and in whatever order: every pod is in exactly one place, and none is forgotten."""
+"""After any steps every pod is in exactly one place, and none is lost."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Where a pod goes, and when it is tried again."""
+"""Where a pod goes after an attempt or an event, and when it is tried again."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ def test_a_pod_that_cannot_be_put_into_an_order_comes_last() -> None:
     assert tried == ["even", "odd", "raises"]
 
 
-def test_a_pod_that_is_taken_back_pauses_wherever_it_is() -> None:
+def test_a_pod_that_is_requeued_as_failed_backs_off_wherever_it_is() -> None:
     """
     What is to be done about a failure has gone wrong itself: before the pod was back in the queue, or after that.
     """
@@ -45,8 +45,8 @@ def test_a_pod_that_is_taken_back_pauses_wherever_it_is() -> None:
     before = clocked.pop()
     after = clocked.refused(make_pod("after"), "Fit")
 
-    clocked.queue.take_back(before)
-    clocked.queue.take_back(after)
+    clocked.queue.requeue_failed(before)
+    clocked.queue.requeue_failed(after)
 
     assert clocked.places() == {"before": "error backoff", "after": "error backoff"}
 
@@ -80,7 +80,7 @@ def test_a_pod_that_was_refused_goes_behind_its_equals() -> None:
     assert [clocked.pop().pod.name for _ in range(2)] == ["b", "a"]
 
 
-def test_with_nothing_else_to_do_a_pause_is_cut_short() -> None:
+def test_with_an_empty_active_q_a_backoff_is_cut_short() -> None:
     """
     Pods whose pauses end in the same second come in trying order.
     """
@@ -96,7 +96,7 @@ def test_with_nothing_else_to_do_a_pause_is_cut_short() -> None:
     assert clocked.queue.incoming["active", "PopFromBackoffQ"] == 2
 
 
-def test_a_pod_that_failed_pauses_to_the_end() -> None:
+def test_a_failed_pod_backs_off_to_the_end() -> None:
     """
     Whatever went wrong may still be wrong.
     """
@@ -118,7 +118,7 @@ def test_pop_waits_for_a_pod() -> None:
     assert virtual_time.run(scheduler()) == "late"
 
 
-def test_pop_takes_a_pod_as_soon_as_it_pauses() -> None:
+def test_pop_takes_a_pod_as_soon_as_it_is_in_backoff_q() -> None:
     """
     A change moves a refused pod to backoffQ while the scheduler has nothing to do.
     """
@@ -171,7 +171,7 @@ def test_a_refusal_after_errors_ends_their_count() -> None:
     assert (info.attempts, info.unschedulable_count, info.consecutive_errors_count) == (3, 1, 0)
 
 
-def test_a_pod_pauses_longer_with_every_refusal() -> None:
+def test_backoff_grows_with_every_refusal() -> None:
     """
     Tried at once each time, as nothing else is to be done.
     """
@@ -277,7 +277,7 @@ def test_a_pod_that_comes_back_after_it_was_done_is_tried_again() -> None:
     assert clocked.places() == {"a": "backoff"}
 
 
-def test_a_pod_that_waits_already_does_not_come_back_twice() -> None:
+def test_a_queued_pod_is_not_queued_a_second_time() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a").uid("old"))
     info = clocked.pop()
@@ -341,7 +341,7 @@ def test_a_hint_sees_the_pod_and_the_change() -> None:
     assert seen == [(info.pod, None, NODE)]
 
 
-def test_an_event_that_nobody_wants_to_hear_of_moves_nobody() -> None:
+def test_an_event_that_no_plugin_registered_for_moves_no_pod() -> None:
     """
     Not even pods of a profile that the queue does not know; nor is it kept for pods in flight.
     """
@@ -365,7 +365,7 @@ def test_a_pod_of_an_unknown_profile_is_tried_again_at_any_event() -> None:
     assert clocked.places() == {"a": "backoff"}
 
 
-def test_only_pods_that_pass_the_pre_check_are_asked_about() -> None:
+def test_only_pods_that_pass_the_pre_check_are_considered() -> None:
     clocked = ClockedQueue()
     for name, priority in (("low", 1), ("high", 9)):
         clocked.refused(make_pod(name).priority(priority), "Fit")
@@ -375,7 +375,7 @@ def test_only_pods_that_pass_the_pre_check_are_asked_about() -> None:
     assert clocked.places() == {"low": "backoff", "high": "unschedulable"}
 
 
-def test_a_wildcard_event_is_for_everybody() -> None:
+def test_a_wildcard_event_concerns_all_pods() -> None:
     clocked = ClockedQueue({})
     for name in ("a", "b"):
         clocked.refused(make_pod(name), "Fit")
@@ -385,7 +385,7 @@ def test_a_wildcard_event_is_for_everybody() -> None:
     assert clocked.places() == {"a": "backoff", "b": "backoff"}
 
 
-def test_what_brought_pods_where_is_counted() -> None:
+def test_pods_are_counted_by_queue_and_event() -> None:
     """
     By upstream's names of queues and events.
     """

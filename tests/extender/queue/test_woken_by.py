@@ -1,4 +1,4 @@
-"""What brought a pod to activeQ: the event, even if the pod had to pause after it; the end of the pause, if there was no event."""
+"""Which event moved a pod to activeQ, by way of backoffQ or not; the end of backoff if there was no event."""
 
 from extender.testing import make_node, make_pod
 from tests.extender.queue.clocked import NODE_ADD, ClockedQueue
@@ -6,14 +6,14 @@ from tests.extender.queue.clocked import NODE_ADD, ClockedQueue
 NODE = make_node("n").obj()
 
 
-def test_a_pod_that_is_new_was_woken_by_its_coming() -> None:
+def test_a_new_pod_was_woken_by_its_addition() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("p"))
 
     assert clocked.pop().woken_by == "UnschedulablePodAdd"
 
 
-def test_a_pod_that_pauses_after_an_event_was_woken_by_the_event() -> None:
+def test_a_pod_that_backs_off_after_an_event_was_woken_by_the_event() -> None:
     clocked = ClockedQueue()
     clocked.refused(make_pod("p"), "Fit")
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
@@ -23,7 +23,7 @@ def test_a_pod_that_pauses_after_an_event_was_woken_by_the_event() -> None:
     assert clocked.pop().woken_by == "NodeAdd"
 
 
-def test_a_pause_that_was_cut_short_has_not_woken_the_pod_either() -> None:
+def test_a_backoff_that_was_cut_short_has_not_woken_the_pod_either() -> None:
     clocked = ClockedQueue()
     clocked.refused(make_pod("p"), "Fit")
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
@@ -31,7 +31,7 @@ def test_a_pause_that_was_cut_short_has_not_woken_the_pod_either() -> None:
     assert clocked.pop().woken_by == "NodeAdd"
 
 
-def test_a_pod_that_failed_was_woken_by_the_end_of_its_pause() -> None:
+def test_a_failed_pod_was_woken_by_the_end_of_its_backoff() -> None:
     clocked = ClockedQueue()
     clocked.refused(make_pod("p"))
     clocked.now += 60
@@ -40,7 +40,7 @@ def test_a_pod_that_failed_was_woken_by_the_end_of_its_pause() -> None:
     assert clocked.pop().woken_by == "BackoffComplete"
 
 
-def test_a_pod_that_was_called_for_was_woken_by_that() -> None:
+def test_an_activated_pod_was_woken_by_its_activation() -> None:
     clocked = ClockedQueue()
     info = clocked.refused(make_pod("p"), "Fit")
     clocked.queue.activate([info.pod])
