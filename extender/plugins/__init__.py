@@ -1,4 +1,4 @@
-"""The in-tree plugins, one file or folder each. None imports another, and none is known to the runtime but by `IN_TREE`."""
+"""The in-tree plugins, one file or folder each. None imports another, and the runtime knows them only by `IN_TREE`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""DefaultBinder: writes the decision to the API server."""
+"""DefaultBinder: binds the pod through the API server."""
 
 from typing import Final, final
 
@@ -18,8 +18,7 @@ class DefaultBinder(fwk.BindPlugin):
     """
 
     async def bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Success once the pod is bound to the node; Error with the API server's words, or when there is none: saying Success then would
-        claim a binding that does not exist."""
+        """Returns Error if the API server refuses, or if there is none: Success would then claim a binding that does not exist."""
         dispatcher = self._handle.dispatcher if self._handle is not None else None
         if dispatcher is None:
             return fwk.error(f"binding pod {pod.key} to node {node}: {NO_API_SERVER}")

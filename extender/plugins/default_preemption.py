@@ -1,4 +1,4 @@
-"""DefaultPreemption: when a pod fits nowhere, find pods of lower priority that could make room.
+"""DefaultPreemption: finds pods of lower priority to evict when a pod fits on no node.
 
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (v1.36.2).
 """
@@ -16,7 +16,7 @@ from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 
 @final
 class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
-    """Runs the preemption Evaluator with upstream's limits on how many nodes are tried."""
+    """Runs the preemption Evaluator with upstream's limits on the number of nodes that it tries."""
 
     chooses_candidates = True
 
@@ -28,18 +28,18 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         self._absolute = args.min_candidate_nodes_absolute
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A victim is gone. What that is worth, the plugins say whose refusal led to the preemption."""
+        """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the preemption to say."""
         return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
-        """Holds a pod back while victims are still being told to leave for it: it would only find that they are there."""
+        """Holds the pod back while its preemption is being carried out: an attempt would find the victims still there."""
         handle = self._handle
         if handle is not None and handle.shared(PREEMPTIONS, RunningPreemptions).is_running(pod.uid, handle.live):
             return fwk.unresolvable("waiting for the preemption for this pod to be finished")
         return fwk.SUCCESS
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Nominates the node where the least is lost."""
+        """Nominates the pod to the best candidate."""
         outcome = await Evaluator(self.handle, self.offset_and_num_candidates).preempt(state, pod, statuses)
         status = outcome.status
         if not status.is_success:
@@ -47,6 +47,6 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
-        """Returns a random node to begin with, and how many candidates are enough."""
+        """Returns a random node to start from, and the number of candidates that is enough."""
         enough = num_nodes if self.handle.is_exhaustive else max(num_nodes * self._percentage // 100, self._absolute)
         return self.handle.random.randrange(num_nodes), min(enough, num_nodes)

@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that need not pull the pod's images."""
+"""ImageLocality: prefers nodes that have the pod's images already."""
 
 from typing import Final, final
 
@@ -10,14 +10,14 @@ from extender.snapshot.columns import ImageColumn
 
 MEBIBYTE: Final = 1024 * 1024
 MIN_THRESHOLD: Final = 23 * MEBIBYTE
-"""Less than this on the node is worth nothing."""
+"""Fewer bytes than this on a node score 0."""
 MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
-"""More than this for each container is worth no more."""
+"""More bytes than this per container score no more."""
 
 
 @final
 class ImageLocality(fwk.ScorePlugin):
-    """Prefers nodes that have the pod's images, the larger and the more widespread the better.
+    """Prefers nodes that have the pod's images; large and widespread images count most.
 
     Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
     """
@@ -25,7 +25,7 @@ class ImageLocality(fwk.ScorePlugin):
     looks_only_at_node = True
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100: bytes of the pod's images on the node, each scaled by the share of nodes that have it."""
+        """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the image."""
         spec, nodes = pod.spec, rows.snapshot.nodes
         columns = [column for image in _images(pod) if (column := nodes.image(normalized_image_name(image))).is_known]
         present = np.zeros(len(rows), np.int64)
@@ -41,19 +41,19 @@ class ImageLocality(fwk.ScorePlugin):
 
 
 def normalized_image_name(name: str) -> str:
-    """The image's name with a tag: `latest` if it has none."""
+    """Returns the image's name with a tag: `latest` if it has none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
 def _images(pod: fwk.Pod) -> list[str]:
-    """The images of init containers, containers and image volumes, as often as they occur."""
+    """Returns the images of init containers, containers and image volumes, with repetitions."""
     spec = pod.spec
     containers = [container.image for container in (*spec.init_containers, *spec.containers)]
     return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
 
 
 def _scaled_sizes(rows: fwk.Rows, column: ImageColumn) -> Int64s:
-    """(R,) bytes of the image where it is, times the share of nodes that have it. Upstream: scaledImageScore."""
-    # float64 on purpose: upstream rounds in the same places.
+    """(R,) the image's bytes where the node has it, times the share of nodes that have it. Upstream: scaledImageScore."""
+    # float64, because upstream's result is rounded in the same places.
     spread = rows.of_nodes(column.num_nodes) / len(rows.snapshot.nodes)
     return (rows.of_nodes(column.size) * spread).astype(np.int64)

@@ -1,4 +1,4 @@
-"""NodeAffinity: nodes that a pod asks for by label or name, and those that the profile asks for on behalf of all pods."""
+"""NodeAffinity: restricts and ranks nodes by the pod's nodeSelector and node affinity, and by those that the profile adds for all pods."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -33,9 +33,9 @@ REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 
-_DEMANDS_KEPT: Final = 1024
+_REQUIREMENTS_KEPT: Final = 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
-_WRITTEN: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
+_DECODER: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 
 _MATCHING: Final = fwk.StateKey[Mask]("PreFilterNodeAffinity")
 _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
@@ -43,7 +43,7 @@ _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
 
 @final
 class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Holds pods to spec.nodeSelector and required node affinity, and prefers what their preferred terms match.
+    """Enforces spec.nodeSelector and required node affinity, and prefers nodes that match the preferred terms.
 
     Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
     """
@@ -52,10 +52,10 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
     looks_only_at_node = True
 
     def __init__(self, arguments: NodeAffinityArgs | None = None, handle: fwk.Handle | None = None) -> None:
-        """Take over `addedAffinity`.
+        """Parses `addedAffinity`.
 
         Raises:
-            SelectorError: a term of it is faulty; all faults are told.
+            SelectorError: it is invalid; the message has all faults.
         """
         super().__init__(arguments, handle)
         added = (arguments.added_affinity if arguments else None) or NodeAffinityStanza()
@@ -66,29 +66,28 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         self._added_terms = preferred_terms(added.preferred) if added.preferred else None
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A node has the labels now that the pod and the profile ask for."""
         return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL, self._after_node_change)]
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        """Raises SelectorError where a faulty term may be what keeps the pod from the node."""
+        """Raises SelectorError if an invalid term may be what keeps the pod off the node."""
         if self._added_selector is not None and not self._added_selector.matches(new):
             return fwk.QueueingHint.QUEUE_SKIP
-        required = _demands(_ENCODE((pod.spec.node_selector, _required(pod))))
+        required = _parsed_requirements(_ENCODE((pod.spec.node_selector, _required(pod))))
         return fwk.queue_if(_matches(required, new) and (old is None or not _matches(required, old)))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods that ask for nothing; narrows to the nodes named by a pod whose every term names some."""
+        """Skips pods without requirements; narrows the search to the named nodes if every term names some."""
         required = _required(pod)
         if required is None and self._added_selector is None and pod.spec.node_selector is None:
             return fwk.PreFilterResult(fwk.SKIP)
         state.write(_MATCHING, required_node_affinity_mask(snapshot, pod))
-        names = _names_asked_for(required)
+        names = _named_nodes(required)
         if names is not None and not names:
             return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
         return fwk.PreFilterResult(fwk.SUCCESS, names)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods changes no label."""
+        """Refusals are unresolvable, since removing pods does not change labels."""
         matching = state.find(_MATCHING)
         if matching is None:
             # A profile may run this Filter without its PreFilter.
@@ -100,7 +99,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         return fwk.first_of([fwk.reject(~enforced, REASON_ENFORCED, unresolvable=True), by_pod])
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skip when nobody prefers anything; Error when a preferred term of the pod is faulty."""
+        """Skips if neither the pod nor the profile has preferred terms; Error if a preferred term of the pod is invalid."""
         try:
             preferred = _preferred(pod)
         except SelectorError as exc:
@@ -111,10 +110,10 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) the weights of the preferred terms that match, together.
+        """(R,) the sum of the weights of the matching preferred terms.
 
         Raises:
-            SelectorError: a preferred term of the pod is faulty, and no PreScore has told so.
+            SelectorError: a preferred term of the pod is invalid, and PreScore did not run.
         """
         weights = state.find(_WEIGHTS)
         if weights is None:
@@ -122,7 +121,6 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         return rows.of_nodes(weights)
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        """(R,) as shares of the highest."""
         return fwk.default_normalize_score(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
@@ -154,15 +152,15 @@ def _required(pod: fwk.Pod) -> NodeSelector | None:
 
 
 def _preferred(pod: fwk.Pod) -> PreferredTerms | None:
-    """The preferred terms, None if there is no list of them."""
+    """Returns the preferred terms; None if the list is missing."""
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     if not affinity or affinity.preferred is None:
         return None
     return preferred_terms(affinity.preferred)
 
 
-def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
-    """The nodes that the terms name, if every term names some; else None: every node may match."""
+def _named_nodes(required: NodeSelector | None) -> frozenset[str] | None:
+    """Returns the nodes that the terms name; None if a term names none, so that every node may match."""
     if required is None or not required.node_selector_terms:
         return None
     names: frozenset[str] = frozenset()
@@ -174,10 +172,11 @@ def _names_asked_for(required: NodeSelector | None) -> frozenset[str] | None:
     return names
 
 
-@lru_cache(maxsize=_DEMANDS_KEPT)
-def _demands(encoded: bytes) -> RequiredNodeAffinity:
-    """What pods with this nodeSelector and this required node affinity demand: the same change is held against many such pods."""
-    node_selector, required = _WRITTEN.decode(encoded)
+@lru_cache(maxsize=_REQUIREMENTS_KEPT)
+def _parsed_requirements(encoded: bytes) -> RequiredNodeAffinity:
+    """Returns the parsed requirements. They are cached by their encoding, since each node event is checked against many pods with the
+    same ones."""
+    node_selector, required = _DECODER.decode(encoded)
     affinity = Affinity(node_affinity=NodeAffinityStanza(required=required))
     return required_node_affinity(fwk.Pod(spec=PodSpec(node_selector=node_selector, affinity=affinity)))
 

@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: pods that use what only some kubelets can do."""
+"""NodeDeclaredFeatures: keeps pods off nodes whose kubelet lacks a feature that they need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +17,7 @@ _HAS_FEATURES: Final = fwk.StateKey[Mask]("PreFilterNodeDeclaredFeatures")
 
 @final
 class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
-    """Refuses nodes whose status.declaredFeatures lacks a feature that the pod's spec relies on.
+    """Refuses nodes whose status.declaredFeatures lacks a feature that the pod's spec requires.
 
     Upstream: framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go;
     component-helpers/nodedeclaredfeatures/framework.go (v1.36.2).
@@ -27,30 +27,29 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
     looks_only_at_node = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A node declares other features, or the pod needs others."""
         return [
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE, _after_node_change),
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, _after_pod_update),
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods that need no feature."""
+        """Skips pods that require no feature."""
         required = required_features(pod)
         if not required:
             return fwk.PreFilterResult(fwk.SKIP)
-        # The one walk over nodes in here: few pods need a feature, so that features are no column of the snapshot.
+        # This loops over the nodes: few pods require a feature, so that features are not a column of the snapshot.
         nodes = snapshot.nodes.objects
         has_features = np.fromiter((required.issubset(node.status.declared_features) for node in nodes), np.bool_, len(nodes))
         state.write(_HAS_FEATURES, has_features)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods brings no feature."""
+        """Refusals are unresolvable, since removing pods adds no feature."""
         return fwk.reject(~state.read(_HAS_FEATURES)[rows.node], REASON, unresolvable=True)
 
 
 def required_features(pod: Pod) -> frozenset[str]:
-    """The features that the node must declare. Features that matter to updates alone are never among them."""
+    """Returns the features that the node must declare. Features that only matter to updates of pods are left out."""
     return frozenset(name for name, is_needed in _FEATURES.items() if is_needed(pod))
 
 

@@ -1,4 +1,4 @@
-"""NodeName: pods that ask for one node by its name."""
+"""NodeName: restricts a pod to the node that it names."""
 
 from collections.abc import Sequence
 from typing import Final, final
@@ -12,7 +12,7 @@ REASON: Final = "node(s) didn't match the requested node name"
 
 @final
 class NodeName(fwk.FilterPlugin):
-    """A pod with spec.nodeName runs on that node or nowhere.
+    """A pod with spec.nodeName may only run on that node.
 
     Upstream: framework/plugins/nodename/node_name.go (v1.36.2).
     """
@@ -21,11 +21,10 @@ class NodeName(fwk.FilterPlugin):
     looks_only_at_node = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A node came; it may be the one."""
         return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Every other node is refused for good."""
+        """Refusals are unresolvable, since removing pods does not rename a node."""
         wanted = pod.spec.node_name
         if not wanted:
             return fwk.accept(len(rows))

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes."""
+"""NodeUnschedulable: keeps pods off cordoned nodes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, final
@@ -10,12 +10,12 @@ from extender.objects.tolerations import NO_SCHEDULE, tolerates, tolerating
 REASON: Final = "node(s) were unschedulable"
 
 UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
-"""What the node controller puts on a cordoned node; who tolerates it may run there."""
+"""The node controller's taint on a cordoned node. Pods that tolerate it may run there."""
 
 
 @final
 class NodeUnschedulable(fwk.FilterPlugin, fwk.AdvicePlugin):
-    """No pod runs on a node with spec.unschedulable, unless it tolerates the taint that goes with it.
+    """Refuses nodes with spec.unschedulable, unless the pod tolerates the matching taint.
 
     Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go (v1.36.2).
     """
@@ -24,14 +24,13 @@ class NodeUnschedulable(fwk.FilterPlugin, fwk.AdvicePlugin):
     looks_only_at_node = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A node is open to pods now, or the pod tolerates closed ones."""
         return [
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, _after_toleration_change),
         ]
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Cordoned nodes are refused for good."""
+        """Refusals are unresolvable, since removing pods does not uncordon a node."""
         if _tolerates_cordons(pod):
             return fwk.accept(len(rows))
         return fwk.reject(rows.unschedulable, REASON, unresolvable=True)
@@ -50,5 +49,5 @@ def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk
 
 
 def _after_toleration_change(pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
-    # What it tolerated before need not be asked: then this plugin would not have refused it.
+    # The old tolerations need no check: with them the plugin would not have refused the pod.
     return fwk.queue_if(new.uid == pod.uid and _tolerates_cordons(new))

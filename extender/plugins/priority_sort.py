@@ -1,4 +1,4 @@
-"""PrioritySort: important pods first, then those that have waited longest."""
+"""PrioritySort: pods of higher priority first, then those that have waited longest."""
 
 from typing import final
 
@@ -13,5 +13,4 @@ class PrioritySort(fwk.QueueSortPlugin):
     """
 
     def sort_key(self, pod: fwk.Pod, timestamp: float) -> tuple[int, float]:
-        """Higher priority sorts first; of equals the earlier one."""
         return -pod.priority, timestamp

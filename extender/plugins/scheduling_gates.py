@@ -1,4 +1,4 @@
-"""SchedulingGates: pods that somebody holds back on purpose."""
+"""SchedulingGates: holds back pods with scheduling gates."""
 
 from collections.abc import Sequence
 from typing import final
@@ -14,12 +14,11 @@ class SchedulingGates(fwk.PreEnqueuePlugin):
     """
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """The pod itself lost its last gate."""
         gates_gone = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         return [fwk.on(fwk.EventResource.POD, gates_gone, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid))]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
-        """Names the gates that are left."""
+        """Returns unresolvable with the names of the gates."""
         if not pod.spec.scheduling_gates:
             return fwk.SUCCESS
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)

@@ -1,4 +1,4 @@
-"""TaintToleration: nodes that keep pods away, and pods that do not mind."""
+"""TaintToleration: keeps pods off nodes with taints that they do not tolerate."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,8 @@ _UNTOLERATED: Final = fwk.StateKey[Int64s]("PreScoreTaintToleration")
 
 @final
 class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers those with few other ones.
+    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such PreferNoSchedule
+    taints.
 
     Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
     """
@@ -31,36 +32,35 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
     looks_only_at_node = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """The pod tolerates a node's taints that it did not tolerate before, because the node changed or the pod did."""
         return [
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
-            # A pod can only be given more tolerations.
+            # Tolerations can only be added to a pod.
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid)),
         ]
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods removes no taint."""
+        """Refusals are unresolvable, since removing pods removes no taint."""
         tolerations = pod.spec.tolerations
         refused = _per_taint_set(rows.snapshot, lambda taints: find_untolerated_taint(taints, tolerations) is not None)
         return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Never Skip: on nodes without such taints every pod gets the full score."""
+        """Never skips: on nodes without such taints every pod gets the full score."""
         tolerations = pod.spec.tolerations
 
         def count(taints: Sequence[Taint]) -> int:
-            disliked = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
-            return sum(not any(tolerates(toleration, taint) for toleration in tolerations) for taint in disliked)
+            soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+            return sum(not any(tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
 
         state.write(_UNTOLERATED, _per_taint_set(rows.snapshot, count))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) how many PreferNoSchedule taints the pod does not tolerate."""
+        """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""
         return state.read(_UNTOLERATED)[rows.taint_set]
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        """(R,) the fewer, the better."""
+        """(R,) the fewer, the higher."""
         return fwk.default_normalize_score(scores, reverse=True)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
@@ -92,7 +92,7 @@ def _written(taint: Taint) -> str:
 
 
 def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:
-    """(T,) an answer for every list of taints in the cluster, by its code: there are many nodes, but few such lists."""
+    """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few such lists."""
     nodes = snapshot.nodes
     return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)
 

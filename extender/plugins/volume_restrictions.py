@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that one node attaches only once, and claims that only one pod in the cluster may use."""
+"""VolumeRestrictions: keeps pods apart whose disk one node can attach only once, or whose claim only one pod may use."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ REASON_READ_WRITE_ONCE_POD: Final = (
 )
 
 Disk = tuple[str, ...]
-"""What makes a disk that disk: its kind, and what it is known by there."""
+"""The identity of a disk: its kind, and its name within the kind."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the pod asks for that others may have."""
+    """The disks and claims of the pod that other pods may use."""
 
     disks: frozenset[tuple[Disk, bool]]
-    """And whether they are only read."""
+    """(disk, whether it is only read)."""
     claims: frozenset[str]
-    """Names of its ReadWriteOncePod claims."""
+    """The names of its ReadWriteOncePod claims."""
     claims_in_use: int
-    """How many of those a pod somewhere in the cluster uses."""
+    """The number of those that a pod in the cluster uses."""
 
 
 _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
@@ -42,13 +42,13 @@ _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
 
 @final
 class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes where a pod has a disk of this pod, unless both only read it; and all nodes while a ReadWriteOncePod claim is in use.
+    """Refuses nodes where a pod uses a disk of this pod, unless both only read it; and all nodes while a ReadWriteOncePod claim is in use.
 
     Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).
     """
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A pod that had the pod's disk or claim is gone, a node came, or a missing claim did. The volumes of a pod never change."""
+        """Registers for deletions of pods, new nodes and new claims. The volumes of a pod never change."""
         return [
             fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, _after_pod_deletion),
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
@@ -56,7 +56,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods without such disks whose ReadWriteOncePod claims are free; unresolvable when a claim does not exist."""
+        """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not exist."""
         needs_check = any(_is_restricted(volume) for volume in pod.spec.volumes)
         claims: set[str] = set()
         for volume in pod.spec.volumes:
@@ -76,30 +76,30 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused as long as one pod is in the way: on the row for disks, anywhere for claims."""
+        """Refuses rows with a conflicting disk, and all rows while a claim is in use."""
         wanted = state.find(_WANTED)
         if wanted is None:
             raise fwk.NotFoundError(f'cannot read "{_WANTED.name}" from cycleState')
         return fwk.first_of(
             [
-                fwk.reject(self._lacks_disk(wanted, rows), REASON_DISK),
-                fwk.reject(self._lacks_claim(wanted, rows), REASON_READ_WRITE_ONCE_POD),
+                fwk.reject(self._has_disk_conflict(wanted, rows), REASON_DISK),
+                fwk.reject(self._has_claim_in_use(wanted, rows), REASON_READ_WRITE_ONCE_POD),
             ]
         )
 
-    def _lacks_disk(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
+    def _has_disk_conflict(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
         if not wanted.disks:
             return np.zeros(len(rows), np.bool_)
 
-        def is_in_the_way(used: PodSymbol) -> int:
+        def conflicts(used: PodSymbol) -> int:
             return isinstance(used, VolumeClass) and _conflict(wanted.disks, disks_used(used.disks()))
 
         relevant = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks
-        in_the_way = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), is_in_the_way, relevant)
-        mask: Mask = in_the_way > 0
+        num_conflicts = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), conflicts, relevant)
+        mask: Mask = num_conflicts > 0
         return mask
 
-    def _lacks_claim(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
+    def _has_claim_in_use(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
         claims, in_use = wanted.claims, np.full(len(rows), wanted.claims_in_use, np.int64)
         if claims:
             index = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex)
@@ -107,8 +107,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             def times_used(used: PodSymbol) -> int:
                 return sum(name in claims for name in used.claims) if isinstance(used, VolumeClass) else 0
 
-            # Upstream starts from how many of the claims are in use, and then counts how often each pod that comes to the node or leaves it
-            # uses a claim of one of these names, be it in another namespace.
+            # Like upstream, starts from the number of claims in use, and adds how often each pod that comes to the node or leaves it uses a
+            # claim of one of these names, even in another namespace.
             change = rows.tally_change(
                 fwk.Attribute.VOLUMES, (self.name, "claims", claims), times_used, lambda first: index.users(claims, first)
             )
@@ -119,7 +119,7 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """The disks that can be attached only once, and whether they are only read. An RBD image is known by each of its monitors.
+    """Returns the disks that can be attached only once, and whether they are only read. An RBD image counts once for each of its monitors.
 
     Upstream: volume_restrictions.go, isVolumeConflict.
     """
@@ -131,7 +131,7 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
 
 
 def _conflict(wanted: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:
-    """Whether a wanted disk is in use, and not only to be read on both sides."""
+    """True if a wanted disk is in use, and not only read on both sides."""
     return any(disk in used and not (is_only_read and used[disk]) for disk, is_only_read in wanted)
 
 
@@ -145,7 +145,7 @@ def _disks_of(volume: Volume) -> Iterator[tuple[Disk, bool]]:
     if gce is not None:
         yield ("gce", gce.pd_name), gce.read_only
     if ebs is not None:
-        # An EBS volume is attached once even to be read.
+        # An EBS volume can be attached only once, even read-only.
         yield ("ebs", ebs.volume_id), False
     if iscsi is not None:
         yield ("iscsi", iscsi.iqn), iscsi.read_only
@@ -155,12 +155,12 @@ def _disks_of(volume: Volume) -> Iterator[tuple[Disk, bool]]:
 
 
 def _is_in_use(snapshot: fwk.Snapshot, namespace: str, claim: str) -> bool:
-    """Whether a pod on any node uses the claim. Upstream: StorageInfos().IsPVCUsedByPods."""
+    """True if a pod on any node uses the claim. Upstream: StorageInfos().IsPVCUsedByPods."""
     symbols, pods = snapshot.tallies.symbols[fwk.Attribute.VOLUMES], snapshot.pods
-    codes, is_somewhere = pods.codes[fwk.Attribute.VOLUMES], pods.node >= 0
+    codes, has_node = pods.codes[fwk.Attribute.VOLUMES], pods.node >= 0
     for code in snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).users([claim]):
         used = symbols[code]
-        if isinstance(used, VolumeClass) and used.namespace == namespace and bool((is_somewhere & (codes == code)).any()):
+        if isinstance(used, VolumeClass) and used.namespace == namespace and bool((has_node & (codes == code)).any()):
             return True
     return False
 
@@ -168,7 +168,7 @@ def _is_in_use(snapshot: fwk.Snapshot, namespace: str, claim: str) -> bool:
 def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
     if old.namespace != pod.namespace:
         return fwk.QueueingHint.QUEUE_SKIP
-    # Whether a shared claim is a ReadWriteOncePod one is not looked up: it is not worth the time.
+    # Like upstream, does not look up whether a shared claim is ReadWriteOncePod.
     return fwk.queue_if(
         _conflict(disks_used(pod.spec.volumes).items(), disks_used(old.spec.volumes)) or not _claims(pod).isdisjoint(_claims(old))
     )

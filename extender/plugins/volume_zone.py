@@ -1,4 +1,4 @@
-"""VolumeZone: volumes that say by their labels which zones and regions they can be reached from."""
+"""VolumeZone: keeps pods in the zones and regions of their bound volumes, as the labels of the volumes give them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ NO_VOLUME_NO_CLASS: Final = "PersistentVolumeClaim had no pv name and storageCla
 NO_VOLUME_NAME: Final = "PersistentVolume had no name"
 
 _TOPOLOGY_LABELS: Final = (BETA_ZONE_LABEL, BETA_REGION_LABEL, ZONE_LABEL, REGION_LABEL)
-_LABEL_OF_TODAY: Final = {BETA_ZONE_LABEL: ZONE_LABEL, BETA_REGION_LABEL: REGION_LABEL}
+_CURRENT_LABEL: Final = {BETA_ZONE_LABEL: ZONE_LABEL, BETA_REGION_LABEL: REGION_LABEL}
 
 _REFUSED: Final = fwk.StateKey[Mask]("PreFilterVolumeZone")
 
@@ -39,7 +39,7 @@ _REFUSED: Final = fwk.StateKey[Mask]("PreFilterVolumeZone")
 @final
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A volume can be reached from nodes whose label `key` has one of these values."""
+    """A volume is accessible from nodes whose label `key` has one of these values."""
 
     key: str
     values: tuple[str, ...]
@@ -47,7 +47,7 @@ class Topology:
 
 @final
 class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes in zones or regions from which a bound volume of the pod cannot be reached. Nodes without such labels pass.
+    """Refuses nodes in zones or regions from which a bound volume of the pod is not accessible. Nodes without such labels pass.
 
     Upstream: framework/plugins/volumezone/volume_zone.go (v1.36.2).
     """
@@ -55,7 +55,6 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     looks_at_pods = False
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A class, a claim or a volume that was missed is there, or nodes or volumes are in other zones now."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         return [
             fwk.on(fwk.EventResource.STORAGE_CLASS, add, _after_class_addition),
@@ -65,7 +64,8 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods whose volumes say nothing; unresolvable when a claim, its class or its volume is missing or not yet bound."""
+        """Skips pods whose volumes have no topology; unresolvable if a claim, its class or its volume is missing, or the claim is not
+        bound."""
         topologies = _topologies(pod, snapshot)
         if isinstance(topologies, fwk.Status):
             return fwk.PreFilterResult(topologies)
@@ -75,7 +75,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods moves no volume."""
+        """Refusals are unresolvable, since removing pods does not move a volume."""
         refused = state.find(_REFUSED)
         if refused is None:
             # A profile may run this Filter without its PreFilter.
@@ -87,7 +87,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def volume_topologies(volume: PersistentVolume) -> list[Topology]:
-    """What the volume's labels say. A label with an empty zone in its list is ignored.
+    """Returns the topologies in the volume's labels. A label whose list has an empty value is ignored.
 
     Upstream: volume_zone.go, getPVTopologies; cloud-provider/volume/helpers/zones.go, LabelZonesToSet.
     """
@@ -102,7 +102,7 @@ def volume_topologies(volume: PersistentVolume) -> list[Topology]:
 
 
 def _topologies(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
-    """What all bound volumes of the pod say, or why that cannot be known."""
+    """Returns the topologies of all bound volumes of the pod, or the reason why they are unknown."""
     objects = snapshot.objects
     topologies: list[Topology] = []
     for volume in pod.spec.volumes:
@@ -127,7 +127,7 @@ def _topologies(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Topology] | fwk.St
 
 
 def _why_unbound(class_name: str, snapshot: fwk.Snapshot) -> fwk.Status | None:
-    """Why an unbound claim of this class is in the way; None if it waits for its first consumer."""
+    """Returns why an unbound claim of this class prevents scheduling; None if it waits for its first consumer."""
     if not class_name:
         return fwk.unresolvable(NO_VOLUME_NO_CLASS)
     storage_class = snapshot.objects.storage_classes.get(class_name)
@@ -139,15 +139,15 @@ def _why_unbound(class_name: str, snapshot: fwk.Snapshot) -> fwk.Status | None:
 
 
 def _refused(topologies: list[Topology], snapshot: fwk.Snapshot) -> Mask:
-    """(N,) the nodes that some volume cannot be reached from."""
+    """(N,) the nodes from which some volume is not accessible."""
     nodes = snapshot.nodes
     refused = np.zeros(len(nodes), np.bool_)
     for topology in dict.fromkeys(topologies):
         reachable = _in_values(snapshot, topology.key, topology)
-        of_today = _LABEL_OF_TODAY.get(topology.key)
-        if of_today is not None:
+        current_label = _CURRENT_LABEL.get(topology.key)
+        if current_label is not None:
             lacks_old_label = nodes.label(topology.key).codes == ABSENT
-            reachable |= lacks_old_label & _in_values(snapshot, of_today, topology)
+            reachable |= lacks_old_label & _in_values(snapshot, current_label, topology)
         refused |= ~reachable
     has_any_label = np.zeros(len(nodes), np.bool_)
     for key in _TOPOLOGY_LABELS:

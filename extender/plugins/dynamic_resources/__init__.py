@@ -1,8 +1,8 @@
-"""DynamicResources: claims for devices, and which devices they get.
+"""DynamicResources: allocates devices to the resource claims of pods.
 
-`plugin` has the extension points; `pod_claims` says which claims are the pod's; `allocation` searches `pools` for what `requests` wish,
-minding `constraints`, `counters` and `capacities`; `cel` decides which devices a selector matches.
+`plugin` has the extension points; `pod_claims` finds the claims of a pod; `allocation` searches `pools` for the devices that `requests`
+describe, within `constraints` and `capacities`; `cel` evaluates device selectors.
 
-No API writes here. Extended resources that a device class stands for, and rules that taint devices from outside their slices, are not
-known here.
+This package does not write to the API server by itself. Extended resources backed by device classes, and rules that taint devices from
+outside their slices, are not supported.
 """

@@ -1,4 +1,4 @@
-"""Allocating claims on one node after the other.
+"""Allocator: allocates the claims of a pod on one node after the other.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate (v1.36.2).
 """
@@ -9,44 +9,43 @@ from typing import final
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources import capacities
+from extender.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.plugins.dynamic_resources.constraints import constraints_of
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
 from extender.plugins.dynamic_resources.pools import Pool, Slices
-from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, wishes_of
+from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
 from extender.plugins.dynamic_resources.selection import Selection
-from extender.plugins.dynamic_resources.taken import Taken
 
 
 @final
 class Allocator:
-    """Looks for devices for the same claims on any node. What does not depend on the node is found out once."""
+    """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_claims", "_classes", "_selection", "_slices", "_taken", "_wishes")
+    __slots__ = ("_allocated", "_alternatives", "_claims", "_classes", "_selection", "_slices")
 
     def __init__(
         self,
         claims: Sequence[ResourceClaim],
         classes: Mapping[str, DeviceClass],
         slices: Slices,
-        taken: Taken,
+        allocated: AllocatedState,
         selection: Selection,
     ) -> None:
-        """Nothing is looked at yet."""
         self._claims = claims
         self._classes = classes
         self._slices = slices
-        self._taken = taken
+        self._allocated = allocated
         self._selection = selection
-        self._wishes: list[list[list[DeviceRequestAlternative]]] | None = None
+        self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
     def allocate(self, node: Node) -> list[AllocationResult] | None:
-        """An allocation for each claim, None if the node has not enough devices.
+        """Returns an allocation for each claim, None if the node has not enough devices.
 
         Raises:
-            AllocationError: a claim, class or slice is wrong.
-            NodeAllocationError: a pool of the node is wrong, and the others have not enough devices.
+            AllocationError: a claim, class or slice is invalid.
+            NodeAllocationError: a pool of the node is invalid, and the others have not enough devices.
             TimedOutError: the time is up.
         """
         self._selection.check_time()
@@ -54,7 +53,7 @@ class Allocator:
         demands = self._demands(node, pools)
         constraints = [constraints_of(claim) for claim in self._claims]
         offers = [offer for pool in pools for offer in pool.offers]
-        search = Search(node, offers, demands, constraints, self._taken, self._selection)
+        search = Search(node, offers, demands, constraints, self._allocated, self._selection)
         if search.find():
             return [allocation_result(claim, picks, node) for claim, picks in zip(self._claims, search.picks, strict=True)]
         if any(pool.is_invalid for pool in pools):
@@ -62,30 +61,33 @@ class Allocator:
         return None
 
     def _demands(self, node: Node, pools: Sequence[Pool]) -> list[list[list[Demand]]]:
-        """Per claim, per request: the alternatives."""
-        if self._wishes is None:
-            self._wishes = [wishes_of(claim, self._classes) for claim in self._claims]
-        demands = [[[self._demand(wish, node, pools) for wish in request] for request in requests] for requests in self._wishes]
-        for claim, of_claim in zip(self._claims, demands, strict=True):
-            least = sum(min(demand.count for demand in alternatives) for alternatives in of_claim)
+        """Returns, per claim and request, its alternatives on the node."""
+        if self._alternatives is None:
+            self._alternatives = [alternatives_of(claim, self._classes) for claim in self._claims]
+        demands = [
+            [[self._demand(alternative, node, pools) for alternative in request] for request in requests] for requests in self._alternatives
+        ]
+        for claim, requests in zip(self._claims, demands, strict=True):
+            least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
             if least > MOST_RESULTS:
                 raise AllocationError(f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}")
         return demands
 
-    def _demand(self, wish: DeviceRequestAlternative, node: Node, pools: Sequence[Pool]) -> Demand:
-        if wish.count is not None:
-            return Demand(wish, wish.count)
+    def _demand(self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool]) -> Demand:
+        if alternative.count is not None:
+            return Demand(alternative, alternative.count)
         for pool in pools:
             if pool.is_incomplete or pool.is_invalid:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(
-                    f"claim {wish.claim.key}, request {wish.name}: asks for all devices, but resource pool {pool.id} is currently {state}"
+                    f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource pool {pool.id} "
+                    f"is currently {state}"
                 )
-        all_of_them = tuple(
+        all_devices = tuple(
             offer
             for pool in pools
             for offer in pool.offers
-            if self._selection.has(wish, offer, node)
-            and capacities.is_left(wish.capacity, offer.device, self._taken.capacity.get(offer.id, {}))
+            if self._selection.selects(alternative, offer, node)
+            and capacities.has_capacity(alternative.capacity, offer.device, self._allocated.capacity.get(offer.id, {}))
         )
-        return Demand(wish, len(all_of_them), all_of_them)
+        return Demand(alternative, len(all_devices), all_devices)

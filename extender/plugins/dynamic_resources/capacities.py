@@ -1,6 +1,6 @@
-"""Capacity of devices: what a request consumes of it, and whether that is left.
+"""Capacities of devices: how much a request consumes, and whether that much is left.
 
-A device that allows multiple allocations is shared until its capacity is used up; of any other a request can ask that it is large enough.
+A device that allows multiple allocations is shared until its capacity is used up; of other devices a request may demand a minimum.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go (v1.36.2).
 """
@@ -9,16 +9,16 @@ from collections.abc import Mapping
 
 from extender.objects.devices import CapacityRequestPolicy, CapacityRequestPolicyRange, Device, DeviceCapacity
 from extender.objects.quantity import nanos_of
-from extender.plugins.dynamic_resources.taken import NANO, Amounts
+from extender.plugins.dynamic_resources.allocated_state import NANO, Amounts
 
 
 def consumed_by(requested: Mapping[str, int], device: Device) -> Amounts:
-    """What the request takes of every capacity of the device: as much as asked, rounded up to what the device can give."""
+    """Returns what a request consumes of each capacity of the device: the requested amount, rounded up to what the device allows."""
     return {name: _consumed(requested.get(name), capacity) for name, capacity in device.capacity.items()}
 
 
-def is_left(requested: Mapping[str, int], device: Device, taken: Mapping[str, int]) -> bool:
-    """Whether the device has all that the request takes, after what others have taken, and may give it in such amounts.
+def has_capacity(requested: Mapping[str, int], device: Device, taken: Mapping[str, int]) -> bool:
+    """True if the device has what the request consumes after earlier allocations, and allows these amounts.
 
     Arguments:
         requested, taken: name of a capacity -> nanos.
@@ -46,7 +46,7 @@ def _consumed(requested: int | None, capacity: DeviceCapacity) -> int:
 
 
 def _rounded_up(requested: int, valid: CapacityRequestPolicyRange) -> int:
-    """The least allowed amount that is enough, in whole units if there are steps."""
+    """Returns the smallest allowed amount that is enough, in whole units if there is a step."""
     least = nanos_of(valid.min or 0)
     if requested < least:
         return least
@@ -69,5 +69,5 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy) -> bool:
 
 
 def _whole(nanos: int) -> int:
-    """Whole units, rounded up."""
+    """Returns whole units, rounded up."""
     return -(-nanos // NANO)

@@ -1,10 +1,11 @@
-"""Writing what was found for a pod's claims, and waiting until drivers have got the devices ready.
+"""Writes the allocations and reservations of a pod's claims, and waits until drivers have prepared the devices.
 
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,31 +19,31 @@ from extender.plugins.dynamic_resources.pod_claims import BindingFailedError, is
 
 ATTEMPTS: Final = 5
 PAUSE: Final = 0.01
-"""Upstream: client-go/util/retry, DefaultRetry."""
+"""Seconds between two attempts. Upstream: client-go/util/retry, DefaultRetry."""
 CHECK_INTERVAL: Final = 5.0
 
 
 class ClaimBindingError(Exception):
-    """A claim of the pod could not be bound, or will not get ready. The message is upstream's."""
+    """A claim of the pod could not be bound, or its devices will not get ready. The message is upstream's."""
 
 
 class ClaimUncertainError(ClaimBindingError):
-    """Nobody knows whether the claim was written."""
+    """It is unknown whether the claim was written."""
 
 
 async def bind_claim(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
-    """The claim as the API server has it: allocated, and reserved for the pod.
+    """Allocates the claim, reserves it for the pod, and returns it as the API server has it then.
 
-    What others change meanwhile without harm is looked at again, a few times.
+    After a conflict the claim is read again, and the write is repeated a few times.
 
     Arguments:
         allocation: None if the claim is allocated.
 
     Raises:
-        ClaimUncertainError: nobody knows.
-        ClaimBindingError: refused, or the claim was deleted or allocated by somebody else.
+        ClaimUncertainError: the outcome is unknown.
+        ClaimBindingError: the API server refused, or the claim was deleted or allocated by another client.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -59,17 +60,17 @@ async def bind_claim(
 
 
 async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> ResourceClaim:
-    """The claim as the API server has it now."""
+    """Returns the claim as the API server has it now."""
     return await dispatcher.perform(fwk.ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
 
 
 async def _write(
     claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
 ) -> ResourceClaim:
-    """Once.
+    """Makes one attempt of `bind_claim`.
 
     Raises:
-        CallConflict: the claim has changed; the message says at what.
+        CallConflict: the claim has changed; the message names the write.
         ClaimBindingError: as `bind_claim`.
     """
     if claim.metadata.deletion_timestamp is not None:
@@ -78,31 +79,26 @@ async def _write(
         if claim.status.allocation is not None:
             raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
         if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
-            with _said_of(f"add finalizer to claim {claim.key}"):
+            with _errors_of(f"add finalizer to claim {claim.key}"):
                 claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
         allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
     reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
-    with _said_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
+    with _errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 
 
-class _said_of:  # noqa: N801  (a context manager that reads as a phrase)
-    """What the API server refuses in here is told with what was tried."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
-        if isinstance(exc, fwk.CallConflict):
-            raise fwk.CallConflict(f"{self._what}: {exc}") from exc
-        if isinstance(exc, fwk.CallUnknown):
-            raise ClaimUncertainError(f"{self._what}: {exc}") from exc
-        if isinstance(exc, fwk.CallError):
-            raise ClaimBindingError(f"{self._what}: {exc}") from exc
+@contextmanager
+def _errors_of(action: str) -> Iterator[None]:
+    """Turns errors of API calls in its block into those of `bind_claim`, prefixed with the action that failed."""
+    try:
+        yield
+    except fwk.CallConflict as exc:
+        raise fwk.CallConflict(f"{action}: {exc}") from exc
+    except fwk.CallUnknown as exc:
+        raise ClaimUncertainError(f"{action}: {exc}") from exc
+    except fwk.CallError as exc:
+        raise ClaimBindingError(f"{action}: {exc}") from exc
 
 
 def _id(claim: ResourceClaim) -> tuple[str, str, str]:
@@ -110,13 +106,13 @@ def _id(claim: ResourceClaim) -> tuple[str, str, str]:
 
 
 def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
-    """Those that have to get a device of the claims ready."""
+    """Returns the drivers that have to prepare a device of the claims."""
     allocations = (claim.status.allocation for claim in claims)
     return {result.driver for each in allocations if each is not None for result in each.devices.results if result.binding_conditions}
 
 
 def outcome_of_wait(failed: ClaimBindingError | None) -> str:
-    """What the end of `wait_for_devices` is called in metrics."""
+    """Returns the label of the end of `wait_for_devices` in metrics."""
     if failed is None:
         return "success"
     if isinstance(failed.__cause__, BindingFailedError):
@@ -130,10 +126,10 @@ async def wait_for_devices(
     within: timedelta,
     now: Callable[[], datetime],
 ) -> None:
-    """Wait until drivers say that the devices of all claims can be used on the node.
+    """Waits until drivers report that the devices of all claims are usable on the node.
 
     Arguments:
-        latest: all claims of the cluster, as they are known now.
+        latest: returns the latest known claims of the cluster.
         within: how long a driver may take.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Constraints of a claim: attributes that its devices must have in common, or must not.
+"""Constraints of a claim: attributes that its devices must have in common, or must not have in common.
 
-A constraint is asked before a device is added, and told when one is given back. Once it has said no, more devices do not change that.
+A constraint checks each device when it is added, and is notified when one is removed. Once it refuses, adding more devices cannot help.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go (v1.36.2).
 """
@@ -15,7 +15,7 @@ from extender.plugins.dynamic_resources.pools import Offer
 
 
 class AttributeConstraint(ABC):
-    """Watches one attribute over the devices that a claim has so far."""
+    """Follows one attribute over the devices allocated to a claim so far."""
 
     __slots__ = ("_attribute", "_requests")
 
@@ -24,26 +24,26 @@ class AttributeConstraint(ABC):
         self._requests = frozenset(requests)
 
     def concerns(self, request: str, full_name: str) -> bool:
-        """Whether the request is meant: by its name, or an alternative of it by `request/alternative`; without names, all are."""
+        """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`; without names, to all."""
         return not self._requests or request in self._requests or full_name in self._requests
 
     def add(self, request: str, offer: Offer) -> bool:
-        """Take the device on, if it may be."""
+        """Adds the device if the constraint allows it; returns whether it did."""
         attribute = _attribute_of(offer, self._attribute)
         return attribute is not None and self._add(request, attribute)
 
     @abstractmethod
     def _add(self, request: str, attribute: DeviceAttribute) -> bool:
-        """Take a device with this attribute on, if it may be."""
+        """Adds a device with this attribute if the constraint allows it; returns whether it did."""
 
     @abstractmethod
     def remove(self, request: str) -> None:
-        """Forget the device added last for the request."""
+        """Removes the device that was added last for the request."""
 
 
 @final
 class MatchAttribute(AttributeConstraint):
-    """All devices have the same value."""
+    """All devices must have the same value."""
 
     __slots__ = ("_num_devices", "_value")
 
@@ -60,13 +60,12 @@ class MatchAttribute(AttributeConstraint):
         return True
 
     def remove(self, request: str) -> None:
-        """One device less; the value is free again with the last one."""
         self._num_devices -= 1
 
 
 @final
 class DistinctAttribute(AttributeConstraint):
-    """All devices have different values. As upstream, of several devices for one request only the last is remembered."""
+    """All devices must have different values. As upstream, of several devices for one request only the last is remembered."""
 
     __slots__ = ("_values",)
 
@@ -82,15 +81,14 @@ class DistinctAttribute(AttributeConstraint):
         return True
 
     def remove(self, request: str) -> None:
-        """The request's value is free again."""
         self._values.pop(request, None)
 
 
 def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:
-    """The claim's constraints, with no device yet.
+    """Returns the claim's constraints, without devices yet.
 
     Raises:
-        AllocationError: a constraint says nothing that is known.
+        AllocationError: a constraint is of an unknown kind.
     """
     return [_constraint(claim, place, constraint) for place, constraint in enumerate(claim.spec.devices.constraints)]
 
@@ -104,7 +102,7 @@ def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) 
 
 
 def _attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
-    """The attribute of a fully qualified name; one in the driver's domain may be written without it."""
+    """Returns the attribute of a fully qualified name; the device may omit the domain if it is the driver's."""
     attributes = offer.device.attributes
     domain, slash, identifier = name.partition("/")
     attribute = attributes.get(name)

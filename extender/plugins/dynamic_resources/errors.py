@@ -1,12 +1,12 @@
-"""What can come of looking for devices, other than devices."""
+"""Errors of allocating devices."""
 
 
 class AllocationError(Exception):
-    """A claim, class, slice or selector is wrong, so that looking at other nodes makes no sense. The message is upstream's."""
+    """A claim, class, slice or selector is invalid, so that other nodes need not be tried. The message is upstream's."""
 
 
 class NodeAllocationError(Exception):
-    """The node's pools are wrong; other nodes may do."""
+    """The node's pools are invalid; other nodes may do."""
 
 
 class TimedOutError(Exception):

@@ -1,4 +1,4 @@
-"""Which changes may let in a pod that could not have its devices.
+"""ClaimHints: which events may help a pod whose claims could not be allocated.
 
 Upstream: framework/plugins/dynamicresources/dynamicresources.go, isSchedulableAfterClaimChange, isSchedulableAfterPodChange (v1.36.2).
 """
@@ -14,14 +14,18 @@ from extender.plugins.dynamic_resources.pod_claims import ClaimError, claims_of,
 
 @final
 class ClaimHints:
-    """The hints of DynamicResources."""
+    """The queueing hints of DynamicResources."""
 
     def __init__(self, claims: Callable[[], Mapping[Key, ResourceClaim]]) -> None:
-        """Know where to look claims up."""
+        """Makes the hints.
+
+        Arguments:
+            claims: returns the latest claims of the cluster.
+        """
         self._claims = claims
 
     def events(self) -> list[fwk.ClusterEventWithHint]:
-        """What DynamicResources registers: claims, what they can be allocated from, and the pod learning the names of its claims."""
+        """Returns the events that DynamicResources registers for."""
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         nodes = add | fwk.ActionType.UPDATE_NODE_LABEL | fwk.ActionType.UPDATE_NODE_ALLOCATABLE
         return [
@@ -33,7 +37,7 @@ class ClaimHints:
         ]
 
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
-        """All claims of the pod are there; this one gave back its devices, or it is the pod's and its status changed."""
+        """Queues the pod if all its claims exist, and this one was deallocated or is the pod's and its status changed."""
         try:
             claims = claims_of(pod, self._claims())
         except ClaimError:
@@ -44,7 +48,7 @@ class ClaimHints:
         return fwk.queue_if(is_ours and (old is None or old.status != new.status))
 
     def after_pod_update(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod) -> fwk.QueueingHint:
-        """The pod knows its claims now, and all of them are there."""
+        """Queues the pod once its status names its claims and all of them exist."""
         if new.uid != pod.uid:
             return fwk.QueueingHint.QUEUE_SKIP
         try:

@@ -1,4 +1,4 @@
-"""DynamicResources: pods get the devices that their claims ask for.
+"""DynamicResources: allocates the devices that the claims of pods request.
 
 Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (v1.36.2).
 """
@@ -20,6 +20,7 @@ from extender.objects.devices import AllocationResult, DeviceClass, DeviceReques
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
+from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
@@ -45,7 +46,6 @@ from extender.plugins.dynamic_resources.pod_claims import (
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.results import NOT_SHARED_YET, score
 from extender.plugins.dynamic_resources.selection import Matches, Selection
-from extender.plugins.dynamic_resources.taken import taken_by
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask
 
@@ -59,21 +59,21 @@ NOT_ENOUGH: Final = "cannot allocate all claims"
 @final
 @dataclass(frozen=True, slots=True)
 class _ClaimsOfCycle:
-    """The claims of the pod, and what Filter finds out about nodes."""
+    """The claims of the pod, and what the cycle finds out about them."""
 
     claims: tuple[ResourceClaim, ...] = ()
     unavailable: tuple[tuple[ResourceClaim, Mask], ...] = ()
-    """(allocated claim, (N,) nodes from which it cannot be used)."""
+    """(allocated claim, (N,) the nodes from which its devices cannot be used)."""
     allocator: Allocator | None = None
-    """For the claims that are not allocated; None if all are."""
-    found: "dict[str, _Found]" = field(default_factory=dict)
-    """Node -> what the allocator found there; the same whatever pods are on the node, so that one search will do."""
-    kept: dict[str, AllocationResult] = field(default_factory=dict)
-    """Claim -> what Reserve kept for it."""
+    """For the unallocated claims; None if all are allocated."""
+    node_allocations: "dict[str, _NodeAllocations]" = field(default_factory=dict)
+    """Node -> the result of the allocator there. It does not depend on the pods of the node, so that one search is enough."""
+    reserved: dict[str, AllocationResult] = field(default_factory=dict)
+    """Claim -> the allocation that Reserve chose."""
     written: dict[str, ResourceClaim] = field(default_factory=dict)
-    """Claim -> what PreBind made of it."""
+    """Claim -> the claim as PreBind wrote it."""
     uncertain: set[str] = field(default_factory=set)
-    """Claims that PreBind may have written: it was interrupted, or the answer was lost."""
+    """Claims that PreBind may have written: it was cancelled, or the response was lost."""
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
@@ -83,8 +83,8 @@ class _ClaimsOfCycle:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """An allocation for each unallocated claim, or why there is none."""
+class _NodeAllocations:
+    """An allocation for each unallocated claim, or the reason why there is none."""
 
     allocations: tuple[AllocationResult, ...] = ()
     refusal: str = ""
@@ -105,10 +105,10 @@ class DynamicResources(
     fwk.PreBindPlugin,
     fwk.AdvicePlugin,
 ):
-    """Holds pods to nodes where their claims are, or can be, allocated. Pods without claims cost nothing.
+    """Restricts pods to nodes where their claims are, or can be, allocated.
 
-    State: the tracker, which all profiles share; which pods' reservations are being taken back; and, to save work, the pools as they were
-    put together last, and which devices selectors matched.
+    State: the claim tracker, which all profiles share; the reservations being withdrawn; and, as caches, the pools of nodes and the
+    devices that selectors match.
     """
 
     looks_at_pods = False
@@ -127,11 +127,10 @@ class DynamicResources(
         self._hints = ClaimHints(lambda: self.handle.objects.resource_claims)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """See `ClaimHints.events`."""
         return self._hints.events()
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
-        """Pods wait until their claims are there."""
+        """Holds pods back until their claims exist."""
         try:
             claims_of(pod, self.handle.objects.resource_claims)
         except ClaimError as exc:
@@ -139,7 +138,7 @@ class DynamicResources(
         return fwk.SUCCESS
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods without claims; PostFilter wants to know that it was here."""
+        """Skips pods without claims. The state is written in any case, because PostFilter depends on it."""
         state.write(_CLAIMS, _ClaimsOfCycle())
         try:
             claims = claims_of(pod, self._tracker.latest(snapshot.objects.resource_claims))
@@ -164,11 +163,11 @@ class DynamicResources(
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods frees no device in this cycle.
+        """Refusals are unresolvable, since removing pods frees no device in this cycle.
 
         Raises:
-            AllocationError: a claim, class or slice is wrong.
-            TimeoutError: looking for devices took too long.
+            AllocationError: a claim, class or slice is invalid.
+            TimeoutError: the search for devices took too long.
         """
         cycle = state.read(_CLAIMS)
         not_here = np.zeros(len(rows), np.bool_)
@@ -180,12 +179,12 @@ class DynamicResources(
         return fwk.first_of([_allocate(cycle, cycle.allocator, rows), refused_here])
 
     async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """A claim that kept the pod from a node, and that nobody else holds, is deallocated to try again elsewhere.
+        """Deallocates a claim that kept the pod off a node and has no other consumer, so that it can be allocated elsewhere.
 
-        Without an API server nothing is written, and the answer is the same.
+        Without an API server nothing is written, and the result is the same.
 
         Raises:
-            NotFoundError: a plugin before this one refused the pod, so that PreFilter was never called.
+            NotFoundError: an earlier plugin refused the pod, so that PreFilter did not run.
         """
         cycle = state.read(_CLAIMS)
         if not cycle.claims:
@@ -213,31 +212,30 @@ class DynamicResources(
         return fwk.unschedulable(DEALLOCATED)
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) more where more preferred alternatives were found; 0 where nothing had to be found."""
+        """(R,) higher for more preferred subrequests; 0 if all claims are allocated."""
         cycle = state.find(_CLAIMS)
         if cycle is None or cycle.allocator is None:
             return np.zeros(len(rows), np.int64)
         return np.array([_score(cycle, node) for node in rows.names], np.int64)
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        """(R,) as shares of the highest."""
         return fwk.default_normalize_score(scores)
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Keep what was found on the node, so that no other pod gets it."""
+        """Reserves the devices found on the node, so that no other pod gets them."""
         cycle = state.read(_CLAIMS)
         if cycle.allocator is None:
             return fwk.SUCCESS
-        found = cycle.found.get(node)
+        found = cycle.node_allocations.get(node)
         if found is None or found.refusal:
             return fwk.error("claim allocation not found for node")
         for claim, allocation in zip(cycle.unallocated, found.allocations, strict=True):
-            kept = cycle.kept[identity(claim)] = self._with_share_ids(allocation)
-            self._tracker.expect(replaced(claim, status=replaced(claim.status, allocation=kept)))
+            chosen = cycle.reserved[identity(claim)] = self._with_share_ids(allocation)
+            self._tracker.add_pending(replaced(claim, status=replaced(claim.status, allocation=chosen)))
         return fwk.SUCCESS
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
-        """Give back what was kept for the pod's claims; what was written already is taken back in the background."""
+        """Releases the devices reserved for the pod's claims; what was already written is withdrawn in the background."""
         cycle = state.find(_CLAIMS)
         if cycle is None:
             return
@@ -246,40 +244,40 @@ class DynamicResources(
             latest = cycle.written.get(identity(claim), claim)
             is_written = latest.status.allocation is not None and is_reserved_for(latest, pod)
             if dispatcher is not None and (is_written or identity(claim) in cycle.uncertain):
-                self._take_back(claim, pod, dispatcher)
+                self._unreserve_in_background(claim, pod, dispatcher)
             else:
-                self._tracker.release(claim)
+                self._tracker.remove_pending(claim)
 
-    def _take_back(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
-        """Until the API server has answered, what was kept stays kept: only then it is known whether the devices are the claim's."""
-        what = identity(claim), pod.uid
-        self._unreserving[what] = going = dispatcher.submit(
+    def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
+        """Withdraws the claim's reservation. It stays pending until the API server responds, since only then the owner of the devices is
+        known."""
+        key = identity(claim), pod.uid
+        self._unreserving[key] = unreserving = dispatcher.submit(
             fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
         )
 
-        def unreserved(going: "asyncio.Future[ResourceClaim | None]") -> None:
-            if self._unreserving.get(what) is going:
-                del self._unreserving[what]
-            written = going.result() if not going.cancelled() else None
+        def unreserved(future: "asyncio.Future[ResourceClaim | None]") -> None:
+            if self._unreserving.get(key) is future:
+                del self._unreserving[key]
+            written = future.result() if not future.cancelled() else None
             if written is not None:
-                self._tracker.note_written(written)
-            self._tracker.release(claim)
+                self._tracker.assume(written)
+            self._tracker.remove_pending(claim)
 
-        going.add_done_callback(unreserved)
+        unreserving.add_done_callback(unreserved)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
-        """Skip for pods without claims."""
         return fwk.PreFlight(fwk.SUCCESS if state.read(_CLAIMS).claims else fwk.SKIP, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Write what was found for the pod's claims, reserve them for the pod, and wait until their devices can be used on the node."""
+        """Writes allocations and reservations of the pod's claims, and waits until their devices are usable on the node."""
         cycle, dispatcher, live = state.read(_CLAIMS), self.handle.dispatcher, self.handle.live
         if not cycle.claims:
             return fwk.SUCCESS
         if dispatcher is None or live is None:
             return fwk.error("binding resource claims: there is no API server to bind through")
         try:
-            claims = [await self._bound(claim, cycle, pod, dispatcher) for claim in cycle.claims]
+            claims = [await self._bind(claim, cycle, pod, dispatcher) for claim in cycle.claims]
             if any(map(has_binding_conditions, claims)):
                 text = f"waiting for binding conditions for device on node {node}"
                 self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
@@ -298,25 +296,25 @@ class DynamicResources(
             return fwk.error(str(exc))
         return fwk.SUCCESS
 
-    async def _bound(self, claim: ResourceClaim, cycle: _ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> ResourceClaim:
-        """The claim, allocated and reserved for the pod."""
-        going = self._unreserving.get((identity(claim), pod.uid))
-        if going is not None:
-            # An earlier attempt is still taking its reservation back: only afterwards the claim tells the truth.
-            await asyncio.wait([going])
+    async def _bind(self, claim: ResourceClaim, cycle: _ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> ResourceClaim:
+        """Returns the claim, allocated and reserved for the pod."""
+        unreserving = self._unreserving.get((identity(claim), pod.uid))
+        if unreserving is not None:
+            # An earlier attempt is still withdrawing its reservation: the state of the claim is only reliable after that.
+            await asyncio.wait([unreserving])
             claim = await read_claim(claim, dispatcher)
         if is_reserved_for(claim, pod):
             return claim
         try:
-            bound = await bind_claim(claim, cycle.kept.get(identity(claim)), pod, dispatcher, self._now())
+            bound = await bind_claim(claim, cycle.reserved.get(identity(claim)), pod, dispatcher, self._now())
         except (asyncio.CancelledError, ClaimUncertainError):
             cycle.uncertain.add(identity(claim))
             raise
         except ClaimBindingError:
-            self._tracker.release(claim)
+            self._tracker.remove_pending(claim)
             raise
-        self._tracker.note_written(bound)
-        self._tracker.release(claim)
+        self._tracker.assume(bound)
+        self._tracker.remove_pending(claim)
         cycle.written[identity(claim)] = bound
         return bound
 
@@ -334,16 +332,16 @@ class DynamicResources(
         if not unallocated:
             return None
         objects = snapshot.objects
-        taken = taken_by(self._tracker.holders(objects.resource_claims))
+        allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
         slices = list(objects.resource_slices.values())
-        if not self._slices.are(slices):
+        if not self._slices.are_same(slices):
             self._slices = Slices(slices)
-            self._matches.forget_the_gone(self._slices.num_devices)
+            self._matches.prune(self._slices.num_devices)
         selection = Selection(self._slices, self._matches, self._filter_timeout)
-        return Allocator(unallocated, objects.device_classes, self._slices, taken, selection)
+        return Allocator(unallocated, objects.device_classes, self._slices, allocated, selection)
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
-        """(N,) the nodes from which the claim's devices cannot be used; all of them once the devices failed to get ready."""
+        """(N,) the nodes from which the claim's devices cannot be used; all of them if preparing the devices failed."""
         if has_failed_binding(claim, self._binding_timeout, self._now()):
             return np.ones(len(snapshot.nodes), np.bool_)
         if allocation.node_selector is None:
@@ -360,12 +358,12 @@ class DynamicResources(
 
 
 def _refusal_of_requests(claim: ResourceClaim, classes: dict[str, DeviceClass]) -> fwk.Status | None:
-    """What is wrong with the claim's requests before any node is looked at."""
+    """Returns what is wrong with the claim's requests, for any node; None if nothing is."""
     for request in claim.spec.devices.requests:
-        asked = _classes_asked_for(request)
-        if not asked:
+        requested = _requested_classes(request)
+        if not requested:
             return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
-        for name, device_class in asked:
+        for name, device_class in requested:
             if not device_class:
                 return fwk.error(f"request {name}: unsupported request type")
             if device_class not in classes:
@@ -373,39 +371,39 @@ def _refusal_of_requests(claim: ResourceClaim, classes: dict[str, DeviceClass]) 
     return None
 
 
-def _classes_asked_for(request: DeviceRequest) -> list[tuple[str, str]]:
-    """(request, device class), one for each alternative."""
+def _requested_classes(request: DeviceRequest) -> list[tuple[str, str]]:
+    """Returns (request name, device class) of the request or of each subrequest."""
     if request.exactly is not None:
         return [(request.name, request.exactly.device_class_name)]
     return [(f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available]
 
 
 def _allocate(cycle: _ClaimsOfCycle, allocator: Allocator, rows: fwk.Rows) -> fwk.Verdicts:
-    """Rows whose node has not enough devices are refused. Looks at one node after the other: devices are no column."""
+    """Refuses rows whose node has not enough devices. This loops over nodes, since devices are not a column."""
     refusals: dict[str, Mask] = {}
     nodes = rows.snapshot.nodes.objects
     for row, place in enumerate(rows.node.tolist()):
         node = nodes[place]
-        found = cycle.found.get(node.name)
+        found = cycle.node_allocations.get(node.name)
         if found is None:
-            found = cycle.found[node.name] = _found_on(allocator, node)
+            found = cycle.node_allocations[node.name] = _allocations_on(allocator, node)
         if found.refusal:
             refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
     return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
 
 
-def _found_on(allocator: Allocator, node: fwk.Node) -> _Found:
+def _allocations_on(allocator: Allocator, node: fwk.Node) -> _NodeAllocations:
     try:
         allocations = allocator.allocate(node)
     except NodeAllocationError as exc:
-        return _Found(refusal=str(exc))
+        return _NodeAllocations(refusal=str(exc))
     except TimedOutError as exc:
         raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
-    return _Found(refusal=NOT_ENOUGH) if allocations is None else _Found(tuple(allocations))
+    return _NodeAllocations(refusal=NOT_ENOUGH) if allocations is None else _NodeAllocations(tuple(allocations))
 
 
 def _score(cycle: _ClaimsOfCycle, node: str) -> int:
-    found = cycle.found.get(node)
+    found = cycle.node_allocations.get(node)
     if found is None or found.refusal:
         return 0
     new = iter(found.allocations)

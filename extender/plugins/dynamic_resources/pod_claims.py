@@ -1,4 +1,4 @@
-"""The resource claims of a pod, whether an allocated one is ready, and the claims that were changed before the watch showed it.
+"""The resource claims of a pod, their readiness, and claims that were written but not yet observed.
 
 Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go; framework/plugins/dynamicresources/dynamicresources.go,
 foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout; framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
@@ -21,10 +21,10 @@ class ClaimError(Exception):
 
 
 def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
-    """The pod's claims in the order of its spec. Templates for which no claim was needed are left out.
+    """Returns the pod's claims in the order of its spec. Templates for which no claim was needed are left out.
 
     Raises:
-        ClaimError: a claim is not there yet, or is going away, or was made for someone else.
+        ClaimError: a claim does not exist yet, is being deleted, or was made for another pod.
     """
     found: list[ResourceClaim] = []
     for reference in pod.spec.resource_claims:
@@ -43,7 +43,7 @@ def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceCla
 
 
 def _claim_name(pod: Pod, reference: PodResourceClaim) -> tuple[str | None, bool]:
-    """The claim's name (None: none was needed), and whether it was generated from a template."""
+    """Returns the claim's name (None if none was needed), and whether it was generated from a template."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
@@ -60,35 +60,35 @@ def _is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
 
 
 def identity(claim: ResourceClaim) -> str:
-    """The claim's UID; a dump made by hand may lack it, and then the name has to do."""
+    """Returns the claim's UID, or its key if it has none, as in a dump made by hand."""
     return claim.metadata.uid or claim.key
 
 
 def is_held_by_others(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether anyone but the pod has reserved the claim, so that it must stay allocated."""
+    """True if another consumer has reserved the claim, so that it must stay allocated."""
     return any(consumer.uid != pod.uid for consumer in claim.status.reserved_for) or len(claim.status.reserved_for) > 1
 
 
 def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether the pod may use the claim already. Upstream: resourceclaim.go, IsReservedForPod."""
+    """True if the claim is reserved for the pod. Upstream: resourceclaim.go, IsReservedForPod."""
     return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
 
 
 class BindingFailedError(Exception):
-    """A driver could not get a device ready for the pod. The message is upstream's."""
+    """A driver could not prepare a device for the pod. The message is upstream's."""
 
 
 def has_binding_conditions(claim: ResourceClaim) -> bool:
-    """Whether a device of the claim has to be got ready before the pod can be bound."""
+    """True if a device of the claim has to be prepared before the pod can be bound."""
     allocation = claim.status.allocation
     return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
 
 
 def is_ready(claim: ResourceClaim) -> bool:
-    """Whether drivers have got all devices of the claim ready; those that need it, that is. Upstream: isClaimReadyForBinding.
+    """True once drivers have prepared all devices of the claim that need it. Upstream: isClaimReadyForBinding.
 
     Raises:
-        BindingFailedError: a driver says that it failed.
+        BindingFailedError: a driver reports that it failed.
     """
     allocation = claim.status.allocation
     if allocation is None:
@@ -110,17 +110,17 @@ def is_ready(claim: ResourceClaim) -> bool:
 
 
 def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
-    """Whether drivers have had enough time to get the claim's devices ready. Upstream: isClaimTimeout."""
+    """True if drivers have had enough time to prepare the claim's devices. Upstream: isClaimTimeout."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
         return False
     since = moment_of(allocation.allocation_timestamp)
-    # Only hand-made input has a time that cannot be read; more time for the driver does no harm.
+    # Only hand-made objects have invalid times; more time for the driver does no harm.
     return since is not None and now - since > timeout
 
 
 def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
-    """Whether waiting for the claim's devices makes no sense any more: a driver reports failure, or nothing for too long.
+    """True if waiting for the claim's devices is pointless: a driver reports failure, or has reported nothing for too long.
 
     Arguments:
         timeout: how long a driver may take.
@@ -137,17 +137,17 @@ def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) 
 
 
 def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
-    """The condition, if it is true."""
+    """Returns the condition if it is true."""
     condition = next((condition for condition in device.conditions if condition.type == kind), None)
     return condition if condition is not None and condition.status == "True" else None
 
 
 @final
 class ClaimTracker:
-    """One for all profiles: a device must not be given away by two of them.
+    """Claims that the scheduler has allocated or written, until the watch shows them.
 
-    State: the claims that were allocated for pods on their way to a node, until the API server has it; and claims as the API server
-    answered when they were written, until the watch shows as much.
+    State: the claims allocated for pods that are not bound yet, until the API server has them; and claims as the API server returned them
+    when they were written, until the watch shows as much. All profiles share one tracker, so that they do not allocate a device twice.
     """
 
     def __init__(self) -> None:
@@ -155,37 +155,37 @@ class ClaimTracker:
         self._written: dict[Key, ResourceClaim] = {}
 
     def is_pending(self, claim: ResourceClaim) -> bool:
-        """Whether the claim is being allocated for a pod."""
+        """True if the claim is being allocated for a pod."""
         return identity(claim) in self._pending
 
-    def expect(self, claim: ResourceClaim) -> None:
-        """The claim is going to be as given. Upstream: SignalClaimPendingAllocation."""
+    def add_pending(self, claim: ResourceClaim) -> None:
+        """Records a claim with the allocation that is about to be written. Upstream: SignalClaimPendingAllocation."""
         self._pending[identity(claim)] = claim
 
-    def release(self, claim: ResourceClaim) -> None:
-        """The claim is as the API server has it. Idempotent. Upstream: RemoveClaimPendingAllocation."""
+    def remove_pending(self, claim: ResourceClaim) -> None:
+        """Drops the pending allocation of the claim. Idempotent. Upstream: RemoveClaimPendingAllocation."""
         self._pending.pop(identity(claim), None)
 
-    def note_written(self, claim: ResourceClaim) -> None:
-        """The API server has the claim like this now. Upstream: AssumeClaimAfterAPICall."""
+    def assume(self, claim: ResourceClaim) -> None:
+        """Records a claim as the API server returned it. Upstream: AssumeClaimAfterAPICall."""
         key = (claim.namespace, claim.metadata.name)
         known = self._written.get(key)
         if known is None or version(known.metadata) <= version(claim.metadata):
             self._written[key] = claim
 
     def latest(self, table: Mapping[Key, ResourceClaim]) -> Mapping[Key, ResourceClaim]:
-        """All claims, each as it was written last.
+        """Returns all claims in their latest known state.
 
         Arguments:
-            table: as the watch shows them.
+            table: the claims that the watch shows.
         """
         for key, written in list(self._written.items()):
             shown = table.get(key)
-            # A claim that is gone was shown before: what is written about was known.
+            # A claim missing from the watch was deleted: a claim that was written had been shown before.
             if shown is None or identity(shown) != identity(written) or version(shown.metadata) >= version(written.metadata):
                 del self._written[key]
         return {**table, **self._written} if self._written else table
 
     def holders(self, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
-        """All claims that may hold devices."""
+        """Returns all claims that may hold devices."""
         return [*self.latest(table).values(), *self._pending.values()]

@@ -1,7 +1,7 @@
 """Pools of devices as one node sees them.
 
-A driver publishes a pool as one or more slices of one generation. Slices are for a node, for nodes that a selector matches, or for all
-nodes. While a driver replaces a generation a pool is incomplete for a moment.
+A driver publishes a pool as one or more slices of one generation. A slice is for one node, for the nodes that a selector matches, or for
+all nodes. While a driver replaces a generation, the pool is incomplete.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v1.36.2).
 """
@@ -16,8 +16,8 @@ from extender.objects.meta import NodeSelector
 from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
 from extender.objects.quantity import nanos_of
+from extender.plugins.dynamic_resources.allocated_state import Amounts, DeviceId, PoolId
 from extender.plugins.dynamic_resources.errors import AllocationError
-from extender.plugins.dynamic_resources.taken import Amounts, DeviceId, PoolId
 
 
 @final
@@ -35,7 +35,7 @@ class Offer:
 
 @final
 class Pool:
-    """A pool, with what of it a node can use. It offers nothing while it is incomplete or invalid."""
+    """A pool as one node sees it. It offers no devices while it is incomplete or invalid."""
 
     __slots__ = ("counters", "id", "is_incomplete", "is_invalid", "offers", "slices")
 
@@ -51,23 +51,23 @@ class Pool:
     ) -> None:
         self.id = pool_id
         self.slices = tuple(slices)
-        """All slices of the generation, whichever nodes they are for."""
+        """All slices of the generation, for whichever nodes."""
         self.counters = dict(counters or {})
         """Counter set -> counter -> what the devices of the pool share."""
         self.is_incomplete = is_incomplete
         self.is_invalid = is_invalid
         self.offers = tuple(Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices)
-        """By slice name, then in the slice's order: allocation takes the first that fits."""
+        """By slice name, then in the slice's order: allocation takes the first device that fits."""
 
     @property
     def has_binding_conditions(self) -> bool:
-        """Whether a device of it takes time to get ready; such pools come last."""
+        """True if a device of it takes time to prepare; such pools are tried last."""
         return any(offer.device.binding_conditions for offer in self.offers)
 
 
 @final
 class Slices:
-    """All slices of the cluster, until a driver publishes others. The pools that it puts together for nodes it keeps."""
+    """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
     __slots__ = ("_all", "_by_pool", "_for_node", "_pools", "_selectors", "_shared", "num_devices")
 
@@ -88,31 +88,31 @@ class Slices:
             else:
                 self._shared.append(resource_slice)
 
-    def are(self, slices: Sequence[ResourceSlice]) -> bool:
-        """Whether these very slices are still all."""
+    def are_same(self, slices: Sequence[ResourceSlice]) -> bool:
+        """True if these are exactly the same slices."""
         return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
 
     def pools_for(self, node: Node) -> list[Pool]:
-        """The pools with something for the node, in the order in which they are tried.
+        """Returns the pools with devices for the node, in the order in which they are tried.
 
         Raises:
-            AllocationError: a slice's node selector is faulty.
+            AllocationError: a slice's node selector is invalid.
         """
         relevant = [*self._for_node.get(node.name, ()), *(shared for shared in self._shared if self._is_relevant(shared, node))]
         key = tuple(map(id, relevant))
         pools = self._pools.get(key)
         if pools is None:
-            pools = self._pools[key] = self._put_together(relevant)
+            pools = self._pools[key] = self._pools_of(relevant)
         return pools
 
     def is_for(self, offer: Offer, node: Node) -> bool:
-        """Whether the very device is for the node, where a slice leaves that to its devices."""
+        """True if the device itself is for the node, in a slice that selects nodes per device."""
         return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
 
     def _is_relevant(self, resource_slice: ResourceSlice, node: Node) -> bool:
         spec = resource_slice.spec
         if spec.shared_counters:
-            # A pool needs its counters everywhere.
+            # A pool needs its counters on every node.
             return True
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             try:
@@ -140,13 +140,13 @@ class Slices:
             return node.name == node_name
         if all_nodes or selector is None:
             return bool(all_nodes)
-        # The selector belongs to a slice, which lives as long as this does: its address is good for a key.
+        # The selector belongs to a slice, which lives as long as this object, so that its id is a valid key.
         parsed = self._selectors.get(id(selector))
         if parsed is None:
             parsed = self._selectors[id(selector)] = strict_node_selector_of(selector)
         return parsed.matches(node)
 
-    def _put_together(self, relevant: Iterable[ResourceSlice]) -> list[Pool]:
+    def _pools_of(self, relevant: Iterable[ResourceSlice]) -> list[Pool]:
         by_pool: dict[PoolId, list[ResourceSlice]] = {}
         for resource_slice in relevant:
             same = by_pool.setdefault(_pool_of(resource_slice), [])
@@ -159,14 +159,14 @@ class Slices:
         return sorted(pools, key=lambda pool: pool.has_binding_conditions)
 
     def _pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
-        """The pool; None if a newer generation has nothing for the node, so that this one is on its way out."""
+        """Returns the pool; None if there is a newer generation, which has nothing for the node."""
         described = usable[0].spec.pool
         slices = usable
         if len(usable) != described.resource_slice_count:
-            everywhere = self._by_pool[pool_id]
-            if any(other.spec.pool.generation > described.generation for other in everywhere):
+            all_slices = self._by_pool[pool_id]
+            if any(other.spec.pool.generation > described.generation for other in all_slices):
                 return None
-            slices = [other for other in everywhere if other.spec.pool.generation == described.generation]
+            slices = [other for other in all_slices if other.spec.pool.generation == described.generation]
             if len(slices) != described.resource_slice_count:
                 return Pool(pool_id, is_incomplete=True)
         with_devices = sorted((one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name)
@@ -182,14 +182,14 @@ def _pool_of(resource_slice: ResourceSlice) -> PoolId:
 
 
 def _counters(slices: Iterable[ResourceSlice]) -> dict[str, Amounts] | None:
-    """Counter set -> counter -> nanos; None if two sets have one name."""
+    """Returns counter set -> counter -> nanos; None if two sets have the same name."""
     sets = [counter_set for resource_slice in slices for counter_set in resource_slice.spec.shared_counters]
     counters = {one.name: {name: nanos_of(counter.value) for name, counter in one.counters.items()} for one in sets}
     return counters if len(counters) == len(sets) else None
 
 
 def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice]) -> bool:
-    """Whether every counter that a device consumes is there."""
+    """True if every counter that a device consumes exists."""
     return all(
         consumption.counter_set in counters and counters[consumption.counter_set].keys() >= consumption.counters.keys()
         for resource_slice in slices

@@ -1,4 +1,4 @@
-"""What a claim asks for, request by request, in one form.
+"""The requests of a claim in one form, with alternatives and without.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest (v1.36.2).
 """
@@ -18,10 +18,10 @@ from extender.objects.devices import (
     ResourceClaim,
 )
 from extender.objects.quantity import nanos_of
+from extender.plugins.dynamic_resources.allocated_state import Amounts
 from extender.plugins.dynamic_resources.cel import CelError, compiled, facts_of
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
-from extender.plugins.dynamic_resources.taken import Amounts
 
 EXACT_COUNT: Final = "ExactCount"
 ALL: Final = "All"
@@ -30,37 +30,37 @@ ALL: Final = "All"
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceRequestAlternative:
-    """A request, or one alternative of a request; a number of devices of a class that match."""
+    """A request, or one subrequest of it: a number of matching devices of a class."""
 
     claim: ResourceClaim
     request: str
-    alternative: str
-    """Its name within the request; empty if the request has no alternatives."""
+    subrequest: str
+    """The name of the subrequest; empty if the request has none."""
     device_class: DeviceClass
     selectors: Sequence[DeviceSelector]
     count: int | None
-    """None asks for all devices that match."""
+    """None for all matching devices."""
     has_admin_access: bool
-    """Devices in use will do, and using them does not take them."""
+    """True if the request may use devices that are in use, and does not allocate them."""
     tolerations: Sequence[DeviceToleration]
     capacity: Amounts
-    """How much of each capacity a device must have left."""
+    """The amount of each capacity that a device must have left."""
 
     @property
     def name(self) -> str:
-        """How upstream's messages name it."""
-        return self.alternative or self.request
+        """The name in upstream's messages."""
+        return self.subrequest or self.request
 
     @property
     def full_name(self) -> str:
-        """How the allocation result names it."""
-        return f"{self.request}/{self.alternative}" if self.alternative else self.request
+        """The name in the allocation result."""
+        return f"{self.request}/{self.subrequest}" if self.subrequest else self.request
 
     def matches(self, offer: Offer, known: dict[str, bool]) -> bool:
-        """Whether the device has what the class and the request select, whoever may be using it.
+        """True if the device matches the selectors of the class and of the request, whether it is in use or not.
 
         Arguments:
-            known: expression -> whether the device matches; what is found out is added.
+            known: expression -> whether it matches the device; results are added.
 
         Raises:
             AllocationError: a selector does not compile, or fails for the device.
@@ -70,72 +70,72 @@ class DeviceRequestAlternative:
             f"claim {self.claim.key}", by_claim, offer, known
         )
 
-    def _match(self, whose: str, selectors: Sequence[DeviceSelector], offer: Offer, known: dict[str, bool]) -> bool:
+    def _match(self, owner: str, selectors: Sequence[DeviceSelector], offer: Offer, known: dict[str, bool]) -> bool:
         for place, selector in enumerate(selectors):
             expression = selector.cel.expression if selector.cel is not None else ""
-            answer = known.get(expression)
-            if answer is None:
-                answer = known[expression] = _is_matched(expression, offer, f"{whose}: selector #{place}")
-            if not answer:
+            matches = known.get(expression)
+            if matches is None:
+                matches = known[expression] = _is_matched(expression, offer, f"{owner}: selector #{place}")
+            if not matches:
                 return False
         return True
 
     def tolerates(self, offer: Offer) -> bool:
-        """Whether every taint that keeps others away from the device is tolerated."""
-        keeping_away = (taint for taint in offer.device.taints if taint.effect in ("NoSchedule", "NoExecute"))
-        return all(any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in keeping_away)
+        """True if every NoSchedule or NoExecute taint of the device is tolerated."""
+        repelling = (taint for taint in offer.device.taints if taint.effect in ("NoSchedule", "NoExecute"))
+        return all(any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in repelling)
 
 
-def wishes_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
-    """The alternatives of each request of the claim, best first; a request without alternatives is its own only one.
+def alternatives_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
+    """Returns the alternatives of each request of the claim in order of preference; a request without subrequests is its own only one.
 
     Raises:
-        AllocationError: a request is faulty.
+        AllocationError: a request is invalid.
     """
     return [_alternatives(claim, request, classes) for request in claim.spec.devices.requests]
 
 
 def _alternatives(claim: ResourceClaim, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> list[DeviceRequestAlternative]:
     if request.first_available:
-        return [_wish(claim, request.name, alternative.name, alternative, classes) for alternative in request.first_available]
+        return [_alternative(claim, request.name, subrequest.name, subrequest, classes) for subrequest in request.first_available]
     if request.exactly is None:
         raise AllocationError(f"resource claim {claim.key}, request {request.name}: unknown request type")
-    return [_wish(claim, request.name, "", request.exactly, classes)]
+    return [_alternative(claim, request.name, "", request.exactly, classes)]
 
 
-def _wish(
+def _alternative(
     claim: ResourceClaim,
     request: str,
-    alternative: str,
-    asked: ExactDeviceRequest | DeviceSubRequest,
+    subrequest: str,
+    spec: ExactDeviceRequest | DeviceSubRequest,
     classes: Mapping[str, DeviceClass],
 ) -> DeviceRequestAlternative:
-    where = f"claim {claim.key}, request {alternative or request}"
-    for place, selector in enumerate(asked.selectors):
+    where = f"claim {claim.key}, request {subrequest or request}"
+    for place, selector in enumerate(spec.selectors):
         if selector.cel is None:
             raise AllocationError(f"{where}, selector #{place}: CEL expression empty (unsupported selector type?)")
-    if not asked.device_class_name:
+    if not spec.device_class_name:
         raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
-    device_class = classes.get(asked.device_class_name)
+    device_class = classes.get(spec.device_class_name)
     if device_class is None:
         raise AllocationError(
-            f"{where}: could not retrieve device class {asked.device_class_name}: "
-            f'deviceclass.resource.k8s.io "{asked.device_class_name}" not found'
+            f"{where}: could not retrieve device class {spec.device_class_name}: "
+            f'deviceclass.resource.k8s.io "{spec.device_class_name}" not found'
         )
-    # The API server fills in the mode and the count; manifests written by hand may still lack them.
-    mode = asked.allocation_mode or EXACT_COUNT
+    # The API server defaults the mode and the count; manifests written by hand may lack them.
+    mode = spec.allocation_mode or EXACT_COUNT
     if mode not in (EXACT_COUNT, ALL):
         raise AllocationError(f"{where}: unsupported count mode {mode}")
     return DeviceRequestAlternative(
         claim=claim,
         request=request,
-        alternative=alternative,
+        subrequest=subrequest,
         device_class=device_class,
-        selectors=asked.selectors,
-        count=None if mode == ALL else asked.count or 1,
-        has_admin_access=isinstance(asked, ExactDeviceRequest) and bool(asked.admin_access),
-        tolerations=asked.tolerations,
-        capacity={name: nanos_of(amount) for name, amount in asked.capacity.requests.items()} if asked.capacity is not None else {},
+        selectors=spec.selectors,
+        count=None if mode == ALL else spec.count or 1,
+        has_admin_access=isinstance(spec, ExactDeviceRequest) and bool(spec.admin_access),
+        tolerations=spec.tolerations,
+        capacity={name: nanos_of(amount) for name, amount in spec.capacity.requests.items()} if spec.capacity is not None else {},
     )
 
 

@@ -1,4 +1,4 @@
-"""The result of an allocation as an API object, the configuration that drivers are told, and the score.
+"""The result of an allocation as an API object, its configuration for drivers, and its score.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate, createNodeSelector;
 framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
@@ -19,48 +19,48 @@ from extender.objects.devices import (
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
 from extender.objects.node_selectors import NAME_FIELD
+from extender.plugins.dynamic_resources.allocated_state import NANO, Amounts
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
-from extender.plugins.dynamic_resources.taken import NANO, Amounts
 
 FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"
 
 
 def configurations(claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]) -> list[DeviceAllocationConfiguration]:
-    """Those of the classes first, each class once; for all requests alike, none is named.
+    """Returns the configuration of the classes (each class once), then that of the claim. One that applies to all requests names none.
 
     Arguments:
-        chosen: what devices were found for; of alternatives, the one that was taken.
+        chosen: the alternatives for which devices were found.
     """
-    wish_of = {wish.request: wish for wish in chosen}
-    wishes = [wish_of[request.name] for request in claim.spec.devices.requests if request.name in wish_of]
+    chosen_by_request = {one.request: one for one in chosen}
+    alternatives = [chosen_by_request[request.name] for request in claim.spec.devices.requests if request.name in chosen_by_request]
     requests_of_class: dict[str, list[str]] = {}
-    for wish in wishes:
-        requests_of_class.setdefault(wish.device_class.metadata.name, []).append(wish.full_name)
-    class_of = {wish.device_class.metadata.name: wish.device_class for wish in wishes}
+    for alternative in alternatives:
+        requests_of_class.setdefault(alternative.device_class.metadata.name, []).append(alternative.full_name)
+    class_of = {alternative.device_class.metadata.name: alternative.device_class for alternative in alternatives}
     found = [
         DeviceAllocationConfiguration(source=FROM_CLASS, requests=requests, opaque=config.opaque)
         for name, requests in requests_of_class.items()
         for config in class_of[name].spec.config
     ]
-    taken = {name for request in claim.spec.devices.requests for name in _names_of(request.name, wish_of)}
+    taken = {name for request in claim.spec.devices.requests for name in _names_of(request.name, chosen_by_request)}
     found += [
         DeviceAllocationConfiguration(source=FROM_CLAIM, requests=config.requests, opaque=config.opaque)
         for config in claim.spec.devices.config
         if not config.requests or not taken.isdisjoint(config.requests)
     ]
-    return [replaced(config, requests=[]) if _is_about_all(config.requests, claim, wish_of) else config for config in found]
+    return [replaced(config, requests=[]) if _is_about_all(config.requests, claim, chosen_by_request) else config for config in found]
 
 
-def _names_of(request: str, wish_of: dict[str, DeviceRequestAlternative]) -> set[str]:
-    """How a configuration may name the request: by itself, and by the alternative that was taken."""
-    return {request, wish_of[request].full_name} if request in wish_of else {request}
+def _names_of(request: str, chosen_by_request: dict[str, DeviceRequestAlternative]) -> set[str]:
+    """Returns the names by which a configuration may refer to the request: its own, and that of the chosen subrequest."""
+    return {request, chosen_by_request[request].full_name} if request in chosen_by_request else {request}
 
 
-def _is_about_all(requests: list[str], claim: ResourceClaim, wish_of: dict[str, DeviceRequestAlternative]) -> bool:
-    return all(not _names_of(request.name, wish_of).isdisjoint(requests) for request in claim.spec.devices.requests)
+def _is_about_all(requests: list[str], claim: ResourceClaim, chosen_by_request: dict[str, DeviceRequestAlternative]) -> bool:
+    return all(not _names_of(request.name, chosen_by_request).isdisjoint(requests) for request in claim.spec.devices.requests)
 
 
 MOST_ALTERNATIVES: Final = 8
@@ -72,29 +72,29 @@ NOT_SHARED_YET: Final = ""
 @final
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A device for a wish, and what is taken of a shared one."""
+    """A device for a request, and what it consumes of a shared one."""
 
-    wish: DeviceRequestAlternative
+    alternative: DeviceRequestAlternative
     offer: Offer
     consumed: Amounts
 
 
 def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -> AllocationResult:
-    """The claim's allocation on the node.
+    """Returns the claim's allocation on the node.
 
     Raises:
         AllocationError: a slice's node selector has a form that the API does not allow.
     """
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=[_result(pick) for pick in picks], config=configurations(claim, (pick.wish for pick in picks))
+            results=[_result(pick) for pick in picks], config=configurations(claim, (pick.alternative for pick in picks))
         ),
         node_selector=_node_selector(claim, [pick.offer for pick in picks], node),
     )
 
 
 def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
-    """More for every alternative that was found earlier in a request's list."""
+    """Returns a higher score for subrequests that come earlier in the lists of their requests."""
     found = {result.request for result in allocation.devices.results}
     return sum(
         MOST_ALTERNATIVES - rank
@@ -106,14 +106,14 @@ def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
 
 
 def _result(pick: Pick) -> DeviceRequestAllocationResult:
-    wish, device = pick.wish, pick.offer.device
+    alternative, device = pick.alternative, pick.offer.device
     return DeviceRequestAllocationResult(
-        request=wish.full_name,
+        request=alternative.full_name,
         driver=pick.offer.id.driver,
         pool=pick.offer.id.pool,
         device=pick.offer.id.device,
-        admin_access=True if wish.has_admin_access else None,
-        tolerations=list(wish.tolerations),
+        admin_access=True if alternative.has_admin_access else None,
+        tolerations=list(alternative.tolerations),
         binding_conditions=device.binding_conditions,
         binding_failure_conditions=device.binding_failure_conditions,
         share_id=NOT_SHARED_YET if device.allow_multiple_allocations else None,
@@ -127,7 +127,7 @@ def _quantity(nanos: int) -> str:
 
 
 def _node_selector(claim: ResourceClaim, offers: Iterable[Offer], node: Node) -> NodeSelector | None:
-    """The nodes that can reach all the devices; None for all nodes."""
+    """Returns a selector for the nodes that can use all the devices; None for all nodes."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for offer in offers:

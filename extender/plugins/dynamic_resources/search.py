@@ -1,4 +1,4 @@
-"""The search for devices on one node: every request in turn, the first devices that fit, and back if that leads nowhere.
+"""Search: the search for devices on one node. Each request in turn takes the first devices that fit, with backtracking.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocateOne, allocateDevice (v1.36.2).
 """
@@ -7,30 +7,84 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from extender.objects.devices import Device
 from extender.objects.node import Node
+from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources import capacities
+from extender.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.plugins.dynamic_resources.constraints import AttributeConstraint
-from extender.plugins.dynamic_resources.counters import SharedCounters
 from extender.plugins.dynamic_resources.errors import AllocationError
-from extender.plugins.dynamic_resources.pools import Offer
+from extender.plugins.dynamic_resources.pools import Offer, Pool
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.results import Pick
 from extender.plugins.dynamic_resources.selection import Selection
-from extender.plugins.dynamic_resources.taken import Amounts, DeviceId, Taken, add_amounts
+
+CounterSets = dict[str, Amounts]
+"""Counter set -> counter -> nanos."""
+
+
+@final
+class SharedCounters:
+    """The remaining counters of every pool, while devices are tried and given back.
+
+    A pool's devices share counters, so that a physical device can be partitioned in several ways.
+
+    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, checkAvailableCounters (v1.36.2).
+    """
+
+    __slots__ = ("_allocated", "_left")
+
+    def __init__(self, allocated: AllocatedState) -> None:
+        self._allocated = allocated
+        self._left: dict[Pool, CounterSets] = {}
+
+    def take(self, offer: Offer) -> bool:
+        """Takes what the device consumes, if all of it is left; returns whether it did."""
+        if not offer.device.consumes_counters:
+            return True
+        left = self._left_of(offer.pool)
+        _consume(left, offer.device, -1)
+        # A counter may be overdrawn from the start; like upstream, this leaves no room for any device of the pool.
+        if all(amount >= 0 for amounts in left.values() for amount in amounts.values()):
+            return True
+        _consume(left, offer.device, +1)
+        return False
+
+    def give_back(self, offer: Offer) -> None:
+        """Undoes `take`."""
+        if offer.device.consumes_counters:
+            _consume(self._left_of(offer.pool), offer.device, +1)
+
+    def _left_of(self, pool: Pool) -> CounterSets:
+        left = self._left.get(pool)
+        if left is None:
+            left = self._left[pool] = {name: dict(amounts) for name, amounts in pool.counters.items()}
+            for resource_slice in pool.slices:
+                for device in resource_slice.spec.devices:
+                    if self._allocated.is_in_use(DeviceId(pool.id.driver, pool.id.name, device.name)):
+                        _consume(left, device, -1)
+        return left
+
+
+def _consume(left: CounterSets, device: Device, sign: int) -> None:
+    for consumption in device.consumes_counters:
+        amounts = {name: nanos_of(counter.value) for name, counter in consumption.counters.items()}
+        add_amounts(left.setdefault(consumption.counter_set, {}), amounts, sign)
+
 
 MOST_RESULTS: Final = 32
-"""Devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
+"""The number of devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Demand:
-    """A wish on a certain node."""
+    """A request alternative on one node."""
 
-    wish: DeviceRequestAlternative
+    alternative: DeviceRequestAlternative
     count: int
-    all_of_them: tuple[Offer, ...] | None = None
-    """The devices that a wish for all devices means; None for other wishes."""
+    all_devices: tuple[Offer, ...] | None = None
+    """The devices that match a request for all devices; None for other requests."""
 
 
 class _TooManyDevicesError(Exception):
@@ -39,8 +93,8 @@ class _TooManyDevicesError(Exception):
 
 @final
 @dataclass(slots=True)
-class _Using:
-    """How a device is used by what was found so far: by which claims as a whole, or how often in part and what is taken of its capacity."""
+class _Use:
+    """The use of a device by the search so far: by which claims as a whole, or by how many shares and how much of its capacity."""
 
     claims: set[int] = field(default_factory=set)
     shares: int = 0
@@ -49,9 +103,9 @@ class _Using:
 
 @final
 class Search:
-    """One search on one node. The methods call each other until all claims are served; each undoes what it did if it fails.
+    """One search on one node. The methods recurse until all claims have devices; each undoes its changes if it fails.
 
-    Devices of one request are taken in their order only: the other orders would be the same allocation.
+    Devices of one request are only tried in order: other orders would give the same allocation.
     """
 
     def __init__(
@@ -60,42 +114,42 @@ class Search:
         offers: Sequence[Offer],
         demands: Sequence[Sequence[Sequence[Demand]]],
         constraints: Sequence[Sequence[AttributeConstraint]],
-        taken: Taken,
+        allocated: AllocatedState,
         selection: Selection,
     ) -> None:
-        """Nothing is found yet.
+        """Prepares a search.
 
         Arguments:
             offers: the devices for the node, in the order in which they are tried.
-            demands: per claim, per request: the alternatives.
-            constraints: per claim; they know of no device yet.
+            demands: per claim and request, the alternatives.
+            constraints: per claim, without devices.
         """
         self.picks: list[list[Pick]] = [[] for _ in demands]
-        """Per claim: the devices found so far."""
+        """Per claim, the devices found so far."""
         self._node = node
         self._offers = offers
         self._demands = demands
         self._constraints = constraints
-        self._taken = taken
+        self._allocated = allocated
         self._selection = selection
-        self._counters = SharedCounters(taken)
-        self._using: dict[DeviceId, _Using] = {}
+        self._counters = SharedCounters(allocated)
+        self._using: dict[DeviceId, _Use] = {}
 
     def find(self) -> bool:
-        """Serve all claims; then `picks` has their devices.
+        """Finds devices for all claims, and leaves them in `picks`; returns whether it did.
 
         Raises:
-            AllocationError: a selector, slice or constraint is wrong.
+            AllocationError: a selector, slice or constraint is invalid.
             TimedOutError: the time is up.
         """
         try:
             return self._find_for_claim(0)
         except RecursionError as exc:
-            # Every device is some calls deeper; claims hold few, but a pod may have any number of claims.
+            # The recursion is some calls deep per device. A claim holds few, but a pod may have any number of claims.
             raise AllocationError("the claims of the pod have more devices together than can be allocated at once") from exc
 
     def _find_for_claim(self, claim: int) -> bool:
-        """Serve this claim and all that follow."""
+        """Finds devices for this claim and all that follow."""
         return claim == len(self._demands) or self._find_for_request(claim, 0)
 
     def _find_for_request(self, claim: int, request: int) -> bool:
@@ -106,7 +160,7 @@ class Search:
                 # Another choice for this claim may leave a smaller alternative to a later one.
                 return False
         alternatives = self._demands[claim][request]
-        if not alternatives[0].wish.alternative:
+        if not alternatives[0].alternative.subrequest:
             return self._find_devices(claim, request, alternatives[0], 0, 0)
         has_room = False
         for demand in alternatives:
@@ -121,29 +175,29 @@ class Search:
         return False
 
     def _find_devices(self, claim: int, request: int, demand: Demand, found: int, start: int) -> bool:
-        """Find the devices that a demand still lacks, and go on with the next request.
+        """Finds the missing devices of a demand, and goes on with the next request.
 
         Arguments:
-            found: how many it has.
-            start: the first device on offer to look at.
+            found: the number of devices that it has.
+            start: the first device on offer to try.
         """
         self._selection.check_time()
-        if demand.all_of_them is not None and not demand.all_of_them:
+        if demand.all_devices is not None and not demand.all_devices:
             return False
         if found >= demand.count:
             return self._find_for_request(claim, request + 1)
         if len(self.picks[claim]) + demand.count - found > MOST_RESULTS:
             raise _TooManyDevicesError
-        if demand.all_of_them is not None:
-            return self._find_with(claim, request, demand, demand.all_of_them[found], found, 0)
+        if demand.all_devices is not None:
+            return self._find_with(claim, request, demand, demand.all_devices[found], found, 0)
         for place in range(start, len(self._offers)):
             offer = self._offers[place]
-            if self._may_have(claim, demand.wish, offer) and self._find_with(claim, request, demand, offer, found, place + 1):
+            if self._is_available(claim, demand.alternative, offer) and self._find_with(claim, request, demand, offer, found, place + 1):
                 return True
         return False
 
     def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, found: int, start: int) -> bool:
-        """Go on with this device, if it can be had."""
+        """Tries to go on with this device."""
         if not self._take(claim, demand, offer):
             return False
         is_found = False
@@ -151,33 +205,33 @@ class Search:
             is_found = self._find_devices(claim, request, demand, found + 1, start)
         finally:
             if not is_found:
-                self._give_back(claim, demand.wish, offer)
+                self._give_back(claim, demand.alternative, offer)
         return is_found
 
-    def _may_have(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> bool:
-        """Whether the device is free, selected and large enough; what is cheap to know is asked first."""
-        if self._is_in_use(claim, wish, offer):
+    def _is_available(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
+        """True if the device is free, selected and large enough; the cheap checks come first."""
+        if self._is_in_use(claim, alternative, offer):
             return False
-        return self._selection.has(wish, offer, self._node) and self._is_left(wish, offer)
+        return self._selection.selects(alternative, offer, self._node) and self._has_capacity(alternative, offer)
 
-    def _is_in_use(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> bool:
+    def _is_in_use(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
         using = self._using.get(offer.id)
-        if wish.has_admin_access:
+        if alternative.has_admin_access:
             return using is not None and claim in using.claims
-        return offer.id in self._taken.devices or (using is not None and bool(using.claims))
+        return offer.id in self._allocated.devices or (using is not None and bool(using.claims))
 
-    def _is_left(self, wish: DeviceRequestAlternative, offer: Offer) -> bool:
-        taken = self._taken.capacity.get(offer.id, {})
+    def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
+        taken = self._allocated.capacity.get(offer.id, {})
         using = self._using.get(offer.id)
         if using is not None and using.shares:
             taken = dict(taken)
             add_amounts(taken, using.capacity)
-        return capacities.is_left(wish.capacity, offer.device, taken)
+        return capacities.has_capacity(alternative.capacity, offer.device, taken)
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
-        """Take the device, if counters, taints and constraints allow it."""
-        wish = demand.wish
-        if self._is_in_use(claim, wish, offer) or not self._is_left(wish, offer) or not wish.tolerates(offer):
+        """Takes the device if counters, taints and constraints allow it; returns whether it did."""
+        alternative = demand.alternative
+        if self._is_in_use(claim, alternative, offer) or not self._has_capacity(alternative, offer) or not alternative.tolerates(offer):
             return False
         if self._needs_counters(offer) and not self._counters.take(offer):
             return False
@@ -185,19 +239,19 @@ class Search:
             if self._needs_counters(offer):
                 self._counters.give_back(offer)
             return False
-        using = self._using.setdefault(offer.id, _Using())
+        using = self._using.setdefault(offer.id, _Use())
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
-            consumed = capacities.consumed_by(wish.capacity, offer.device)
+            consumed = capacities.consumed_by(alternative.capacity, offer.device)
             add_amounts(using.capacity, consumed)
             using.shares += 1
         else:
             using.claims.add(claim)
-        self.picks[claim].append(Pick(wish, offer, consumed))
+        self.picks[claim].append(Pick(alternative, offer, consumed))
         return True
 
-    def _give_back(self, claim: int, wish: DeviceRequestAlternative, offer: Offer) -> None:
-        """Undo `_take`; always the last device taken."""
+    def _give_back(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> None:
+        """Undoes `_take`, for the device taken last."""
         pick = self.picks[claim].pop()
         using = self._using[offer.id]
         add_amounts(using.capacity, pick.consumed, -1)
@@ -207,31 +261,31 @@ class Search:
             using.claims.discard(claim)
         if self._needs_counters(offer):
             self._counters.give_back(offer)
-        for constraint in self._concerned(claim, wish):
-            constraint.remove(wish.request)
+        for constraint in self._concerned(claim, alternative):
+            constraint.remove(alternative.request)
 
     def _needs_counters(self, offer: Offer) -> bool:
-        """Whether the device would be new in use: a device that is shared already has its counters."""
+        """True if the device is not in use yet: a device that is already shared has consumed its counters."""
         if not offer.device.allow_multiple_allocations:
             return True
         using = self._using.get(offer.id)
-        return offer.id not in self._taken.shared and (using is None or not using.shares)
+        return offer.id not in self._allocated.shared and (using is None or not using.shares)
 
     def _meets_constraints(self, claim: int, demand: Demand, offer: Offer) -> bool:
-        wish = demand.wish
+        alternative = demand.alternative
         added: list[AttributeConstraint] = []
-        for constraint in self._concerned(claim, wish):
-            if not constraint.add(wish.request, offer):
+        for constraint in self._concerned(claim, alternative):
+            if not constraint.add(alternative.request, offer):
                 for earlier in added:
-                    earlier.remove(wish.request)
-                if demand.all_of_them is not None:
+                    earlier.remove(alternative.request)
+                if demand.all_devices is not None:
                     raise AllocationError(
-                        f"claim {wish.claim.key}, request {wish.name}: cannot add device {offer.id} because a claim constraint "
-                        "would not be satisfied"
+                        f"claim {alternative.claim.key}, request {alternative.name}: cannot add device {offer.id} because "
+                        "a claim constraint would not be satisfied"
                     )
                 return False
             added.append(constraint)
         return True
 
-    def _concerned(self, claim: int, wish: DeviceRequestAlternative) -> list[AttributeConstraint]:
-        return [constraint for constraint in self._constraints[claim] if constraint.concerns(wish.request, wish.full_name)]
+    def _concerned(self, claim: int, alternative: DeviceRequestAlternative) -> list[AttributeConstraint]:
+        return [constraint for constraint in self._constraints[claim] if constraint.concerns(alternative.request, alternative.full_name)]

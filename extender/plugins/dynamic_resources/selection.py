@@ -1,4 +1,4 @@
-"""Which devices a wish selects, and how long all of that may take."""
+"""Selection: which devices a request selects, within the time limit of a cycle."""
 
 import time
 from typing import final
@@ -12,26 +12,26 @@ from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 
 @final
 class Matches:
-    """Which selectors each device has matched, from cycle to cycle: a device that was not published anew need not be asked again."""
+    """The selectors that each device matches, kept between cycles: an unchanged device need not be evaluated again."""
 
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        # The device is kept beside its answers, so that no other one can get its address.
+        # Keyed by id(device); the device is kept too, so that no other one can get its id.
         self._known: dict[int, tuple[Device, dict[str, bool]]] = {}
 
     def of(self, device: Device) -> dict[str, bool]:
-        """Expression -> answer, as far as it is known; the caller adds to it."""
+        """Returns expression -> whether it matches, as far as known; the caller adds to it."""
         known = self._known.get(id(device))
         if known is None:
             known = self._known[id(device)] = (device, {})
         return known[1]
 
-    def forget_the_gone(self, num_devices: int) -> None:
-        """Start anew once most of what is known is of devices that are no more.
+    def prune(self, num_devices: int) -> None:
+        """Clears the results once most of them belong to devices that no longer exist.
 
         Arguments:
-            num_devices: how many there are.
+            num_devices: how many devices exist.
         """
         if len(self._known) > 2 * num_devices:
             self._known.clear()
@@ -39,37 +39,33 @@ class Matches:
 
 @final
 class Selection:
-    """Answers for one scheduling cycle, within its time."""
+    """Selects devices for one scheduling cycle."""
 
     __slots__ = ("_deadline", "_matches", "_slices", "_timeout")
 
     def __init__(self, slices: Slices, matches: Matches, timeout: float) -> None:
-        """The time counts from the first question on.
+        """Makes a selection whose time runs from the first call.
 
         Arguments:
-            timeout: seconds; zero: no limit.
+            timeout: in seconds; 0 for no limit.
         """
         self._slices = slices
         self._matches = matches
         self._timeout = timeout
         self._deadline: float | None = None
 
-    def has(self, wish: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
-        """Whether the device is what the wish selects, and for the node.
+    def selects(self, alternative: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
+        """True if the device matches the request and is for the node.
 
         Raises:
-            AllocationError: a selector or slice is wrong.
+            AllocationError: a selector or slice is invalid.
             TimedOutError: the time is up.
         """
         self.check_time()
-        return wish.matches(offer, self._matches.of(offer.device)) and self._slices.is_for(offer, node)
+        return alternative.matches(offer, self._matches.of(offer.device)) and self._slices.is_for(offer, node)
 
     def check_time(self) -> None:
-        """Return while there is time.
-
-        Raises:
-            TimedOutError: the time is up.
-        """
+        """Raises TimedOutError once the time is up."""
         if not self._timeout:
             return
         now = time.monotonic()

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from extender.objects.devices import ResourceClaim, ResourceSlice
+from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.selection import Matches, Selection
-from extender.plugins.dynamic_resources.taken import taken_by
 from extender.testing import make_node
 from extender.testing.devices import Manifest, allocation_of, make_claim, make_device_class
 
@@ -28,7 +28,7 @@ def allocator(
 ) -> Allocator:
     """An allocator for the claims in a cluster with these slices, where some claims hold devices."""
     all_slices = Slices(slices)
-    return Allocator(claims, CLASSES, all_slices, taken_by(held), Selection(all_slices, Matches(), timeout))
+    return Allocator(claims, CLASSES, all_slices, allocated_state_of(held), Selection(all_slices, Matches(), timeout))
 
 
 def allocated(*claims: ResourceClaim, slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()) -> list[list[str]] | None:

@@ -125,9 +125,9 @@ def test_pools_are_kept_while_slices_stay() -> None:
     known = Slices(slices)
 
     assert known.pools_for(NODE) is known.pools_for(NODE)
-    assert known.are(list(slices))
-    assert not known.are([slices[0], make_slice("b", pool="shared", allNodes=True)])
-    assert not known.are(slices[:1])
+    assert known.are_same(list(slices))
+    assert not known.are_same([slices[0], make_slice("b", pool="shared", allNodes=True)])
+    assert not known.are_same(slices[:1])
 
 
 def test_answers_about_devices_that_are_gone_are_dropped() -> None:
@@ -138,8 +138,8 @@ def test_answers_about_devices_that_are_gone_are_dropped() -> None:
     for one in devices:
         matches.of(one)["true"] = True
 
-    matches.forget_the_gone(2)
+    matches.prune(2)
     assert matches.of(devices[0]) == {"true": True}
 
-    matches.forget_the_gone(1)
+    matches.prune(1)
     assert matches.of(devices[0]) == {}

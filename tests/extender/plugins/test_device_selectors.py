@@ -289,7 +289,7 @@ def test_versions_read_loosely(text: str, version: str) -> None:
     """
     A leading v and leading zeros go, missing parts are zero.
     """
-    assert str(Semver.parse_loosely(text)) == version
+    assert str(Semver.parse_normalized(text)) == version
 
 
 def test_a_short_version_has_no_prerelease() -> None:
@@ -297,4 +297,4 @@ def test_a_short_version_has_no_prerelease() -> None:
     Even loosely read, 1.2-rc.1 is no version.
     """
     with pytest.raises(SemverError, match="short version cannot contain PreRelease/Build meta data"):
-        Semver.parse_loosely("1.2-rc")
+        Semver.parse_normalized("1.2-rc")

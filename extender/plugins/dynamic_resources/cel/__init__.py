@@ -1,7 +1,7 @@
-"""CEL as device selectors use it: the language is cel-expr-python's (Google's C++ CEL), what Kubernetes adds to it is ours.
+"""CEL for device selectors, by cel-expr-python (Google's C++ CEL) with the types and functions that Kubernetes adds.
 
-Not in here, so that an expression using them does not compile: the Kubernetes libraries url, ip, cidr, format, regex and sets, and the
-further list functions. No expression takes long: see `cost`.
+Expressions that use the Kubernetes libraries url, ip, cidr, format, regex and sets, or the further list functions, do not compile. The cost
+of an expression is bounded: see `cost`.
 """
 
 from extender.plugins.dynamic_resources.cel.selector import CelError, CelSelector, Facts, compiled, facts_of

@@ -1,21 +1,21 @@
-"""An upper bound for the work of an expression, known before it runs.
+"""An upper bound for the work of an expression, computed before it runs.
 
 The interpreter stops after 10,000 iterations of macros, but not when values grow: x+x bound to a name, bound again, thirty times, would
 fill the memory. So the compiled expression is walked once, without running it, adding up how large every value can get and how much of it
-is touched. Upstream counts while it runs instead and stops at its own limit; sane expressions come nowhere near either.
+is processed. Upstream counts while the expression runs, and stops at a limit of its own; ordinary expressions stay far below either.
 
-The compiled expression is read from its serialized form, a cel.expr.CheckedExpr in protobuf's wire format: just the few fields needed.
+The compiled expression is read from its serialized form, a cel.expr.CheckedExpr in protobuf's wire format: only the fields needed.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 MOST_ITERATIONS: Final = 10_000
-"""What the interpreter allows; see above."""
+"""The interpreter's limit; see above."""
 
 
 class Size(NamedTuple):
-    """How large a value can be."""
+    """An upper bound for the size of a value."""
 
     elements: int
     """Of the largest list or map in it."""
@@ -24,7 +24,7 @@ class Size(NamedTuple):
 
 
 class CostError(ValueError):
-    """The compiled expression has a form that is not known here."""
+    """The compiled expression has an unknown form."""
 
 
 _SCALAR: Final = Size(1, 1)
@@ -42,11 +42,11 @@ _ENTRY, _ENTRY_KEY, _ENTRY_VALUE = 2, 3, 4
 _VARIABLE, _RANGE, _ACCUMULATOR, _INITIAL, _CONDITION, _STEP, _RESULT, _SECOND_VARIABLE = range(1, 9)
 
 _OPERATORS: Final = frozenset(("!_", "_&&_", "_||_", "-_", "_-_", "_*_", "_/_", "_%_", "@not_strictly_false"))
-"""They give a number or a bool, at once."""
+"""They return a number or a bool in constant time."""
 _COMPARISONS: Final = frozenset(("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in"))
-"""They give a bool, and read no further than the smaller side goes (`in`: than that, for every element)."""
+"""They return a bool, and read no further than the smaller side goes (`in`: that much for every element)."""
 _READERS: Final = frozenset(("size", "contains", "startsWith", "endsWith"))
-"""They give a number or a bool, and may read everything."""
+"""They return a number or a bool, and may read everything."""
 _ELEMENT_FUNCTIONS: Final = frozenset(("_[_]", "_[?_]", "_?._"))
 _MULTIPLYING_FUNCTIONS: Final = frozenset(("replace", "join", "format"))
 _CONDITIONAL: Final = "_?:_"
@@ -55,28 +55,28 @@ _PLUS: Final = "_+_"
 _SPLIT: Final = "split"
 _MATCHES: Final = "matches"
 _PATTERN_FACTOR: Final = 500
-"""A short pattern may repeat something up to a thousand times, and is compiled whenever it is met."""
+"""A short pattern may repeat something up to a thousand times, and is compiled at every use."""
 _QUOTE: Final = "strings.quote"
 
 Fields = dict[int, list[int | bytes]]
 
 
 def work_of(serialized: bytes, variables: Mapping[str, Size]) -> int:
-    """How many steps and characters the expression can cost at most.
+    """Returns an upper bound for the steps and characters that the expression costs.
 
     Arguments:
-        serialized: a compiled expression, as `Expression.serialize` gives it.
-        variables: how large the variables can be.
+        serialized: a compiled expression, from `Expression.serialize`.
+        variables: upper bounds for the variables.
 
     Raises:
-        CostError: the form is not known.
+        CostError: the expression has an unknown form.
     """
     checked = _message(_fields(serialized), _ANY_VALUE)
     return _walk(_message(checked, _CHECKED_EXPRESSION), variables)[1]
 
 
 def _walk(expression: Fields, variables: Mapping[str, Size]) -> tuple[Size, int]:
-    """The size of the value and the work to get it."""
+    """Returns the bounds for the value's size and for the work to compute it."""
     if _CONSTANT in expression:
         constant = _message(expression, _CONSTANT)
         length = sum(len(_bytes(constant, kind)) for kind in (_STRING_CONSTANT, _BYTES_CONSTANT) if kind in constant)
@@ -156,7 +156,7 @@ def _walk_comprehension(comprehension: Fields, variables: Mapping[str, Size]) ->
     for variable in (_VARIABLE, _SECOND_VARIABLE):
         if variable in comprehension:
             inside[_text(comprehension, variable)] = over
-    # Every step adds something to what there is: the accumulator itself counts as nothing here, and as the whole at the end.
+    # Every step adds to the accumulator: inside a step it counts as empty, and the result counts as the sum of all steps.
     inside[accumulator] = Size(0, 0)
     added, work_step = _walk(_message(comprehension, _STEP), inside)
     _, work_condition = _walk(_message(comprehension, _CONDITION), inside)
@@ -169,7 +169,7 @@ def _walk_comprehension(comprehension: Fields, variables: Mapping[str, Size]) ->
 
 
 def _fields(data: bytes) -> Fields:
-    """Number -> the values of a field: numbers, or the bytes of texts and messages."""
+    """Returns number -> the values of a field: integers, or the bytes of strings and messages."""
     fields: Fields = {}
     at = 0
     while at < len(data):

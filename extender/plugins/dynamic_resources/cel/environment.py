@@ -10,14 +10,14 @@ from typing import Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]
 
-from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, CelType, Function, carried, uncarried
+from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, CelType, Function, from_carrier, to_carrier
 
 DRIVER: Final = "device.driver"
 MULTIPLE_ALLOCATIONS: Final = "device.allowMultipleAllocations"
 ATTRIBUTES: Final = "device.attributes"
 CAPACITY: Final = "device.capacity"
 
-# "device" is not a variable with fields but four variables with dotted names, so that an unknown field is found when compiling.
+# "device" is not a variable with fields but four variables with dotted names, so that an unknown field is a compile error.
 
 _BASIC: Final = {CelType.STRING: cel.Type.STRING, CelType.BOOL: cel.Type.BOOL, CelType.INT: cel.Type.INT, CelType.DOUBLE: cel.Type.DOUBLE}
 _DECLARED: Final = {
@@ -29,12 +29,12 @@ _CARRIED: Final = {**_BASIC, CelType.QUANTITY: cel.Type.MAP, CelType.SEMVER: cel
 
 
 def checking_environment() -> cel.Env:
-    """Knows quantities and versions as types of their own; what it compiles cannot run."""
+    """Returns an environment with quantities and versions as types of their own; its expressions cannot run."""
     return _environment(_DECLARED[CelType.QUANTITY], _by_name(FUNCTIONS, _declared_overloads))
 
 
 def running_environment() -> cel.Env:
-    """Knows them as maps; what the other environment has accepted runs here."""
+    """Returns an environment with quantities and versions as maps; it runs what the checking environment has accepted."""
     return _environment(_CARRIED[CelType.QUANTITY], _by_name(FUNCTIONS, _running_overloads))
 
 
@@ -61,8 +61,8 @@ def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
     return [
         cel.Overload(
             function.id,
-            return_type=_DECLARED[function.gives],
-            parameters=[_DECLARED[kind] for kind in function.takes],
+            return_type=_DECLARED[function.result],
+            parameters=[_DECLARED[kind] for kind in function.parameters],
             is_member=function.is_member,
         )
         for function in functions
@@ -70,28 +70,28 @@ def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
 
 
 def _running_overloads(functions: list[Function]) -> list[cel.Overload]:
-    """One overload for all functions whose arguments are carried alike: the arguments tell which one is meant."""
+    """Makes one overload for all functions whose arguments have the same carriers: at run time the arguments select the function."""
     alike: dict[str, list[Function]] = {}
     for function in functions:
-        alike.setdefault(", ".join(_CARRIED[kind].name() for kind in function.takes), []).append(function)
+        alike.setdefault(", ".join(_CARRIED[kind].name() for kind in function.parameters), []).append(function)
     return [
         cel.Overload(
             same[0].id,
-            return_type=_CARRIED[same[0].gives],
-            parameters=[_CARRIED[kind] for kind in same[0].takes],
+            return_type=_CARRIED[same[0].result],
+            parameters=[_CARRIED[kind] for kind in same[0].parameters],
             is_member=same[0].is_member,
-            impl=_first_that_takes(same),
+            impl=_first_matching(same),
         )
         for same in alike.values()
     ]
 
 
-def _first_that_takes(functions: list[Function]) -> Callable[..., object]:
+def _first_matching(functions: list[Function]) -> Callable[..., object]:
     def call(*arguments: object) -> object:
         for function in functions:
-            values = [uncarried(kind, argument) for kind, argument in zip(function.takes, arguments, strict=True)]
+            values = [from_carrier(kind, argument) for kind, argument in zip(function.parameters, arguments, strict=True)]
             if None not in values:
-                return carried(function.gives, function.call(*values))
+                return to_carrier(function.result, function.call(*values))
         raise TypeError("no such overload")
 
     return call

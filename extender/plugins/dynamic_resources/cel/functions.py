@@ -1,8 +1,8 @@
-"""What Kubernetes adds to CEL for devices: quantities and semantic versions, and the functions on them.
+"""The functions and types that Kubernetes adds to CEL for devices: quantities and semantic versions.
 
-cel-expr-python can check values of types of our own, but not carry them. So every expression is checked against the types that upstream
-declares, and then runs with maps in their place: {"quantity": nanos as text} and {"semver": version as text}, which are equal exactly if
-the values are. A function gets Python values and gives one; `CelType` says how they are carried.
+cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against the types that
+upstream declares, and then runs with maps in their place, their carriers: {"quantity": nanos as text} and {"semver": version as text},
+which are equal exactly if the values are. Functions take and return Python values; `CelType` tells how they are carried.
 
 Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2).
 """
@@ -22,11 +22,11 @@ _QUANTITY: Final = "quantity"
 _SEMVER: Final = "semver"
 
 Carrier = dict[str, str]
-"""A quantity or a version, as an expression handles it."""
+"""A quantity or a version in a running expression."""
 
 
 class CelType(enum.Enum):
-    """What a function takes or gives: a value of CEL, or a quantity (an int of nanos) or version (Semver) in its carrier."""
+    """The type of a parameter or result: a CEL type, or a quantity (an int of nanos) or version (Semver) with a carrier."""
 
     STRING = str
     BOOL = bool
@@ -43,24 +43,24 @@ class Function:
 
     id: str
     name: str
-    takes: tuple[CelType, ...]
-    gives: CelType
+    parameters: tuple[CelType, ...]
+    result: CelType
     call: Callable[..., object]
     is_member: bool = True
 
 
-def carried_quantity(nanos: int) -> Carrier:
-    """The carrier of a quantity."""
+def quantity_carrier(nanos: int) -> Carrier:
+    """Returns the carrier of a quantity."""
     return {_QUANTITY: str(nanos)}
 
 
-def carried_semver(version: Semver) -> Carrier:
-    """The carrier of a version."""
+def semver_carrier(version: Semver) -> Carrier:
+    """Returns the carrier of a version."""
     return {_SEMVER: str(version)}
 
 
-def uncarried(kind: CelType, value: Any) -> object | None:
-    """The Python value behind an argument; None if it is not of the kind."""
+def from_carrier(kind: CelType, value: Any) -> object | None:
+    """Returns the Python value of an argument; None if it is not of this type."""
     if kind is CelType.QUANTITY:
         nanos = value.get(_QUANTITY) if isinstance(value, dict) else None
         return int(nanos) if isinstance(nanos, str) else None
@@ -70,11 +70,11 @@ def uncarried(kind: CelType, value: Any) -> object | None:
     return value if type(value) is kind.value else None
 
 
-def carried(kind: CelType, value: Any) -> object:
-    """What an expression goes on with."""
+def to_carrier(kind: CelType, value: Any) -> object:
+    """Returns the CEL value of a Python value."""
     if kind is CelType.QUANTITY:
-        return carried_quantity(value)
-    return carried_semver(value) if kind is CelType.SEMVER else value
+        return quantity_carrier(value)
+    return semver_carrier(value) if kind is CelType.SEMVER else value
 
 
 def _quantity(text: str) -> int:
@@ -110,13 +110,13 @@ def _compare(one: int, other: int) -> int:
     return (one > other) - (one < other)
 
 
-def _semver(text: str, loosely: bool = False) -> Semver:
-    return Semver.parse_loosely(text) if loosely else Semver.parse(text)
+def _semver(text: str, normalized: bool = False) -> Semver:
+    return Semver.parse_normalized(text) if normalized else Semver.parse(text)
 
 
-def _is_semver(text: str, loosely: bool = False) -> bool:
+def _is_semver(text: str, normalized: bool = False) -> bool:
     try:
-        _semver(text, loosely)
+        _semver(text, normalized)
     except SemverError:
         return False
     return True

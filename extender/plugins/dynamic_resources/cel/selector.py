@@ -1,4 +1,4 @@
-"""A device selector, compiled: does a device match?
+"""CelSelector: a compiled device selector.
 
 Upstream: dynamic-resource-allocation/cel, compile.go, cache.go (v1.36.2).
 """
@@ -15,17 +15,17 @@ from extender.objects.devices import Device, DeviceAttribute
 from extender.objects.quantity import QuantityError, quantity_of
 from extender.plugins.dynamic_resources.cel import environment
 from extender.plugins.dynamic_resources.cel.cost import Size, work_of
-from extender.plugins.dynamic_resources.cel.functions import carried_quantity, carried_semver
+from extender.plugins.dynamic_resources.cel.functions import quantity_carrier, semver_carrier
 from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
 
 CACHE_SIZE: Final = 256
-"""Expressions that stay compiled: more than a cluster has classes."""
+"""The number of compiled expressions kept; clusters have fewer device classes."""
 
 MOST_WORK: Final = 10_000_000
-"""Steps and characters an expression may cost; some tenths of a second."""
+"""The work that an expression may cost; it takes some tenths of a second."""
 MOST_ELEMENTS: Final = 64
 MOST_CHARACTERS: Final = 8192
-"""What a valid device has at most: 32 attributes and capacities with names and values of bounded length."""
+"""The size of the largest valid device: 32 attributes and capacities with names and values of bounded length."""
 
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
@@ -44,23 +44,23 @@ _TYPE_NAME: Final = re.compile(r"\b[A-Z]+\b")
 
 
 class CelError(Exception):
-    """The expression does not compile, or fails for a device. The message is upstream's, up to the words of the interpreter."""
+    """The expression does not compile, or fails for a device. The message is upstream's, except for the interpreter's wording."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What expressions can ask of a device."""
+    """The facts about a device that expressions can use."""
 
     variables: Variables
     """By name."""
     size: int
-    """Characters of all names and values."""
+    """The number of characters in all names and values."""
 
 
 @final
 class CelSelector:
-    """An expression that compiled. It keeps nothing of the devices it has seen."""
+    """A compiled expression. It keeps nothing of the devices that it evaluates."""
 
     __slots__ = ("_affordable", "_program", "_serialized")
 
@@ -70,10 +70,10 @@ class CelSelector:
         self._affordable: dict[int, bool] = {}
 
     def matches(self, facts: Facts) -> bool:
-        """Whether the device of these facts (`facts_of`) matches.
+        """True if the device with these facts (`facts_of`) matches.
 
         Raises:
-            CelError: the expression fails for it, costs too much, or gives no bool.
+            CelError: the expression fails for it, costs too much, or does not return a bool.
         """
         if not self._is_affordable(facts.size):
             raise CelError(COST_EXCEEDED)
@@ -82,13 +82,13 @@ class CelSelector:
             result = self._evaluated(variables)
             if isinstance(result, bool):
                 return result
-            # Upstream's maps give an empty map for a domain that the device knows nothing of, though it is not "in" them. Here such a
-            # domain is missing at first, and is added when the expression fails for want of it.
+            # Upstream's maps return an empty map for an unknown domain, though it is not "in" them. Here such a domain is missing at first,
+            # and is added when the expression fails because of it.
             variables = _with_domain(variables, result)
         raise CelError(COST_EXCEEDED)
 
     def _evaluated(self, variables: Variables) -> bool | str:
-        """The answer, or the key that was missed and may be a domain."""
+        """Returns the result, or the missing key, which may be a domain."""
         try:
             value = self._program.eval(data=variables)
         except RuntimeError as exc:
@@ -100,17 +100,18 @@ class CelSelector:
             name = _type_name(kind)
             raise CelError(f"CEL result of type {name} could not be converted to bool{_NO_CONVERSION.get(name, '')}")
         text = _without_status(str(value.value()))
-        # A key that a map lacks may be a domain; then it is tried with that domain.
+        # A key that a map lacks may be a domain; the caller then adds it and evaluates again.
         missing = _MISSING_KEY.fullmatch(text)
         if missing is None:
-            raise CelError(_explained(text))
+            raise CelError(_upstream_text(text))
         key = missing["key"]
         if key in variables[environment.ATTRIBUTES] and key in variables[environment.CAPACITY]:
             raise CelError(f"no such key: {key}")
         return key
 
     def _is_affordable(self, size: int) -> bool:
-        """Judged by the size of the device, in powers of two, so that ordinary devices are judged once together."""
+        """True if the cost bound allows devices of this size. It is computed per power of two, so that all ordinary devices share one
+        result."""
         size = max(size, MOST_CHARACTERS)
         size_class = size.bit_length()
         known = self._affordable.get(size_class)
@@ -123,10 +124,10 @@ class CelSelector:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def compiled(expression: str) -> CelSelector:
-    """The expression, ready to be asked.
+    """Returns the compiled expression.
 
     Raises:
-        CelError: it is faulty, or gives something else than a bool.
+        CelError: it is invalid, or does not return a bool.
     """
     try:
         kind = _CHECKING.compile(expression).return_type()
@@ -136,15 +137,15 @@ def compiled(expression: str) -> CelSelector:
     except RuntimeError as exc:
         raise CelError(f"compilation failed: {_without_status(str(exc))}") from exc
     except TypeError as exc:
-        # The library takes no text with half a surrogate pair in it.
+        # The library rejects text with half a surrogate pair.
         raise CelError("compilation failed: the expression is no valid Unicode") from exc
 
 
 def facts_of(driver: str, device: Device) -> Facts:
-    """What expressions can ask of a device. Names without a domain are in the driver's.
+    """Returns the facts about a device. Names without a domain are in the driver's.
 
     Raises:
-        CelError: an attribute or capacity cannot be read.
+        CelError: an attribute or capacity is invalid.
     """
     attributes: dict[str, dict[str, object]] = {}
     for name, attribute in device.attributes.items():
@@ -154,7 +155,7 @@ def facts_of(driver: str, device: Device) -> Facts:
     for name, capacity in device.capacity.items():
         domain, identifier = _qualified(name, driver)
         try:
-            capacities.setdefault(domain, {})[identifier] = carried_quantity(quantity_of(capacity.value).nanos())
+            capacities.setdefault(domain, {})[identifier] = quantity_carrier(quantity_of(capacity.value).nanos())
         except QuantityError as exc:
             raise CelError(f"capacity {name}: {exc}") from exc
     variables: Variables = {
@@ -174,7 +175,7 @@ def _attribute_value(name: str, attribute: DeviceAttribute) -> object:
     if attribute.version is None:
         raise CelError(f"attribute {name}: unsupported attribute value")
     try:
-        return carried_semver(Semver.parse(attribute.version))
+        return semver_carrier(Semver.parse(attribute.version))
     except SemverError as exc:
         raise CelError(f"attribute {name}: parse semantic version: {exc}") from exc
 
@@ -203,13 +204,13 @@ def _size_of(variables: Variables) -> int:
 
 
 def _without_status(text: str) -> str:
-    """The interpreter's message without the code that it puts around it."""
+    """Returns the interpreter's message without the status code around it."""
     around = _STATUS_AROUND.fullmatch(text)
     return text if around is None else around["text"]
 
 
-def _explained(text: str) -> str:
-    """The message in the words of the interpreter that upstream uses, for what happens most."""
+def _upstream_text(text: str) -> str:
+    """Returns the most common messages in the words of upstream's interpreter."""
     if text.startswith("No matching overloads found"):
         return "no such overload"
     if text.startswith("Iteration budget exceeded"):
@@ -218,5 +219,5 @@ def _explained(text: str) -> str:
 
 
 def _type_name(kind: cel.Type) -> str:
-    """MAP<STRING, INT> as upstream writes it: map(string, int)."""
+    """Returns a type as upstream writes it: MAP<STRING, INT> is map(string, int)."""
     return _TYPE_NAME.sub(lambda word: word[0].lower(), str(kind.name())).replace("<", "(").replace(">", ")")

@@ -1,4 +1,4 @@
-"""Semantic versions (semver.org 2.0.0), read with the words of the library that upstream uses.
+"""Semantic versions (semver.org 2.0.0), with the error texts of the library that upstream uses.
 
 Upstream: github.com/blang/semver/v4; apiserver/pkg/cel/library/semverlib.go (v1.36.2).
 """
@@ -13,13 +13,13 @@ _MAX_UINT64: Final = 2**64 - 1
 
 
 class SemverError(ValueError):
-    """The text is no semantic version."""
+    """The text is not a semantic version."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Semver:
-    """A version without its build metadata, which never matters to order or equality."""
+    """A version without its build metadata, which does not matter to order or equality."""
 
     major: int
     minor: int
@@ -28,10 +28,10 @@ class Semver:
 
     @staticmethod
     def parse(text: str) -> "Semver":
-        """The version that `text` spells.
+        """Parses a version.
 
         Raises:
-            SemverError: it spells none.
+            SemverError: the text is not a semantic version.
         """
         if not text:
             raise SemverError("Version string empty")
@@ -50,11 +50,11 @@ class Semver:
         return version
 
     @staticmethod
-    def parse_loosely(text: str) -> "Semver":
-        """The same after dropping a leading v and leading zeros, and adding minor and patch where they lack.
+    def parse_normalized(text: str) -> "Semver":
+        """Parses a version after removing a leading v and leading zeros, and adding missing minor and patch numbers.
 
         Raises:
-            SemverError: it is none even so.
+            SemverError: the text is not a semantic version even then.
         """
         parts = [_without_leading_zeros(part) for part in text.removeprefix("v").split(".", 2)]
         if len(parts) < 3 and ("+" in parts[-1] or "-" in parts[-1]):
@@ -62,7 +62,7 @@ class Semver:
         return Semver.parse(".".join([*parts, "0", "0"][:3]))
 
     def compare(self, other: "Semver") -> int:
-        """-1, 0 or 1. A prerelease comes before its release."""
+        """Returns -1, 0 or 1. A prerelease comes before its release."""
         mine, theirs = (self.major, self.minor, self.patch), (other.major, other.minor, other.patch)
         if mine != theirs:
             return 1 if mine > theirs else -1
@@ -81,7 +81,7 @@ def _number(name: str, text: str) -> int:
         raise SemverError(f'{name} number must not contain leading zeroes "{text}"')
     if not text:
         raise SemverError('strconv.ParseUint: parsing "": invalid syntax')
-    # The length first: Python refuses to read numbers of thousands of digits.
+    # The length is checked first: Python refuses to parse numbers of thousands of digits.
     if len(text) > 20 or int(text) > _MAX_UINT64:
         raise SemverError(f'strconv.ParseUint: parsing "{text}": value out of range')
     return int(text)
@@ -100,7 +100,7 @@ def _prerelease(identifier: str) -> str:
 
 
 def _order(prerelease: tuple[str, ...]) -> tuple[bool, list[tuple[bool, int, str]]]:
-    """No prerelease last; numbers before words, numbers by value."""
+    """Returns a sort key: a missing prerelease last; numbers before words, numbers by value."""
     identifiers = [(False, int(part), "") if _DIGITS.issuperset(part) else (True, 0, part) for part in prerelease]
     return not prerelease, identifiers
 

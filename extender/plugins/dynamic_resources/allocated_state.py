@@ -1,4 +1,4 @@
-"""What allocated claims have taken of the cluster's devices.
+"""AllocatedState: the devices of the cluster that allocated claims hold.
 
 Upstream: framework/plugins/dynamicresources/allocateddevices.go, foreachAllocatedDevice;
 dynamic-resource-allocation/structured/schedulerapi/types.go (v1.36.2).
@@ -41,21 +41,21 @@ Amounts = dict[str, int]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """Devices that are taken as a whole, devices that are shared, and what is taken of those."""
+class AllocatedState:
+    """Devices that are allocated as a whole, devices that are shared, and what is consumed of those."""
 
     devices: set[DeviceId] = field(default_factory=set)
     shared: set[DeviceId] = field(default_factory=set)
     capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
 
-    def has_any_of(self, device: DeviceId) -> bool:
-        """Whether the device is in use, wholly or in part."""
+    def is_in_use(self, device: DeviceId) -> bool:
+        """True if the device is allocated, as a whole or in part."""
         return device in self.devices or device in self.shared
 
 
-def taken_by(claims: Iterable[ResourceClaim]) -> Taken:
-    """Everything that the claims hold. Admin access holds nothing."""
-    taken = Taken()
+def allocated_state_of(claims: Iterable[ResourceClaim]) -> AllocatedState:
+    """Returns everything that the claims hold. Admin access holds nothing."""
+    state = AllocatedState()
     for claim in claims:
         allocation = claim.status.allocation
         for result in allocation.devices.results if allocation is not None else ():
@@ -63,16 +63,16 @@ def taken_by(claims: Iterable[ResourceClaim]) -> Taken:
                 continue
             device = DeviceId(result.driver, result.pool, result.device)
             if result.share_id is None:
-                taken.devices.add(device)
+                state.devices.add(device)
                 continue
-            taken.shared.add(device)
+            state.shared.add(device)
             if result.consumed_capacity:
                 consumed = {name: nanos_of(amount) for name, amount in result.consumed_capacity.items()}
-                add_amounts(taken.capacity.setdefault(device, {}), consumed)
-    return taken
+                add_amounts(state.capacity.setdefault(device, {}), consumed)
+    return state
 
 
 def add_amounts(to: Amounts, amounts: Amounts, sign: int = 1) -> None:
-    """Add every amount, or take it away again with sign -1."""
+    """Adds every amount, or subtracts it with sign -1."""
     for name, amount in amounts.items():
         to[name] = to.get(name, 0) + sign * amount
