@@ -1,1 +1,1 @@
-"""InterPodAffinity: pods near pods and away from pods, as a demand and as a wish, in both directions."""
+"""InterPodAffinity: required and preferred affinity and anti-affinity between pods, of the pod to place and of existing pods."""

@@ -1,6 +1,7 @@
-"""What the pods that run say about a pod that is to be placed: their terms that mean it.
+"""ExistingTerms: the affinity terms of existing pods that match a pod to place.
 
-Pods with equal stanzas are one class. A pod is held against a term once a class, and only against terms that could mean it.
+Pods with equal stanzas are one class. A term is evaluated once per class of existing pods and kind of incoming pod, and only if an index
+says that it can match.
 """
 
 from bisect import bisect_left
@@ -13,16 +14,16 @@ from extender.plugins.inter_pod_affinity.terms import Term, terms_of
 from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.snapshot.symbols import LabelPair, SymbolIndex, narrowest_pairs
 
-_ANSWERS_KEPT: Final = 1024
+_RESULTS_KEPT: Final = 1024
 
 REQUIRED_ANTI, REQUIRED, PREFERRED = range(3)
-"""What a term is."""
+"""The kinds of terms."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A pod that is to be placed, as terms see it. Pods that terms cannot tell apart are equal."""
+    """The pod to place, as far as terms look at it. Pods that terms cannot distinguish are equal."""
 
     namespace: str
     labels: frozenset[LabelPair]
@@ -31,7 +32,7 @@ class Incoming:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Existing:
+class ExistingTerm:
     """A term of a class of pods."""
 
     code: int
@@ -43,8 +44,8 @@ class Existing:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Classes:
-    """Numbers per class of pods, for one topology key: what a tally sums up."""
+class ClassNumbers:
+    """A number for each class of pods, for one topology key: the weights of a tally question."""
 
     topology_key: str
     numbers: tuple[tuple[int, int], ...]
@@ -53,46 +54,46 @@ class Classes:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Said:
-    """All that classes of pods say about an incoming pod, by topology key."""
+class MatchingTerms:
+    """The terms of existing pods that match an incoming pod, by topology key."""
 
-    anti_affinity: tuple[Classes, ...] = ()
-    """How many of their required anti-affinity terms mean it."""
-    wishes: tuple[Classes, ...] = ()
-    """What their terms that mean it add to the score."""
-    wishers: tuple[Classes, ...] = ()
-    """How many terms those are: their weights may add up to nothing."""
+    anti_affinity: tuple[ClassNumbers, ...] = ()
+    """The number of matching required anti-affinity terms."""
+    weights: tuple[ClassNumbers, ...] = ()
+    """The sum of the weights that matching terms add to the score."""
+    counts: tuple[ClassNumbers, ...] = ()
+    """The number of those terms, since their weights may cancel out."""
 
 
 @final
 class ExistingTerms(SymbolIndex):
-    """The terms of all classes, by what they demand of a pod; and the answers given so far."""
+    """The terms of all classes, indexed by namespace and label; and the results so far."""
 
     def __init__(self) -> None:
-        # Under the namespace and a label that the term demands, None where it demands none in particular; ascending by code.
-        self._terms: defaultdict[tuple[str | None, LabelPair | None], list[Existing]] = defaultdict(list)
-        self._answers: OrderedDict[tuple[Incoming, int], _Answer] = OrderedDict()
+        # Keyed by the namespace and a label that the term requires (None if it requires no particular one); ascending by code.
+        self._terms: defaultdict[tuple[str | None, LabelPair | None], list[ExistingTerm]] = defaultdict(list)
+        self._results: OrderedDict[tuple[Incoming, int], _Result] = OrderedDict()
 
-    def about(self, incoming: Incoming, required_weight: int) -> Said:
-        """What all classes say.
+    def matching(self, incoming: Incoming, required_weight: int) -> MatchingTerms:
+        """Returns the matching terms of all classes.
 
         Arguments:
-            required_weight: what a required affinity term counts as a wish.
+            required_weight: the weight of a required affinity term in the score (hardPodAffinityWeight).
         """
         key = (incoming, required_weight)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = _Answer()
-            if len(self._answers) > _ANSWERS_KEPT:
-                self._answers.popitem(last=False)
+        result = self._results.get(key)
+        if result is None:
+            result = self._results[key] = _Result()
+            if len(self._results) > _RESULTS_KEPT:
+                self._results.popitem(last=False)
         else:
-            self._answers.move_to_end(key)
-        if answer.size < self.size:
-            answer.extend(self._meaning(incoming, answer.size), self.size, required_weight)
-        return answer.said
+            self._results.move_to_end(key)
+        if result.size < self.size:
+            result.extend(self._matching_from(incoming, result.size), self.size, required_weight)
+        return result.terms
 
-    def _meaning(self, incoming: Incoming, first: int) -> Iterator[Existing]:
-        """The terms that mean the pod, of the classes from `first` on."""
+    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[ExistingTerm]:
+        """Yields the terms that match the pod, of the classes from `first` on."""
         labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
         for namespace in (incoming.namespace, None):
             for pair in (*incoming.labels, None):
@@ -108,13 +109,13 @@ class ExistingTerms(SymbolIndex):
             return
         terms = terms_of(symbol)
         for term in terms.anti_affinity:
-            self._file(Existing(code, REQUIRED_ANTI, term, 1))
+            self._insert(ExistingTerm(code, REQUIRED_ANTI, term, 1))
         for term in terms.affinity:
-            self._file(Existing(code, REQUIRED, term, 1))
+            self._insert(ExistingTerm(code, REQUIRED, term, 1))
         for weighted in terms.preferred:
-            self._file(Existing(code, PREFERRED, weighted.term, weighted.weight))
+            self._insert(ExistingTerm(code, PREFERRED, weighted.term, weighted.weight))
 
-    def _file(self, existing: Existing) -> None:
+    def _insert(self, existing: ExistingTerm) -> None:
         term = existing.term
         if not term.selector.selectable:
             return
@@ -126,20 +127,20 @@ class ExistingTerms(SymbolIndex):
 
 
 @final
-class _Answer:
-    """What the classes up to `size` say about one incoming pod."""
+class _Result:
+    """The matching terms for one incoming pod, of the classes up to `size`."""
 
-    __slots__ = ("_anti_affinity", "_wishers", "_wishes", "said", "size")
+    __slots__ = ("_anti_affinity", "_counts", "_weights", "size", "terms")
 
     def __init__(self) -> None:
         self.size = 0
-        self.said = Said()
+        self.terms = MatchingTerms()
         self._anti_affinity: _Numbers = defaultdict(dict)
-        self._wishes: _Numbers = defaultdict(dict)
-        self._wishers: _Numbers = defaultdict(dict)
+        self._weights: _Numbers = defaultdict(dict)
+        self._counts: _Numbers = defaultdict(dict)
 
-    def extend(self, terms: Iterator[Existing], size: int, required_weight: int) -> None:
-        """Take in the terms of the classes from `self.size` to `size` that mean the pod."""
+    def extend(self, terms: Iterator[ExistingTerm], size: int, required_weight: int) -> None:
+        """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
         for existing in terms:
             found = True
@@ -149,11 +150,11 @@ class _Answer:
                 continue
             weight = required_weight if existing.kind == REQUIRED else existing.weight
             if existing.kind == PREFERRED or required_weight > 0:
-                _add(self._wishes[key], code, weight)
-                _add(self._wishers[key], code, 1)
+                _add(self._weights[key], code, weight)
+                _add(self._counts[key], code, 1)
         self.size = size
         if found:
-            self.said = Said(_classes(self._anti_affinity), _classes(self._wishes), _classes(self._wishers))
+            self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))
 
 
 _Numbers = defaultdict[str, dict[int, int]]
@@ -163,9 +164,9 @@ def _add(numbers: dict[int, int], code: int, number: int) -> None:
     numbers[code] = numbers.get(code, 0) + number
 
 
-def _classes(numbers: _Numbers) -> tuple[Classes, ...]:
-    return tuple(Classes(key, tuple(sorted(of_key.items()))) for key, of_key in numbers.items())
+def _classes(numbers: _Numbers) -> tuple[ClassNumbers, ...]:
+    return tuple(ClassNumbers(key, tuple(sorted(of_key.items()))) for key, of_key in numbers.items())
 
 
-def _code(existing: Existing) -> int:
+def _code(existing: ExistingTerm) -> int:
     return existing.code

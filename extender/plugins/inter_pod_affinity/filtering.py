@@ -1,4 +1,4 @@
-"""Required affinity and anti-affinity, both ways, with each row's own pod changes.
+"""Filter: required affinity and anti-affinity, of the pod and of existing pods, with each row's own pod changes.
 
 Upstream: framework/plugins/interpodaffinity/filtering.go (v1.36.2).
 """
@@ -10,8 +10,8 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, means, meant_by_all, meant_by_each, said_by
-from extender.plugins.inter_pod_affinity.existing_terms import Said
+from extender.plugins.inter_pod_affinity.counting import Question, is_match, numbers_of_classes, pods_matching_all, weights_of_matches
+from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn, sums_by_value
@@ -23,46 +23,46 @@ EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affin
 
 @final
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Pods counted by the value of a topology key, V of them."""
+class TopologyCounts:
+    """Pods counted by the V values of a topology key."""
 
     question: Question
     column: LabelColumn
     counts: Int64s
-    """(V + 1,) pods on the nodes with each value; the place after the last, for nodes without the label, holds 0."""
+    """(V + 1,) pods on the nodes with each value; the last entry, for nodes without the label, is 0."""
 
     @property
     def are_empty(self) -> bool:
-        """True if there is no pod to be found at any value."""
+        """True if no value has any pods."""
         return not self.counts.any()
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Required:
-    """What the cluster has to say for and against a pod."""
+    """The pods in the cluster that matter to the required terms. Upstream: filtering.go, preFilterState."""
 
-    affinity: tuple[Places, ...]
-    """Pods that all affinity terms of the pod mean, by each of the topology keys of these terms."""
-    suits_itself: bool
-    """All affinity terms mean the pod itself: it may be the first of its kind."""
-    anti_affinity: tuple[Places, ...]
-    """Pods that an anti-affinity term of the pod means, by the topology key of the term."""
-    existing: tuple[Places, ...]
-    """Pods with an anti-affinity term that means the pod, by the topology key of the term."""
+    affinity: tuple[TopologyCounts, ...]
+    """Pods that match all affinity terms of the pod, for each topology key of these terms."""
+    matches_itself: bool
+    """True if all affinity terms match the pod itself, so that it may be the first such pod."""
+    anti_affinity: tuple[TopologyCounts, ...]
+    """Pods that match an anti-affinity term of the pod, by the topology key of the term."""
+    existing: tuple[TopologyCounts, ...]
+    """Pods with an anti-affinity term that matches the pod, by the topology key of the term."""
 
     @property
     def is_irrelevant(self) -> bool:
-        """True if no node can be refused for any of it."""
-        return not self.affinity and not self.anti_affinity and all(places.are_empty for places in self.existing)
+        """True if no node can be refused."""
+        return not self.affinity and not self.anti_affinity and all(by_value.are_empty for by_value in self.existing)
 
 
-def look_around(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, said: Said) -> Required:
-    """Count the pods that matter.
+def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms) -> Required:
+    """Counts the pods that matter.
 
     Arguments:
-        terms: those of the pod, their namespaces looked up.
-        said: what other pods say about it.
+        terms: those of the pod, with resolved namespaces.
+        existing: the matching terms of existing pods.
 
     Upstream: filtering.go, PreFilter.
     """
@@ -70,80 +70,82 @@ def look_around(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, said: Sai
     for term in terms.anti_affinity:
         anti_terms.setdefault(term.topology_key, []).append(WeightedTerm(1, term))
     return Required(
-        affinity=_near_all(snapshot, terms.affinity),
-        suits_itself=all(means(term, pod.namespace, pod.labels) for term in terms.affinity),
-        anti_affinity=tuple(_places(snapshot, key, meant_by_each(snapshot, of_key)) for key, of_key in anti_terms.items()),
-        existing=tuple(_places(snapshot, classes.topology_key, said_by(snapshot, classes)) for classes in said.anti_affinity),
+        affinity=_affinity_counts(snapshot, terms.affinity),
+        matches_itself=all(is_match(term, pod.namespace, pod.labels) for term in terms.affinity),
+        anti_affinity=tuple(_counts(snapshot, key, weights_of_matches(snapshot, of_key)) for key, of_key in anti_terms.items()),
+        existing=tuple(
+            _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes)) for classes in existing.anti_affinity
+        ),
     )
 
 
-def _near_all(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[Places, ...]:
+def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[TopologyCounts, ...]:
     if not terms:
         return ()
-    question = meant_by_all(snapshot, terms)
-    return tuple(_places(snapshot, key, question) for key in dict.fromkeys(term.topology_key for term in terms))
+    question = pods_matching_all(snapshot, terms)
+    return tuple(_counts(snapshot, key, question) for key in dict.fromkeys(term.topology_key for term in terms))
 
 
-def _places(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> Places:
+def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:
     column = snapshot.nodes.label(topology_key)
     counts = sums_by_value(column, snapshot.tally(*question).per_node)
     counts[-1] = 0
-    return Places(question, column, counts)
+    return TopologyCounts(question, column, counts)
 
 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
-    """What is missing near a row refuses it for good, what is in the way there for now.
+    """Refuses rows without the pods that affinity requires (unresolvable), and rows with pods that anti-affinity forbids.
 
     Upstream: filtering.go, Filter.
     """
     checks: list[fwk.Verdicts] = []
     if required.affinity:
-        lonely = _lonely(rows, required)
-        if lonely.any():
-            checks.append(fwk.reject(lonely, AFFINITY, unresolvable=True))
-    for all_places, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
-        for places in all_places:
-            if places.are_empty and not rows.is_hypothetical:
+        far = _lacks_affinity(rows, required)
+        if far.any():
+            checks.append(fwk.reject(far, AFFINITY, unresolvable=True))
+    for all_counts, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
+        for by_value in all_counts:
+            if by_value.are_empty and not rows.is_hypothetical:
                 continue
-            in_the_way = _after(rows, places, _before(rows, places)) > 0
-            if in_the_way.any():
-                checks.append(fwk.reject(in_the_way, reason))
+            conflicts = _after(rows, by_value, _before(rows, by_value)) > 0
+            if conflicts.any():
+                checks.append(fwk.reject(conflicts, reason))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 
 
-def _lonely(rows: fwk.Rows, required: Required) -> Mask:
-    """(R,) rows that are not near the pods that the affinity terms mean.
+def _lacks_affinity(rows: fwk.Rows, required: Required) -> Mask:
+    """(R,) rows without the pods that the affinity terms require.
 
-    Where there is no such pod anywhere, a pod that suits itself may go to every row that has all the topology keys.
+    If there is no such pod in the cluster, a pod that matches its own terms may go to any row with all the topology keys.
 
     Upstream: filtering.go, satisfyPodAffinity.
     """
     without_key = np.zeros(len(rows), np.bool_)
-    nobody_near = np.zeros(len(rows), np.bool_)
-    occupied: Int64s = np.zeros(len(rows), np.int64)  # places with such a pod, over all topology keys
-    for places in required.affinity:
-        without_key |= rows.codes_of_nodes(places.column.codes) < 0
-        before = _before(rows, places)
-        after = _after(rows, places, before)
-        nobody_near |= after <= 0
-        if required.suits_itself:
-            occupied += int(np.count_nonzero(places.counts))
+    no_pods_near = np.zeros(len(rows), np.bool_)
+    occupied: Int64s = np.zeros(len(rows), np.int64)  # values with such a pod, over all topology keys
+    for by_value in required.affinity:
+        without_key |= rows.codes_of_nodes(by_value.column.codes) < 0
+        before = _before(rows, by_value)
+        after = _after(rows, by_value, before)
+        no_pods_near |= after <= 0
+        if required.matches_itself:
+            occupied += int(np.count_nonzero(by_value.counts))
             if after is not before:
                 occupied += (after != 0).astype(np.int64) - (before != 0)
-    if required.suits_itself:
-        nobody_near &= occupied != 0
-    return without_key | nobody_near
+    if required.matches_itself:
+        no_pods_near &= occupied != 0
+    return without_key | no_pods_near
 
 
-def _before(rows: fwk.Rows, places: Places) -> Int64s:
-    """(R,) the pods at the row's value, as the cluster is."""
-    counts: Int64s = places.counts[rows.codes_of_nodes(places.column.codes)]
+def _before(rows: fwk.Rows, by_value: TopologyCounts) -> Int64s:
+    """(R,) the pods at the row's value, in the snapshot."""
+    counts: Int64s = by_value.counts[rows.codes_of_nodes(by_value.column.codes)]
     return counts
 
 
-def _after(rows: fwk.Rows, places: Places, before: Int64s) -> Int64s:
-    """(R,) the same with the pods that have come to the row and without those that have left it; `before` itself if there are none."""
-    moved = rows.tally_change(*places.question)
+def _after(rows: fwk.Rows, by_value: TopologyCounts, before: Int64s) -> Int64s:
+    """(R,) the same with the row's changes; `before` itself if there are none."""
+    moved = rows.tally_change(*by_value.question)
     if moved is None:
         return before
-    return before + moved * (rows.codes_of_nodes(places.column.codes) >= 0)
+    return before + moved * (rows.codes_of_nodes(by_value.column.codes) >= 0)

@@ -1,8 +1,8 @@
-"""Which changes may let in a pod that was kept from, or by, other pods.
+"""Which events may help a pod that required affinity or anti-affinity keeps off nodes.
 
-Of several anti-affinity terms upstream looks for one pod that all of them mean, although each of them alone keeps a pod away; and a pod
-that is only kept away by others' anti-affinity is not helped by nodes that change. The flush of pods that have waited too long brings
-those back.
+With several anti-affinity terms, upstream looks for a pod that matches all of them, although each of them alone keeps a pod away; and node
+events do not help a pod that only the anti-affinity of existing pods keeps away. Such pods are requeued after the longest time in the
+unschedulable queue.
 
 Upstream: framework/plugins/interpodaffinity/plugin.go, isSchedulableAfterPodChange, isSchedulableAfterNodeChange (v1.36.2).
 """
@@ -15,28 +15,28 @@ from extender.snapshot.pod_attributes import affinity_class
 
 
 def after_pod_change(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-    """The pod itself was changed, a pod on a node is now what it must be near to, or one that it must be away from is no more.
+    """Queues the pod if it was updated, if a pod now matches its affinity, or if one no longer conflicts with anti-affinity.
 
     Raises:
-        SelectorError: a required term of the pod cannot be used.
+        SelectorError: a required term of the pod is invalid.
     """
     if old is not None and new is not None and new.uid == pod.uid:
         return fwk.QueueingHint.QUEUE
     if not _concerns_nodes(old, new):
         return fwk.QueueingHint.QUEUE_SKIP
-    near, away = _affinity(pod), _anti_affinity(pod)
-    if new is not None and _mean(near, new) and not _mean(near, old):
+    affinity, anti_affinity = _affinity(pod), _anti_affinity(pod)
+    if new is not None and _all_match(affinity, new) and not _all_match(affinity, old):
         return fwk.QueueingHint.QUEUE
     if new is not None:
-        return fwk.queue_if(_mean(away, old) and not _mean(away, new))
-    return fwk.queue_if(_mean(away, old) or (old is not None and _mean(_anti_affinity(old), pod)))
+        return fwk.queue_if(_all_match(anti_affinity, old) and not _all_match(anti_affinity, new))
+    return fwk.queue_if(_all_match(anti_affinity, old) or (old is not None and _all_match(_anti_affinity(old), pod)))
 
 
 def after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-    """A place to be near to has appeared, or one to be away from has been given up.
+    """Queues the pod if the node joined a domain of its affinity, or left one of its anti-affinity.
 
     Raises:
-        SelectorError: a required term of the pod cannot be used.
+        SelectorError: a required term of the pod is invalid.
     """
     if any(_has_appeared(term.topology_key, old, new) for term in _affinity(pod)):
         return fwk.QueueingHint.QUEUE
@@ -54,14 +54,14 @@ def _anti_affinity(pod: fwk.Pod) -> Sequence[Term]:
 
 
 def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """Whether the pod is on a node; one that is gone may also have had the promise of one."""
+    """True if the pod is on a node; a deleted one may also have been nominated to one."""
     if new is None:
         return old is not None and bool(old.spec.node_name or old.status.nominated_node_name)
     return bool(new.spec.node_name) and (old is None or bool(old.spec.node_name))
 
 
-def _mean(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
-    """Whether there is a pod, there are terms, and all of them mean it. Namespace selectors are held against no labels, as upstream has it.
+def _all_match(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
+    """True if there are a pod and terms, and all terms match it. Namespace selectors are evaluated against no labels, as upstream.
 
     Upstream: filtering.go, podMatchesAllAffinityTerms.
     """

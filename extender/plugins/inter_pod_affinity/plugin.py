@@ -6,22 +6,22 @@ from typing import Any, Final, final
 from extender import framework as fwk
 from extender.config.plugin_args import InterPodAffinityArgs
 from extender.plugins.inter_pod_affinity import advice, filtering, hints, scoring
-from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, Said
-from extender.plugins.inter_pod_affinity.terms import NO_TERMS, KnownNamespaces, PodTerms, WeightedTerm, terms_of
+from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
+from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, WeightedTerm, terms_of
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import affinity_class
 
-_SAID: Final = fwk.StateKey[Said]("PreFilterInterPodAffinity/said")
+_EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
-_WORTHS: Final = fwk.StateKey[Sequence[scoring.Worth]]("PreScoreInterPodAffinity")
+_SCORES: Final = fwk.StateKey[Sequence[scoring.ScoresByValue]]("PreScoreInterPodAffinity")
 
 
 @final
 class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Refuses nodes that are far from what the pod must be near to, or near to what it must be away from or what must be away from it;
-    prefers nodes by what the pod wishes of the pods that run, and they of it.
+    """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the preferred terms of
+    both.
 
-    State: which namespaces selectors select.
+    State: the namespaces that selectors match.
 
     Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
@@ -29,10 +29,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
-        self._namespaces = KnownNamespaces()
+        self._namespaces = SelectedNamespaces()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """Pods on nodes come, go, or have other labels; so do nodes."""
         add = fwk.ActionType.ADD
         pods = add | fwk.ActionType.UPDATE_POD_LABEL | fwk.ActionType.DELETE
         return [
@@ -41,43 +40,40 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods that demand nothing and of which nothing is demanded; refused for good if a term cannot be read."""
+        """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is invalid."""
         terms = _terms(pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
-        said = self._said(pod, snapshot)
-        state.write(_SAID, said)
-        required = filtering.look_around(snapshot, pod, self._looked_up(terms, snapshot), said)
+        existing = self._matching_terms(pod, snapshot)
+        state.write(_EXISTING, existing)
+        required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing)
         if required.is_irrelevant:
             return fwk.PreFilterResult(fwk.SKIP)
         state.write(_REQUIRED, required)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """See `filtering.verdicts`."""
         return filtering.verdicts(rows, state.read(_REQUIRED))
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skip where neither the pod nor those that run wish for anything that concerns the other."""
+        """Skips if no preferred term of the pod matches existing pods, nor any of theirs the pod."""
         terms = _terms(pod)
-        if self._args.ignore_preferred_terms_of_existing_pods and not _wishes(pod):
+        if self._args.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fwk.SKIP
         if terms.error:
             return fwk.error(f"failed to parse pod: {terms.error}")
         snapshot = rows.snapshot
-        said = state.find(_SAID) or self._said(pod, snapshot)
-        found = scoring.worths(snapshot, self._looked_up(terms, snapshot).preferred, said)
+        existing = state.find(_EXISTING) or self._matching_terms(pod, snapshot)
+        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot).preferred, existing)
         if not found:
             return fwk.SKIP
-        state.write(_WORTHS, found)
+        state.write(_SCORES, found)
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) see `scoring.raw_scores`."""
-        return scoring.raw_scores(rows, state.read(_WORTHS))
+        return scoring.raw_scores(rows, state.read(_SCORES))
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        """(R,) see `scoring.normalized`."""
         return scoring.normalized(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
@@ -88,22 +84,22 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         """The pod without any required term."""
         return advice.without_requirements(pod)
 
-    def _looked_up(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
+    def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
         if terms is NO_TERMS:
             return terms
         namespaces, table = self._namespaces, snapshot.objects.namespaces
         return PodTerms(
-            affinity=tuple(namespaces.looked_up(term, table) for term in terms.affinity),
-            anti_affinity=tuple(namespaces.looked_up(term, table) for term in terms.anti_affinity),
-            preferred=tuple(WeightedTerm(weighted.weight, namespaces.looked_up(weighted.term, table)) for weighted in terms.preferred),
+            affinity=tuple(namespaces.resolved(term, table) for term in terms.affinity),
+            anti_affinity=tuple(namespaces.resolved(term, table) for term in terms.anti_affinity),
+            preferred=tuple(WeightedTerm(weighted.weight, namespaces.resolved(weighted.term, table)) for weighted in terms.preferred),
         )
 
-    def _said(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> Said:
+    def _matching_terms(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
         namespace = snapshot.objects.namespaces.get(pod.namespace)
         namespace_labels = namespace.metadata.labels if namespace is not None else {}
         incoming = Incoming(pod.namespace, frozenset(pod.labels.items()), frozenset(namespace_labels.items()))
-        existing = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
-        return existing.about(incoming, self._args.hard_pod_affinity_weight)
+        index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
+        return index.matching(incoming, self._args.hard_pod_affinity_weight)
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:
@@ -111,8 +107,8 @@ def _terms(pod: fwk.Pod) -> PodTerms:
     return terms_of(stanzas) if stanzas is not None else NO_TERMS
 
 
-def _wishes(pod: fwk.Pod) -> bool:
-    """Whether the pod has preferred terms, be they readable or not."""
+def _has_preferred_terms(pod: fwk.Pod) -> bool:
+    """True if the pod has preferred terms, whether valid or not."""
     affinity = pod.spec.affinity
     stanzas = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
     return any(stanza is not None and stanza.preferred for stanza in stanzas)

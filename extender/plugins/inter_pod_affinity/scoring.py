@@ -1,4 +1,4 @@
-"""Preferred terms, both ways, and what required affinity of pods that run is worth: summed up over topology domains.
+"""Score: the weights of preferred terms, and of the required affinity of existing pods, summed over topology domains.
 
 Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
 """
@@ -11,8 +11,8 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, meant_by_each, said_by
-from extender.plugins.inter_pod_affinity.existing_terms import Classes, Said
+from extender.plugins.inter_pod_affinity.counting import Question, numbers_of_classes, weights_of_matches
+from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import WeightedTerm
 from extender.snapshot.axes import Int64s
 from extender.snapshot.columns import LabelColumn, sums_by_value
@@ -20,44 +20,44 @@ from extender.snapshot.columns import LabelColumn, sums_by_value
 
 @final
 @dataclass(frozen=True, slots=True)
-class Worth:
-    """What a node is worth by its value of a topology key."""
+class ScoresByValue:
+    """The scores of nodes by their value of a topology key."""
 
     column: LabelColumn
     by_value: Int64s
-    """(V + 1,) by value; the place after the last, for nodes without the label, holds 0."""
+    """(V + 1,) by value; the last entry, for nodes without the label, is 0."""
 
 
-def worths(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], said: Said) -> Sequence[Worth]:
-    """What each topology key has to say; nothing at all if no pod meets a term that concerns the two.
+def scores_by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing: MatchingTerms) -> Sequence[ScoresByValue]:
+    """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
-        preferred: the terms of the pod to be placed, their namespaces looked up.
-        said: what other pods say about it.
+        preferred: the preferred terms of the pod, with resolved namespaces.
+        existing: the matching terms of existing pods.
 
     Upstream: scoring.go, PreScore.
     """
-    found = _by_key(snapshot, preferred, said.wishes)
-    if any(worth.by_value.any() for worth in found):
+    found = _by_key(snapshot, preferred, existing.weights)
+    if any(scores.by_value.any() for scores in found):
         return found
-    # All sums are zero. Are there no terms, or do they cancel out? That shows only when they are counted rather than weighed.
-    counted = _by_key(snapshot, [WeightedTerm(1, weighted.term) for weighted in preferred], said.wishers)
-    return found if any(worth.by_value.any() for worth in counted) else ()
+    # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing them tells which.
+    counted = _by_key(snapshot, [WeightedTerm(1, weighted.term) for weighted in preferred], existing.counts)
+    return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], said: Sequence[Classes]) -> Sequence[Worth]:
+def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing: Sequence[ClassNumbers]) -> Sequence[ScoresByValue]:
     terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
     for weighted in preferred:
         terms[weighted.term.topology_key].append(weighted)
     questions: defaultdict[str, list[Question]] = defaultdict(list)
     for key, of_key in terms.items():
-        questions[key].append(meant_by_each(snapshot, of_key))
-    for classes in said:
-        questions[classes.topology_key].append(said_by(snapshot, classes))
-    return [_worth(snapshot, key, asked) for key, asked in questions.items()]
+        questions[key].append(weights_of_matches(snapshot, of_key))
+    for classes in existing:
+        questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))
+    return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
 
 
-def _worth(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> Worth:
+def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> ScoresByValue:
     first, *others = questions
     per_node = snapshot.tally(*first).per_node
     for question in others:
@@ -65,23 +65,23 @@ def _worth(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Questi
     column = snapshot.nodes.label(topology_key)
     by_value = sums_by_value(column, per_node)
     by_value[-1] = 0
-    return Worth(column, by_value)
+    return ScoresByValue(column, by_value)
 
 
-def raw_scores(rows: fwk.Rows, found: Sequence[Worth]) -> Int64s:
-    """(R,) what the row's values are worth together; below zero where anti-affinity prevails. Upstream: scoring.go, Score."""
+def raw_scores(rows: fwk.Rows, found: Sequence[ScoresByValue]) -> Int64s:
+    """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
     scores = np.zeros(len(rows), np.int64)
-    for worth in found:
-        scores += worth.by_value[rows.codes_of_nodes(worth.column.codes)]
+    for of_key in found:
+        scores += of_key.by_value[rows.codes_of_nodes(of_key.column.codes)]
     return scores
 
 
 def normalized(scores: Int64s) -> Int64s:
-    """(R,) 0 for the least, 100 for the most, the others in between; all 0 if they do not differ. Upstream: scoring.go, NormalizeScore."""
+    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go, NormalizeScore."""
     if not len(scores) or scores.min() == scores.max():
         return np.zeros_like(scores)
     least = scores.min()
     shares = (scores - least).astype(np.float64) / float(scores.max() - least)
-    # Truncated as Go converts: 0.29 * 100 is 28.999..., and counts 28.
+    # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28.
     result: Int64s = (fwk.MAX_NODE_SCORE * shares).astype(np.int64)
     return result

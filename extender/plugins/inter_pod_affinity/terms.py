@@ -1,4 +1,4 @@
-"""Affinity terms, compiled: which pods they mean, and where near is.
+"""Parsed affinity terms.
 
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
 """
@@ -23,16 +23,16 @@ _NAMESPACE_SELECTORS_KEPT: Final = 1024
 @final
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Pods that `selector` selects, in one of `namespaces` or in a namespace whose labels `namespace_selector` selects."""
+    """Matches pods by `selector`, in one of `namespaces` or in a namespace whose labels match `namespace_selector`."""
 
     topology_key: str
-    """Nodes with the same value of this label are one place."""
+    """Nodes with the same value of this label form a domain."""
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector = NOTHING
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether it means a pod. Upstream: AffinityTerm.Matches."""
+        """True if the term matches a pod. Upstream: AffinityTerm.Matches."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)
@@ -41,7 +41,7 @@ class Term:
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedTerm:
-    """A term as a wish; one of anti-affinity weighs less than nothing."""
+    """A preferred term; the weight is negative for anti-affinity."""
 
     weight: int
     term: Term
@@ -50,12 +50,12 @@ class WeightedTerm:
 @final
 @dataclass(frozen=True, slots=True)
 class PodTerms:
-    """All terms of a pod. Those of a stanza that cannot be used are missing, and `error` says why."""
+    """All terms of a pod. The terms of an invalid stanza are missing, and `error` has the reason."""
 
     affinity: tuple[Term, ...] = ()
-    """Required: all pods that all of these mean must be near."""
+    """Required: the pod goes near pods that match all of these."""
     anti_affinity: tuple[Term, ...] = ()
-    """Required: no pod that one of these means may be near."""
+    """Required: the pod goes near no pod that matches one of these."""
     preferred: tuple[WeightedTerm, ...] = ()
     error: str = ""
 
@@ -65,10 +65,10 @@ NO_TERMS: Final = PodTerms()
 
 @lru_cache(maxsize=_COMPILED_KEPT)
 def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
-    """What pods of this class must be near to.
+    """Returns the required affinity terms of this class.
 
     Raises:
-        SelectorError: a term cannot be used.
+        SelectorError: a term is invalid.
     """
     affinity, _ = pods.affinity()
     return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
@@ -76,10 +76,10 @@ def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
 
 @lru_cache(maxsize=_COMPILED_KEPT)
 def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
-    """What pods of this class must be away from.
+    """Returns the required anti-affinity terms of this class.
 
     Raises:
-        SelectorError: a term cannot be used.
+        SelectorError: a term is invalid.
     """
     _, anti_affinity = pods.affinity()
     return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
@@ -87,7 +87,7 @@ def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
 
 @lru_cache(maxsize=_COMPILED_KEPT)
 def terms_of(pods: AffinityClass) -> PodTerms:
-    """The terms of pods of this class, as they stand in their specs."""
+    """Returns the terms of this class, as in the specs of its pods."""
     affinity, anti_affinity = pods.affinity()
     own = pods.namespace
     errors: list[str] = []
@@ -100,7 +100,7 @@ def terms_of(pods: AffinityClass) -> PodTerms:
             return ()
 
     def weighted(sign: int, written: Sequence[WeightedPodAffinityTerm]) -> list[WeightedTerm]:
-        return [WeightedTerm(sign * wish.weight, _term(wish.pod_affinity_term, own)) for wish in written]
+        return [WeightedTerm(sign * preferred.weight, _term(preferred.pod_affinity_term, own)) for preferred in written]
 
     terms = PodTerms(
         affinity=stanza("requiredAffinityTerms", lambda: required_affinity_terms(pods)),
@@ -112,28 +112,28 @@ def terms_of(pods: AffinityClass) -> PodTerms:
 
 
 def _term(written: PodAffinityTerm, own_namespace: str) -> Term:
-    is_unsaid = not written.namespaces and written.namespace_selector is None
+    is_default = not written.namespaces and written.namespace_selector is None
     return Term(
         topology_key=written.topology_key,
         selector=selector_of(written.label_selector),
-        namespaces=frozenset([own_namespace] if is_unsaid else written.namespaces),
+        namespaces=frozenset([own_namespace] if is_default else written.namespaces),
         namespace_selector=selector_of(written.namespace_selector),
     )
 
 
 @final
-class KnownNamespaces:
-    """The namespaces that a selector selects. State: the answers so far, and the namespaces they hold for."""
+class SelectedNamespaces:
+    """Caches the namespaces that selectors match, for as long as the namespaces do not change."""
 
     def __init__(self) -> None:
         self._known: list[Namespace] = []
         self._selected: dict[Selector, frozenset[str]] = {}
 
-    def looked_up(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:
-        """The term of a pod that is to be placed, the namespaces it selects now among those it names.
+    def resolved(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:
+        """Returns a term of the pod to place, with the namespaces that its selector matches added to those it names.
 
-        Its selector stays, and is later held against no labels at all: one that only excludes (NotIn, DoesNotExist) thus means every
-        namespace. That is upstream's doing, which clears the selector in a copy of the term.
+        The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus matches every
+        namespace. So does upstream, which clears the selector only in a copy of the term.
 
         Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty (v1.36.2).
         """
@@ -144,7 +144,7 @@ class KnownNamespaces:
 
     def _selected_by(self, selector: Selector, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
         listed = [*namespaces.values()]
-        # The comparison stops at identity, object by object: it costs next to nothing while nothing has changed.
+        # Comparing identical objects is fast, so that this costs little while the namespaces do not change.
         if listed != self._known or len(self._selected) >= _NAMESPACE_SELECTORS_KEPT:
             self._known, self._selected = listed, {}
         names = self._selected.get(selector)

@@ -1,1 +1,1 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: what is left on a node, and how evenly it is used."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: the free resources of nodes, and the balance between them."""

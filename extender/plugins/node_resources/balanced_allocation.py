@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: a node is better when the pod makes the use of its resources more even.
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources are used more evenly with the pod.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (v1.36.2).
 """
@@ -20,7 +20,7 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesBalancedAllocation")
 
 @final
 class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
-    """Compares the spread of utilisation with and without the pod."""
+    """Compares the deviation of utilisation with and without the pod."""
 
     looks_only_at_node = True
 
@@ -32,19 +32,19 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         self._scored = fwk.PodMemo[PodUse]()
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skips pods that ask for none of the resources: they cannot tip any balance."""
+        """Skips pods that request none of the resources, since they do not change the balance."""
 
-        def work_out() -> PodUse:
+        def compute() -> PodUse:
             return pod_use(self._resources, [balanced_scorer_request(pod, name) for name, _ in self._resources])
 
-        use = self._scored.of(state, work_out)
-        if not use.asks_for_any:
+        use = self._scored.of(state, compute)
+        if not use.requests_any:
             return fwk.SKIP
         state.write(USE, use)
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 50 where the pod changes nothing, more where it evens things out, less where it tips them; 0..100."""
+        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does the opposite."""
         use = state.read(USE)
         if not use.names:
             return np.full(len(rows), 75, np.int64)
@@ -61,7 +61,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
 
 
 def _balance(used: Int64s, capacity: Int64s) -> Int64s:
-    """(2, R) 100 where all resources are used to the same share, less the further the shares are apart; without the pod, and with it.
+    """(2, R) 100 where all resources have the same utilisation, less the more it differs.
 
     Arguments:
         used: (2, S, R) without the pod, and with it.
@@ -85,7 +85,7 @@ def _deviation(shares: Floats, has: np.ndarray[Any, np.dtype[np.bool_]]) -> Floa
     mean = _in_order(shares) / np.maximum(count, 1)
     squares = _in_order(np.where(has, (shares - mean) ** 2, 0))
     deviation = np.sqrt(squares / np.maximum(count, 1))
-    # Two shares are compared directly upstream; the formula for many would round differently.
+    # Upstream compares two shares directly; the general formula would round differently.
     high, low = np.where(has, shares, -np.inf).max(axis=0), np.where(has, shares, np.inf).min(axis=0)
     with np.errstate(invalid="ignore"):
         two: Floats = np.abs((high - low) / 2)
@@ -93,7 +93,7 @@ def _deviation(shares: Floats, has: np.ndarray[Any, np.dtype[np.bool_]]) -> Floa
 
 
 def _in_order(terms: Floats) -> Floats:
-    """(R,) the sum over resources, added one after the other as upstream does (floats are not associative)."""
+    """(R,) the sum over resources, in upstream's order, because float addition is not associative."""
     total = np.zeros(terms.shape[1])
     for term in terms:
         total += term

@@ -1,4 +1,4 @@
-"""NodeResourcesFit: a pod fits where what it asks for is not more than what is left.
+"""NodeResourcesFit: a pod fits where it requests no more than what is free.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go (v1.36.2).
 """
@@ -22,18 +22,18 @@ from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
 NOT_NATIVE = -1
-"""The place of a scalar resource on axis K differs from cluster to cluster; the rows know it."""
+"""Scalar resources are looked up by name: their place on axis K differs between clusters."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """What a pod asks of a node."""
+    """The requests of a pod."""
 
     amounts: tuple[tuple[str, int, int], ...]
     """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are not ignored."""
     is_empty: bool
-    """Nothing is asked, not even zero of a scalar resource: only the number of pods counts."""
+    """True if nothing is requested, not even zero of a scalar resource: then only the number of pods counts."""
 
 
 REQUEST = fwk.StateKey[FitRequest]("PreFilterNodeResourcesFit")
@@ -61,7 +61,6 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._hints = FitHints(lambda: self.handle.objects.device_classes)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """Somebody leaves room, or a node offers more."""
         action = fwk.ActionType
         return [
             fwk.on(fwk.EventResource.POD, action.DELETE | action.UPDATE_POD_SCALE_DOWN, self._hints.after_pod_event),
@@ -70,7 +69,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Works out the pod's effective requests once. Never skips: a pod that asks for nothing still counts as a pod."""
+        """Computes the pod's effective requests. It never skips: a pod without requests still counts as a pod."""
         state.write(REQUEST, self._requests.of(state, lambda: self._request(pod)))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -84,7 +83,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return FitRequest(tuple(amounts), is_empty=not any(native) and not requests.scalar)
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows without room, naming everything that is short. More than the node ever had is beyond preemption's help."""
+        """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is unresolvable."""
         request = state.read(REQUEST)
         reasons: list[tuple[str, Mask]] = []
         too_many = rows.pod_count + 1 > rows.allowed_pods
@@ -99,22 +98,21 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
                 short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
                 if not short.any():
                     continue
-                never: Mask = amount > has
+                beyond_capacity: Mask = amount > has
                 reasons.append((f"Insufficient {name}", short))
-                unresolvable = never if unresolvable is None else unresolvable | never
+                unresolvable = beyond_capacity if unresolvable is None else unresolvable | beyond_capacity
         return _verdicts(len(rows), reasons, unresolvable)
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
-        """Works out what the pod adds to each resource that is scored."""
+        """Computes what the pod adds to each scored resource."""
 
-        def work_out() -> PodUse:
+        def compute() -> PodUse:
             return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources])
 
-        state.write(USE, self._scored.of(state, work_out))
+        state.write(USE, self._scored.of(state, compute))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100 by the configured strategy."""
         return self._scorer(rows, state.read(USE))
 
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:

@@ -1,4 +1,4 @@
-"""Which changes may let in a pod that did not fit.
+"""FitHints: which events may help a pod that did not fit.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go, isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
 isSchedulableAfterDeviceClassEvent; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
@@ -13,18 +13,22 @@ from extender.objects.resource_amounts import Resources, allocatable, assigned_r
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""A pod that asks for an extended resource of this name asks for a device of the class named after the slash."""
+"""A request for an extended resource with this prefix is a request for a device of the class named after the slash."""
 
 
 @final
 class FitHints:
-    """The hints of NodeResourcesFit.
+    """The queueing hints of NodeResourcesFit.
 
-    State: what was read of the last objects asked about, because the same change is held against every pod that waits.
+    State: the parsed objects of the last event, since an event is checked against every unschedulable pod.
     """
 
     def __init__(self, device_classes: Callable[[], Mapping[str, DeviceClass]]) -> None:
-        """Know where to look device classes up; they are asked for only about resources that a node lacks."""
+        """Makes the hints.
+
+        Arguments:
+            device_classes: returns the device classes; it is only called for resources that a node lacks.
+        """
         self._device_classes = device_classes
         self._node: fwk.Node | None = None
         self._room: tuple[Resources, int] = (Resources(), 0)
@@ -34,7 +38,8 @@ class FitHints:
         self._shrunk: frozenset[str] = frozenset()
 
     def after_pod_event(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod | None) -> fwk.QueueingHint:
-        """A pod with a node, or the promise of one, is gone; the pod itself asks for less; or one on a node, of what this pod wants."""
+        """Queues the pod if a pod with a node or a nomination was deleted, if it requests less itself, or if a pod on a node requests
+        less of a resource that it requests."""
         if new is None:
             return fwk.queue_if(bool(old.spec.node_name or old.status.nominated_node_name))
         if new.uid == pod.uid:
@@ -48,7 +53,7 @@ class FitHints:
         return fwk.queue_if(any(amount and name in self._shrunk for name, amount in _amounts(assigned_requests(pod)[0])))
 
     def after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        """The pod fits an empty node of this kind, and the node has come or offers more than it did of what the pod wants."""
+        """Queues the pod if it fits the node when empty, and the node is new or offers more of a resource that it requests."""
         room, allowed_pods = self._room_on(new)
         wanted = filter_requests(pod)
         if allowed_pods < 1 or not self._fits(wanted, room):
@@ -60,10 +65,10 @@ class FitHints:
             return fwk.QueueingHint.QUEUE
         has, had = dict(_amounts(room)), dict(_amounts(old_room))
         grown = any(amount and has.get(name, 0) > had.get(name, 0) for name, amount in _amounts(wanted))
-        return fwk.queue_if(grown or any(amount and self._is_of_devices(name, room) for name, amount in wanted.scalar.items()))
+        return fwk.queue_if(grown or any(amount and self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items()))
 
     def after_device_class_event(self, pod: fwk.Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
-        """The class serves an extended resource that the pod asks for, and did not before."""
+        """Queues the pod if it requests the extended resource that the class backs, unless the class backed it before."""
         name = new.spec.extended_resource_name
         if old is not None and (old.spec.extended_resource_name or "") == (name or ""):
             return fwk.QueueingHint.QUEUE_SKIP
@@ -74,11 +79,11 @@ class FitHints:
         if wanted.milli_cpu > room.milli_cpu or wanted.memory > room.memory or wanted.ephemeral_storage > room.ephemeral_storage:
             return False
         return all(
-            amount <= room.scalar.get(name, 0) or self._is_of_devices(name, room) for name, amount in wanted.scalar.items() if amount
+            amount <= room.scalar.get(name, 0) or self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items() if amount
         )
 
-    def _is_of_devices(self, name: str, room: Resources) -> bool:
-        """Whether a device class serves the extended resource, because the node has none of its own."""
+    def _is_backed_by_devices(self, name: str, room: Resources) -> bool:
+        """True if a device class backs the extended resource and the node has none of its own."""
         if room.scalar.get(name):
             return False
         classes = self._device_classes()

@@ -1,7 +1,7 @@
 """LeastAllocated, MostAllocated and RequestedToCapacityRatio as functions over rows.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/{least_allocated,most_allocated,requested_to_capacity_ratio,
-resource_allocation}.go (v1.36.2). All amounts are int64 and all divisions truncate, as there.
+resource_allocation}.go (v1.36.2). As there, all amounts are int64 and all divisions truncate.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,36 +16,36 @@ from extender.objects.resource_names import is_scalar_resource_name
 from extender.snapshot.axes import CPU, MEMORY, Int64s
 
 CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
-"""Shape points are written on a scale of 0..10."""
+"""Shape points are configured on a scale of 0..10."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What a pod adds to the scored resources (S); scalar ones of which it adds nothing are left out."""
+    """What a pod adds to the S scored resources; scalar ones to which it adds nothing are left out."""
 
     names: list[str]
     """(S,)"""
     native_places: list[int] | None
-    """(S,) places on axis K, if all of them are cpu and memory."""
+    """(S,) places on axis K, if all of them are cpu or memory."""
     requests: Int64s
     """(S, 1) what the pod adds."""
     weights: Int64s
     """(S, 1)"""
     total_weight: int
-    asks_for_any: bool
-    """The pod adds something of at least one configured resource."""
+    requests_any: bool
+    """True if the pod adds something to at least one configured resource."""
 
 
 Scorer = Callable[[Rows, PodUse], Int64s]
 
 
 def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodUse:
-    """What scoring needs to know of the configured resources.
+    """Returns what scoring needs to know about the pod.
 
     Arguments:
         weighted: (resource, weight) pairs.
-        amounts: what the pod adds of each.
+        amounts: what the pod adds to each.
     """
     scored = [
         (name, amount, weight)
@@ -59,14 +59,14 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
         requests=np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1),
         weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
         total_weight=sum(weight for _, _, weight in scored),
-        asks_for_any=any(amounts),
+        requests_any=any(amounts),
     )
 
 
 def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
-    """(S, R) what would be requested with the pod, and (S, R) what the node has.
+    """(S, R) the requests with the pod, and (S, R) the node's allocatable.
 
-    cpu and memory count containers that ask for nothing at their defaults, as kube-scheduler's scorers do.
+    As in upstream's scorers, cpu and memory count containers without a request at their defaults.
     """
     if use.native_places is not None:
         return rows.non_zero_requested.T[use.native_places] + use.requests, rows.allocatable.T[use.native_places]
@@ -78,18 +78,18 @@ _PLACES = {"cpu": CPU, "memory": MEMORY}
 
 
 def least_allocated(_: ScoringStrategy) -> Scorer:
-    """The emptier the better: the free share of each resource, averaged by weight."""
+    """Scores the free share of each resource, averaged by weight."""
     return lambda rows, use: _average(rows, use, lambda used, capacity: np.maximum(capacity - used, 0))
 
 
 def most_allocated(_: ScoringStrategy) -> Scorer:
-    """The fuller the better: the used share of each resource, averaged by weight."""
-    # Defaults of containers that ask for nothing can push the sum beyond the capacity.
+    """Scores the used share of each resource, averaged by weight."""
+    # Defaults of containers without a request can push the sum beyond the capacity.
     return lambda rows, use: _average(rows, use, np.minimum)
 
 
 def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
-    """The used share of each resource, put through the configured broken line; resources that score 0 do not count."""
+    """Scores the used share of each resource by the configured shape; resources that score 0 do not count."""
     ratio = strategy.requested_to_capacity_ratio
     points = ratio.shape if ratio is not None else ()
     xs = np.array([point.utilization for point in points], np.int64)
@@ -115,7 +115,7 @@ STRATEGIES: dict[str, Callable[[ScoringStrategy], Scorer]] = {
 
 
 def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
-    """(R,) the piecewise linear function through the points, in whole numbers; flat before the first and after the last.
+    """(R,) the piecewise linear function through the points, in integers; constant before the first and after the last.
 
     Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go, BuildBrokenLinearFunction (v1.36).
     """
@@ -130,7 +130,7 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
 
 
 def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-    """(R,) what share of its capacity a part of each resource is, 0..100, averaged by weight over the resources that the node has."""
+    """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight over the resources that the node has."""
     if not use.names:
         return np.zeros(len(rows), np.int64)
     used, capacity = used_and_capacity(rows, use)
@@ -143,7 +143,7 @@ def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) 
 
 
 def _divided(amount: Int64s, by: Int64s) -> Int64s:
-    """Whole-number division of amounts that are not negative; 0 where it is not defined."""
+    """Integer division of non-negative amounts; 0 where the divisor is 0."""
     if by.all():
         quotient: Int64s = amount // by
         return quotient
@@ -152,5 +152,5 @@ def _divided(amount: Int64s, by: Int64s) -> Int64s:
 
 def _rounded(total: Int64s, weights: Int64s) -> Int64s:
     ratio = total / np.where(weights == 0, 1, weights)
-    # math.Round goes half away from zero, and nothing here is negative.
+    # math.Round rounds half away from zero, and nothing here is negative.
     return np.where(weights == 0, 0, np.floor(ratio + 0.5)).astype(np.int64)

@@ -1,1 +1,1 @@
-"""NodeVolumeLimits: how many volumes of a CSI driver a node can attach."""
+"""NodeVolumeLimits: the number of volumes of a CSI driver that a node can attach."""

@@ -1,4 +1,4 @@
-"""Counting volumes: what a node has attached, what a pod adds, and what the drivers allow.
+"""VolumeCounter: counts attached volumes, those that a pod adds, and the limits of the drivers.
 
 Upstream: framework/plugins/nodevolumelimits/csi.go, Filter (v1.36.2).
 """
@@ -19,16 +19,16 @@ from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
 REASON: Final = "node(s) exceed max volume count"
 
 _UNLIMITED: Final = 2**62
-"""Room on a node where nothing needs to be counted."""
-_NOT_LIMITED_BY_OURS: Final = 2**40
-"""Room on a node that limits only other drivers: enough for any pods that can be counted."""
+"""The room on a node where nothing needs to be counted."""
+_LIMITS_OTHER_DRIVERS: Final = 2**40
+"""The room on a node that only limits other drivers: enough for any pods that can be counted."""
 _MUST_BE_COUNTED: Final = 2**41
-"""Volumes of a pod for which counting may fail: more than there is room for, wherever there is a limit."""
+"""The number of volumes of a pod for which counting may fail: more than the room, wherever there is a limit."""
 _NO_ROOM: Final = -1
 
 
 def volumes_named(pods: PodSymbol) -> int:
-    """How many volumes each pod of a class names: it cannot have more attached."""
+    """Returns the number of volumes that each pod of a class names, an upper bound for those it has attached."""
     if not isinstance(pods, VolumeClass):
         return 0
     if pods.ephemeral_claims or pods.encoded_disks or "" in pods.claims:
@@ -37,8 +37,8 @@ def volumes_named(pods: PodSymbol) -> int:
 
 
 @final
-class Counting:
-    """What one cycle needs to know of the pod and of the nodes. Claims, volumes and attachments must not change meanwhile."""
+class VolumeCounter:
+    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change meanwhile."""
 
     def __init__(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> None:
         self._objects = snapshot.objects
@@ -46,19 +46,19 @@ class Counting:
         self._attachments: dict[str, CsiVolumes] = {}
         self._wanted = {migration: self._wanted_by(pod, migration) for migration in Migration}
         self.room: Int64s = self._room(snapshot)
-        """(N,) how many volumes the node's pods may name so that this pod's surely fit; less than 0 where that is not to be had."""
+        """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where they may not."""
 
-    def statuses_of(self, rows: fwk.Rows, asked: Sequence[int]) -> list[fwk.Status]:
-        """The answers for these rows, by looking at every volume there."""
+    def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
+        """Returns the statuses of these rows by looking at every volume there."""
         symbols = rows.snapshot.tallies.symbols[fwk.Attribute.VOLUMES]
-        names = (rows.snapshot.nodes.objects[place].name for place in rows.node[asked].tolist())
+        names = (rows.snapshot.nodes.objects[place].name for place in rows.node[chosen].tolist())
         return [
             self._status(name, [(code, symbols[code]) for code in codes])
-            for name, codes in zip(names, rows.codes_on(asked, fwk.Attribute.VOLUMES), strict=True)
+            for name, codes in zip(names, rows.codes_on(chosen, fwk.Attribute.VOLUMES), strict=True)
         ]
 
     def _status(self, name: str, classes: Sequence[tuple[int, PodSymbol]]) -> fwk.Status:
-        """The answer for a node with pods of these classes."""
+        """Returns the status of a node with pods of these classes."""
         node = self._objects.csi_nodes.get(name)
         profile = None if node is None else attach_profile(node)
         migration = Migration.on(profile)
@@ -87,12 +87,12 @@ class Counting:
             return exc.status
 
     def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
-        """The volumes that pods of these classes use, each once."""
+        """Returns the volumes that pods of these classes use, each once."""
         found = [self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)]
         return frozenset().union(*found)
 
     def _attachments_to(self, node: str) -> CsiVolumes:
-        """The volumes that are attached to the node, or about to be, whether a pod uses them or not."""
+        """Returns the volumes that are attached to the node or being attached, whether a pod uses them or not."""
         attachments = self._attachments.get(node)
         if attachments is None:
             attachments = self._attachments[node] = frozenset(_attachments(self._objects, node))
@@ -110,18 +110,18 @@ class Counting:
         return room
 
     def _room_with(self, profile: AttachProfile | None) -> int:
-        """How many volumes may be attached to nodes of this profile so that the pod's fit besides them."""
+        """Returns the number of volumes that may be attached to a node of this profile so that the pod's fit, too."""
         wanted = self._wanted[Migration.on(profile)]
         if isinstance(wanted, fwk.Status):
             return _NO_ROOM
         if profile is None or not profile.limits or not wanted:
             return _UNLIMITED
         fresh = Counter(volume.driver for volume in wanted)
-        return min((limit - fresh[driver] for driver, limit in profile.limits if driver in fresh), default=_NOT_LIMITED_BY_OURS)
+        return min((limit - fresh[driver] for driver, limit in profile.limits if driver in fresh), default=_LIMITS_OTHER_DRIVERS)
 
 
 def _attachments(objects: ClusterObjects, node: str) -> Iterator[CsiVolume]:
-    """The volumes that are attached to the node, or about to be, whether a pod uses them or not.
+    """Yields the volumes that are attached to the node or being attached, whether a pod uses them or not.
 
     Upstream: csi.go, getNodeVolumeAttachmentInfo.
     """

@@ -1,4 +1,4 @@
-"""The CSI volumes that pods attach, in-tree ones as what CSI drivers make of them.
+"""The CSI volumes that pods attach; in-tree volumes are translated to those of CSI drivers.
 
 Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; utils.go, isCSIMigrationOn (v1.36.2).
 """
@@ -27,43 +27,43 @@ NO_CLAIM_NAME: Final = "PersistentVolumeClaim had no name"
 
 
 class CsiVolume(NamedTuple):
-    """A volume as its driver knows it; one that does not exist yet is known by its claim."""
+    """A volume by its driver and handle; one that is not provisioned yet by its claim."""
 
     driver: str
     handle: str
     unbound_claim: str = ""
-    """namespace/name, where there is no handle."""
+    """namespace/name, if there is no handle."""
 
 
 CsiVolumes = frozenset[CsiVolume]
 
 
 class Migration(enum.IntEnum):
-    """Which in-tree volumes a node attaches through CSI drivers."""
+    """The in-tree volumes that a node attaches through CSI drivers."""
 
     NONE = 0
-    """None: the node has no CSINode."""
+    """None, because the node has no CSINode."""
     USUAL = 1
     """Those of the large clouds and of Cinder."""
     WITH_PORTWORX = 2
-    """Those of Portworx as well: the CSINode says so."""
+    """Those of Portworx as well, as the CSINode declares."""
 
     @staticmethod
     def on(profile: AttachProfile | None) -> "Migration":
-        """That of nodes of this profile; None for nodes without a CSINode."""
+        """Returns the migration of nodes with this profile; None for nodes without a CSINode."""
         if profile is None:
             return Migration.NONE
         return Migration.WITH_PORTWORX if PORTWORX.name in profile.migrated_plugins else Migration.USUAL
 
     def covers(self, plugin: InTreePlugin) -> bool:
-        """Whether the plugin's volumes are counted as CSI volumes."""
+        """True if the plugin's volumes are counted as CSI volumes."""
         if not plugin.is_migrated or self is Migration.NONE:
             return False
         return not plugin.needs_annotation or self is Migration.WITH_PORTWORX
 
 
 class CannotCountError(Exception):
-    """It cannot be known which volumes a pod attaches. `status` says why."""
+    """It is unknown which volumes a pod attaches. `status` has the reason."""
 
     def __init__(self, status: fwk.Status) -> None:
         super().__init__(status.message)
@@ -72,14 +72,14 @@ class CannotCountError(Exception):
 
 @final
 class CsiVolumeFinder:
-    """Finds the volumes of pods, those of each class of pods once. Made for one cycle: claims and volumes must not change meanwhile."""
+    """Finds the volumes of pods, once for each class of pods. It is made for one cycle: claims and volumes must not change meanwhile."""
 
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
         self._known: dict[tuple[int, Migration], CsiVolumes] = {}
 
     def of_pod(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes:
-        """What a pod that is to be placed would attach.
+        """Returns the volumes that a pod to place would attach.
 
         Raises:
             CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the first.
@@ -87,13 +87,13 @@ class CsiVolumeFinder:
         return _found(self._volumes_of_pod(pod, migration))
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
-        """What each pod of a class has attached. Claims that do not exist any more count for nothing.
+        """Returns the volumes that each pod of a class has attached. Claims that no longer exist do not count.
 
         Arguments:
-            code: the class's, under which the answer is remembered.
+            code: the code of the class, under which the result is cached.
 
         Raises:
-            CannotCountError: as `of_pod`, but for missing claims.
+            CannotCountError: as `of_pod`, but not for missing claims.
         """
         volumes = self._known.get((code, migration))
         if volumes is None:
@@ -132,7 +132,7 @@ class CsiVolumeFinder:
         return self._objects.pvcs.get((namespace, name))
 
     def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
-        """The volume behind a claim, unless it is of no CSI driver. Upstream: csi.go, getCSIDriverInfo."""
+        """Returns the volume of a claim; None if it is not of a CSI driver. Upstream: csi.go, getCSIDriverInfo."""
         volume = self._objects.pvs.get(claim.spec.volume_name)
         if volume is None:
             return self._to_be_provisioned(claim, migration)
@@ -144,7 +144,7 @@ class CsiVolumeFinder:
             try:
                 csi = translated(volume, plugin).spec.csi
             except TranslationError:
-                # Upstream counts such a volume for nothing.
+                # Upstream does not count such a volume.
                 return None
         return CsiVolume(csi.driver, csi.volume_handle) if csi is not None and csi.driver and csi.volume_handle else None
 
@@ -163,7 +163,7 @@ class CsiVolumeFinder:
 
 
 def _of_disk(volume: Volume, migration: Migration) -> CsiVolume | None:
-    """A disk that stands in a pod's spec, as its driver knows it. Upstream: csi.go, checkAttachableInlineVolume."""
+    """Returns the CSI volume of an in-line disk; None if it is not of a CSI driver. Upstream: csi.go, checkAttachableInlineVolume."""
     plugin = in_tree_plugin(volume)
     if plugin is None or not migration.covers(plugin):
         return None

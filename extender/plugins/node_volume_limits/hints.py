@@ -1,4 +1,4 @@
-"""Which changes may let in a pod whose volumes were too many.
+"""Which events may help a pod with too many volumes.
 
 Upstream: framework/plugins/nodevolumelimits/csi.go, isSchedulableAfterPodDeleted, isSchedulableAfterPVCAdded,
 isSchedulableAfterVolumeAttachmentDeleted, isSchedulableAfterCSINodeUpdated (v1.36.2).
@@ -11,30 +11,30 @@ from extender.objects.storage import CSINode, PersistentVolumeClaim, VolumeAttac
 
 
 def after_csi_node_update(pod: fwk.Pod, old: CSINode, new: CSINode) -> fwk.QueueingHint:
-    """A driver can attach more volumes than before."""
+    """Queues the pod if a driver can attach more volumes than before."""
     had = _limits(old)
     return fwk.queue_if(any(limit > had.get(driver, 0) for driver, limit in _limits(new).items()))
 
 
 def _limits(node: CSINode) -> dict[str, int]:
-    """Driver -> its limit; here, a driver without one has 0."""
+    """Returns driver -> its limit; here a driver without a limit has 0."""
     return {driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0 for driver in node.spec.drivers}
 
 
 def after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
-    """A pod with a node, or the promise of one, and with volumes that a CSI driver may have attached is gone."""
+    """Queues the pod if the deleted pod had a node or a nomination, and volumes that a CSI driver may have attached."""
     if not old.spec.node_name and not old.status.nominated_node_name:
         return fwk.QueueingHint.QUEUE_SKIP
     return fwk.queue_if(any(claim_name(old, volume) is not None or in_tree_plugin(volume) is not None for volume in old.spec.volumes))
 
 
 def after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
-    """A claim of the pod has come."""
+    """Queues the pod if the claim is its own."""
     return fwk.queue_if(uses_claim(pod, new))
 
 
 def after_attachment_deletion(pod: fwk.Pod, old: VolumeAttachment, new: None) -> fwk.QueueingHint:
-    """A volume is attached no longer, and the pod has claims, or a disk of the same driver.
+    """Queues the pod if it has claims, or an in-line disk of the driver that detached a volume.
 
     Raises:
         TranslationError: a disk of the pod has no CSI form.

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: how many volumes of a CSI driver a node can attach."""
+"""NodeVolumeLimits: the plugin."""
 
 from collections.abc import Sequence
 from typing import Final, final
@@ -9,22 +9,21 @@ from extender import framework as fwk
 from extender.objects.claims import claim_name
 from extender.objects.csi_translation import in_tree_plugin
 from extender.plugins.node_volume_limits import hints
-from extender.plugins.node_volume_limits.counting import Counting, volumes_named
+from extender.plugins.node_volume_limits.counting import VolumeCounter, volumes_named
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 
-_COUNTING: Final = fwk.StateKey[Counting]("PreFilterNodeVolumeLimits")
+_COUNTING: Final = fwk.StateKey[VolumeCounter]("PreFilterNodeVolumeLimits")
 
 
 @final
 class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes to which a CSI driver cannot attach the pod's volumes besides those that are there; a shared volume counts once.
+    """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume counts once.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """A node can attach more, or less is attached; or a missing claim has come."""
         add, delete = fwk.ActionType.ADD, fwk.ActionType.DELETE
         return [
             fwk.on(fwk.EventResource.CSI_NODE, add),
@@ -35,28 +34,28 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods without claims and without disks that a CSI driver might serve."""
+        """Skips pods without claims and without in-line disks that a CSI driver may attach."""
         if not any(claim_name(pod, volume) is not None or in_tree_plugin(volume) is not None for volume in pod.spec.volumes):
             return fwk.PreFilterResult(fwk.SKIP)
-        state.write(_COUNTING, Counting(pod, snapshot))
+        state.write(_COUNTING, VolumeCounter(pod, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused as long as the pods of the row have too many volumes attached.
+        """Refuses rows whose pods have too many volumes attached.
 
-        How many volumes the pods of a row name is summed up for all rows at once. Only where that may be too many (it need not be so: pods
-        share volumes, and other drivers have some) are the volumes themselves looked at.
+        The volumes that the pods of a row name are summed for all rows at once, an upper bound. Only where it exceeds the room are
+        the volumes themselves looked at: pods may share volumes, and other drivers may have some of them.
         """
-        counting = state.find(_COUNTING)
-        if counting is None:
-            counting = Counting(pod, rows.snapshot)
+        counter = state.find(_COUNTING)
+        if counter is None:
+            counter = VolumeCounter(pod, rows.snapshot)
         named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
-        unsure = np.flatnonzero(named > counting.room[rows.node]).tolist()
-        return _verdicts(dict(zip(unsure, counting.statuses_of(rows, unsure), strict=True)), len(rows))
+        uncertain = np.flatnonzero(named > counter.room[rows.node]).tolist()
+        return _verdicts(dict(zip(uncertain, counter.statuses_of(rows, uncertain), strict=True)), len(rows))
 
 
 def _verdicts(statuses: dict[int, fwk.Status], num_rows: int) -> fwk.Verdicts:
-    """The rows' answers; rows without one pass."""
+    """Returns verdicts with these statuses; other rows pass."""
     codes = np.zeros(num_rows, np.int8)
     reasons: dict[str, Mask] = {}
     for row, status in statuses.items():

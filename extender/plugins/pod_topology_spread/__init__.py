@@ -1,1 +1,1 @@
-"""PodTopologySpread: pods of a kind spread evenly over topology domains, as a demand and as a wish."""
+"""PodTopologySpread: spreads the matching pods evenly over topology domains, as a requirement or as a preference."""

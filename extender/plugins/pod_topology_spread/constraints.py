@@ -1,4 +1,4 @@
-"""Constraints of a pod, compiled; and what they count.
+"""Parsed spread constraints, and the pods and nodes that they count.
 
 Upstream: framework/plugins/podtopologyspread/common.go (v1.36.2).
 """
@@ -28,36 +28,36 @@ _PLUGIN: Final = "PodTopologySpread"
 _COMPILED_KEPT: Final = 1024
 
 _ENCODE: Final = msgspec.json.Encoder().encode
-_WRITTEN: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
+_DECODER: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CompiledConstraint:
-    """A constraint with its defaults filled in."""
+    """A constraint with its defaults."""
 
     max_skew: int
     topology_key: str
     selector: Selector
     min_domains: int = 1
     honors_affinity: bool = True
-    """Nodes that the pod's node selector and node affinity rule out do not count."""
+    """True if nodes that the pod's node selector or node affinity exclude do not count."""
     honors_taints: bool = False
-    """Nodes with a taint that the pod does not tolerate do not count."""
+    """True if nodes with a taint that the pod does not tolerate do not count."""
 
     def matches_itself(self, pod: fwk.Pod) -> bool:
-        """Whether the pod is one of those that the constraint counts."""
+        """True if the constraint counts the pod itself."""
         return self.selector.matches(pod.labels)
 
 
 def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str) -> tuple[CompiledConstraint, ...]:
-    """Those of the constraints that say `action` when they cannot be met, in order.
+    """Returns the constraints whose whenUnsatisfiable is `action`, in order.
 
     Arguments:
-        labels: the pod's; matchLabelKeys narrow the selectors down to pods that agree with it there.
+        labels: the pod's; matchLabelKeys restrict the selectors to pods with the same values.
 
     Raises:
-        SelectorError: a selector of theirs cannot be used.
+        SelectorError: a selector of theirs is invalid.
 
     Upstream: common.go, filterTopologySpreadConstraints.
     """
@@ -68,7 +68,7 @@ def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, s
 @lru_cache(maxsize=_COMPILED_KEPT)
 def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str) -> tuple[CompiledConstraint, ...]:
     labels = dict(own)
-    return tuple(_constraint(written, labels) for written in _WRITTEN.decode(encoded) if written.when_unsatisfiable == action)
+    return tuple(_constraint(written, labels) for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
 
 
 def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) -> CompiledConstraint:
@@ -85,12 +85,12 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) ->
 
 
 def with_selector(constraint: CompiledConstraint, selector: Selector) -> CompiledConstraint:
-    """The constraint, counting the pods that this selector selects."""
+    """Returns the constraint with this selector in place of its own."""
     return replace(constraint, selector=selector)
 
 
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
-    """(N,) how many pods of the namespace the selector counts on each node: none that terminates, and none at all if it is empty.
+    """(N,) the number of matching pods of the namespace on each node, without terminating ones. An empty selector counts none.
 
     Upstream: common.go, countPodsMatchSelector.
     """
@@ -105,10 +105,10 @@ def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> 
 
 
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
-    """(R,) how many selected pods have come to the row, less those that have left; None if the rows are the nodes as they are.
+    """(R,) the number of matching pods added to the row, less those removed; None if the rows have no changes.
 
-    Not quite the change of `pods_counted`: here pods that terminate count, and an empty selector selects all of the namespace. Upstream
-    draws that line between what it counts when a cycle begins and what it adds and subtracts later.
+    It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods of the namespace. So
+    does upstream, which counts by one rule when a cycle begins and updates by the other.
 
     Upstream: filtering.go, updateWithPod.
     """
@@ -126,7 +126,7 @@ def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:
 
 @final
 class Inclusion:
-    """Which nodes count for a constraint of a pod: those with all topology keys in question, less those its policies leave out.
+    """Which nodes count for a constraint: those with all the topology keys, except those that its policies exclude.
 
     Upstream: common.go, matchNodeInclusionPolicies, nodeLabelsMatchSpreadConstraints.
     """
@@ -141,7 +141,7 @@ class Inclusion:
     def of(self, constraint: CompiledConstraint) -> Mask:
         """(N,) the nodes that count."""
         included = np.ones(len(self._snapshot.nodes), np.bool_) if self._with_keys is None else self._with_keys
-        if constraint.honors_affinity and _demands_a_node(self._pod):
+        if constraint.honors_affinity and _requires_nodes(self._pod):
             if self._affine is None:
                 self._affine = required_node_affinity_mask(self._snapshot, self._pod)
             included = included & self._affine
@@ -152,7 +152,7 @@ class Inclusion:
         return included
 
 
-def _demands_a_node(pod: fwk.Pod) -> bool:
+def _requires_nodes(pod: fwk.Pod) -> bool:
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
 
@@ -165,7 +165,7 @@ def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod) -> Mask:
 
 
 def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> list[LabelColumn]:
-    """The column of each constraint's topology key."""
+    """Returns the column of each constraint's topology key."""
     return [snapshot.nodes.label(constraint.topology_key) for constraint in constraints]
 
 

@@ -1,4 +1,4 @@
-"""What a pod without constraints of its own is spread by: the pods of its services and of its owner.
+"""Default spread constraints, for pods without their own: they count the pods of the pod's services and of its owner.
 
 Upstream: framework/plugins/helper/spread.go (v1.36.2).
 """
@@ -25,14 +25,14 @@ SYSTEM_DEFAULTS: Final = (
 
 @final
 class ServicesByNamespace:
-    """The services of a namespace, without a look at all others. State: an index, and the services it was made of."""
+    """The services by namespace. State: the index, and the services from which it was made."""
 
     def __init__(self) -> None:
         self._known: list[Service] = []
         self._by_namespace: dict[str, list[Service]] = {}
 
     def selecting(self, services: Mapping[Key, Service], pod: fwk.Pod) -> dict[str, str]:
-        """The selectors of all services that select the pod, as one map. A service without a selector selects nothing."""
+        """Returns the merged selectors of all services that select the pod. A service without a selector selects nothing."""
         merged: dict[str, str] = {}
         for service in self._of_namespace(services, pod.namespace):
             selector = service.spec.selector
@@ -42,7 +42,7 @@ class ServicesByNamespace:
 
     def _of_namespace(self, services: Mapping[Key, Service], namespace: str) -> list[Service]:
         listed = [*services.values()]
-        # The comparison stops at identity, object by object: it costs next to nothing while nothing has changed.
+        # Comparing identical objects is fast, so that this costs little while the services do not change.
         if listed != self._known:
             by_namespace: defaultdict[str, list[Service]] = defaultdict(list)
             for (owner, _), service in services.items():
@@ -52,7 +52,7 @@ class ServicesByNamespace:
 
 
 def default_selector(pod: fwk.Pod, objects: ClusterObjects, services: ServicesByNamespace) -> Selector:
-    """The pods that belong together with this one: those of its services and those of the controller that owns it. Empty for a loner.
+    """Returns a selector for the pods of the pod's services and of its controller; empty if it has neither.
 
     Upstream: spread.go, DefaultSelector.
     """
@@ -85,5 +85,5 @@ def _narrowed(selector: Selector, by: LabelSelector | None) -> Selector:
     try:
         return selector_with((*selector.requirements, *selector_of(by).requirements))
     except SelectorError:
-        # Upstream leaves a selector out that cannot be used: the API server would not have taken it.
+        # Like upstream, ignores an invalid selector, which the API server would not have accepted.
         return selector

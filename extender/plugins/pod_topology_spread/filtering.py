@@ -1,7 +1,7 @@
-"""Skew: how far a domain would be ahead of the emptiest one, with each row's own pod changes.
+"""Filter: the skew between a domain and the one with the fewest pods, with each row's own pod changes.
 
-A row moves the count of its own domain only, so that the emptiest domain of a row is either its own or the emptiest of the others: two
-numbers of the snapshot are enough for all rows.
+A row changes the count of its own domain only. The minimum of a row is therefore either its own count or the minimum of the other domains,
+and two numbers per constraint are enough for all rows.
 
 Upstream: framework/plugins/podtopologyspread/filtering.go (v1.36.2).
 """
@@ -28,36 +28,37 @@ NOT_MATCHED: Final = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL: Final = f"{NOT_MATCHED} (missing required label)"
 
 _NO_DOMAIN: Final = 2**31 - 1
-"""Pods in the emptiest of no domains. Upstream: filtering.go, newCriticalPaths."""
+"""The minimum over no domains. Upstream: filtering.go, newCriticalPaths."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """What a constraint counts in the snapshot. Domains are values of the topology key, V of them; the place after the last is for none."""
+    """The counts of a constraint in the snapshot. Its domains are the V values of the topology key; the last entry is for nodes without
+    one."""
 
     constraint: CompiledConstraint
     self_match: int
-    """1 if the pod is one of those that are counted."""
+    """1 if the constraint counts the pod itself."""
     column: LabelColumn
     included: Mask
-    """(N,) nodes that count."""
+    """(N,) the nodes that count."""
     is_domain: Mask
-    """(V + 1,) values that an included node has."""
+    """(V + 1,) the values of included nodes."""
     counts: Int64s
     """(V + 1,) pods on the included nodes of the domain."""
     fewest: int
-    """Pods in the emptiest domain."""
+    """The number of pods in the domain with the fewest."""
     fewest_at: int
-    """Which domain that is; the first, if there are several."""
+    """The code of that domain; the first, if there are several."""
     fewest_elsewhere: int
-    """Pods in the emptiest of the other domains."""
+    """The fewest pods in any other domain."""
     is_too_few: bool
-    """There are fewer domains than minDomains: whatever they hold, the emptiest counts as empty."""
+    """True if there are fewer domains than minDomains, so that the minimum counts as 0."""
 
 
 def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[CompiledConstraint]) -> Sequence[Domains]:
-    """The domains of each constraint. Upstream: filtering.go, calPreFilterState."""
+    """Returns the domains of each constraint. Upstream: filtering.go, calPreFilterState."""
     columns = columns_of(snapshot, constraints)
     inclusion = Inclusion(snapshot, pod, with_all_keys(columns))
     return [_measured(snapshot, pod, *of_one, inclusion) for of_one in zip(constraints, columns, strict=True)]
@@ -87,7 +88,7 @@ def _measured(snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstrai
 
 
 def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.Verdicts:
-    """Rows that lack a topology key are refused for good, rows whose domain would be too far ahead for now.
+    """Refuses rows without a topology key (unresolvable), and rows whose domain would exceed the skew.
 
     Upstream: filtering.go, Filter.
     """
@@ -98,32 +99,32 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
         if missing.any():
             checks.append(fwk.reject(missing, MISSING_LABEL, unresolvable=True))
         moved = pods_moved(rows, pod.namespace, domains.constraint.selector)
-        refused = _is_ahead(domains)[code] if moved is None else _would_be_ahead(domains, rows, code, moved)
+        refused = _exceeds_skew(domains)[code] if moved is None else _would_exceed_skew(domains, rows, code, moved)
         if refused.any():
             checks.append(fwk.reject(refused, NOT_MATCHED))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 
 
-def _is_ahead(domains: Domains) -> Mask:
-    """(V + 1,) values whose nodes cannot take one more pod, as the cluster is."""
+def _exceeds_skew(domains: Domains) -> Mask:
+    """(V + 1,) the values whose nodes cannot take one more pod, in the snapshot."""
     fewest = 0 if domains.is_too_few else domains.fewest
     ahead: Mask = domains.counts + (domains.self_match - fewest) > domains.constraint.max_skew
     ahead[-1] = False
     return ahead
 
 
-def _would_be_ahead(domains: Domains, rows: fwk.Rows, code: Codes, moved: Int64s) -> Mask:
-    """(R,) rows that cannot take one more pod, as they are supposed to be.
+def _would_exceed_skew(domains: Domains, rows: fwk.Rows, code: Codes, moved: Int64s) -> Mask:
+    """(R,) the rows that cannot take one more pod, with their changes.
 
     Arguments:
         code: (R,) their values of the topology key.
-        moved: (R,) by how much the count of a row has changed.
+        moved: (R,) the change of the row's count.
     """
     count = domains.counts[code] + moved * domains.included[rows.node]
     fewest: Int64s | int = 0
     if not domains.is_too_few:
         elsewhere = np.where(code == domains.fewest_at, domains.fewest_elsewhere, domains.fewest)
-        # A node that does not count can have a value that no node that counts has: such a value is no domain.
+        # A node that does not count may have a value that no counting node has: such a value is no domain.
         fewest = np.where(domains.is_domain[code], np.minimum(elsewhere, count), domains.fewest)
     ahead: Mask = count + domains.self_match - fewest > domains.constraint.max_skew
     return ahead & (code >= 0)

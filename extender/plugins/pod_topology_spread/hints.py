@@ -1,4 +1,4 @@
-"""Which changes may let in a pod that would have been one too many in its domain.
+"""Which events may help a pod that would have exceeded the skew.
 
 Upstream: framework/plugins/podtopologyspread/plugin.go, isSchedulableAfterPodChange, isSchedulableAfterNodeChange (v1.36.2).
 """
@@ -10,7 +10,7 @@ from extender.plugins.pod_topology_spread.constraints import CompiledConstraint
 
 
 def after_pod_change(pod: fwk.Pod, constraints: Sequence[CompiledConstraint], old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-    """A pod that is counted came, went, or is counted otherwise; or the pod itself tolerates more nodes whose taints count."""
+    """Queues the pod if a counted pod was added, deleted or relabelled, or if it tolerates more itself and taints count."""
     if old is None or new is None:
         moved = new if new is not None else old
         counted = moved is not None and any(constraint.selector.matches(moved.labels) for constraint in constraints)
@@ -21,14 +21,14 @@ def after_pod_change(pod: fwk.Pod, constraints: Sequence[CompiledConstraint], ol
 
 
 def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """Whether the pod may count what changed: a pod on a node in its namespace, or the pod itself."""
+    """True if the event may concern the pod: it is about a pod on a node in its namespace, or about itself."""
     return all(
         other is None or other.uid == pod.uid or (bool(other.spec.node_name) and other.namespace == pod.namespace) for other in (old, new)
     )
 
 
 def after_node_change(constraints: Sequence[CompiledConstraint], old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
-    """A node in a domain came or went, moved to another domain, or has other taints."""
+    """Queues the pod if a node joined or left a domain, or its taints changed."""
     was_in, is_in = _is_in_domains(constraints, old), _is_in_domains(constraints, new)
     if was_in != is_in or old is None or new is None:
         return fwk.queue_if(was_in or is_in)

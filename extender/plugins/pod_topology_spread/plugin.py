@@ -19,13 +19,13 @@ from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFA
 from extender.snapshot.axes import Int64s, Mask
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
-_WISHES: Final = fwk.StateKey[scoring.TopologyScores]("PreScorePodTopologySpread")
+_SCORES: Final = fwk.StateKey[scoring.TopologyScores]("PreScorePodTopologySpread")
 _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 
 
 @final
 class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Refuses nodes on which a domain would be too far ahead of the emptiest one (DoNotSchedule), prefers emptier ones (ScheduleAnyway).
+    """Refuses nodes that would exceed the skew (DoNotSchedule), and prefers domains with few matching pods (ScheduleAnyway).
 
     State: an index of the services, for pods without constraints of their own.
 
@@ -40,7 +40,6 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         self._services = ServicesByNamespace()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """What is counted changes, or where."""
         action = fwk.ActionType
         pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
         nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
@@ -50,13 +49,13 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         ]
 
     def _after_pod_change(self, pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-        """Raises SelectorError where a constraint cannot be used."""
+        """Raises SelectorError if a constraint is invalid."""
         if not hints.is_involved(pod, old, new):
             return fwk.QueueingHint.QUEUE_SKIP
         return hints.after_pod_change(pod, self._hard_constraints(pod), old, new)
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:
-        """Raises SelectorError where a constraint cannot be used."""
+        """Raises SelectorError if a constraint is invalid."""
         return hints.after_node_change(self._hard_constraints(pod), old, new)
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[CompiledConstraint, ...]:
@@ -66,7 +65,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
             raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods without DoNotSchedule constraints; an error if a selector cannot be used."""
+        """Skips pods without DoNotSchedule constraints; Error if a selector is invalid."""
         try:
             constraints = self._constraints(pod, snapshot.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
@@ -77,31 +76,30 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """See `filtering.verdicts`."""
         return filtering.verdicts(pod, rows, state.read(_MEASURED))
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skip for pods without ScheduleAnyway constraints; an error if a selector cannot be used."""
+        """Skips pods without ScheduleAnyway constraints; Error if a selector is invalid."""
         try:
             constraints = self._constraints(pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
         except SelectorError as exc:
             return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
         if not constraints:
             return fwk.SKIP
-        # The system's defaults shall spread over host names even where no node has a zone.
+        # The system defaults must spread over hostnames even if no node has a zone.
         all_keys_needed = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
-        state.write(_WISHES, scoring.weigh(rows, pod, constraints, all_keys_needed=all_keys_needed))
+        state.write(_SCORES, scoring.weigh(rows, pod, constraints, all_keys_needed=all_keys_needed))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) the more matching pods, the higher; see `scoring.raw_scores`."""
-        wishes = state.read(_WISHES)
-        if wishes.ignored is not None:
-            state.write(_IGNORED, wishes.ignored[rows.node])
-        return scoring.raw_scores(rows, wishes)
+        scores_of_pod = state.read(_SCORES)
+        if scores_of_pod.ignored is not None:
+            state.write(_IGNORED, scores_of_pod.ignored[rows.node])
+        return scoring.raw_scores(rows, scores_of_pod)
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
-        """(R,) the more, the lower; see `scoring.normalized`."""
+        """(R,) the more matching pods, the lower; see `scoring.normalized`."""
         return scoring.normalized(scores, state.find(_IGNORED))
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
@@ -113,7 +111,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return advice.without_requirements(pod)
 
     def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
-        """The pod's own constraints with this action; for a pod that has none at all the default ones."""
+        """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         own = pod.spec.topology_spread_constraints
         if own:
             return compiled(own, pod.labels, action)

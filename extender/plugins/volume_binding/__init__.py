@@ -1,1 +1,2 @@
-"""VolumeBinding: claims and the volumes for them, and from which nodes those can be reached. No API server is spoken to in here."""
+"""VolumeBinding: the volumes of a pod's claims, and the nodes that can reach them. This package does not write to the API server by
+itself."""

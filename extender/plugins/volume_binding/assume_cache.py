@@ -1,7 +1,7 @@
-"""AssumeCache: claims and volumes as they will be once what was decided is written.
+"""AssumeCache: claims and volumes with changes that were decided but not yet observed.
 
-Its state, in full: for each object that something was decided about, the object with that in it. It lasts until it is restored, or until
-the API server has a newer version: then what was decided is in there, or came to nothing.
+Its state, in full: the assumed version of each changed object. It lasts until it is restored, or until the API server has a newer version,
+which contains the change or supersedes it.
 
 Upstream: pkg/scheduler/util/assumecache/assume_cache.go; framework/plugins/volumebinding/assume_cache.go (v1.36.2).
 """
@@ -21,12 +21,12 @@ VOLUME_KIND: Final = "v1.PersistentVolume"
 
 
 class AssumeError(Exception):
-    """The object cannot be assumed: it is gone, or has changed since it was looked at. The message is upstream's."""
+    """The object cannot be assumed: it was deleted, or changed since it was read. The message is upstream's."""
 
 
 @final
 class AssumeCache(Generic[K, T]):
-    """Assumed objects of one kind, over the table that holds them as the API server has them."""
+    """Assumed objects of one kind, over the table of the API server's objects."""
 
     __slots__ = ("_assumed", "_kind")
 
@@ -35,13 +35,13 @@ class AssumeCache(Generic[K, T]):
         self._assumed: dict[K, T] = {}
 
     def get(self, key: K, table: Mapping[K, T]) -> T | None:
-        """The object as assumed, else as the API server has it; None if it has none."""
+        """Returns the assumed object, else that of the API server; None if the API server has none."""
         known = table.get(key)
         assumed = self._assumed.get(key)
         return known if known is None or assumed is None or version(known.metadata) > version(assumed.metadata) else assumed
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
-        """Some of the table's objects, each as assumed if it is."""
+        """Yields objects of the table, in their assumed version where there is one."""
         if not self._assumed:
             yield from objects.values()
             return
@@ -49,10 +49,10 @@ class AssumeCache(Generic[K, T]):
             yield self.get(key, table) or known
 
     def assume(self, key: K, changed: T, table: Mapping[K, T]) -> None:
-        """The object is as given from now on.
+        """Assumes a changed object.
 
         Raises:
-            AssumeError: it is gone, or newer than what it was changed from.
+            AssumeError: it was deleted, or is newer than the version that was changed.
         """
         latest = self.get(key, table)
         name = key if isinstance(key, str) else "/".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -66,7 +66,7 @@ class AssumeCache(Generic[K, T]):
         self._assumed[key] = changed
 
     def restore(self, key: K) -> None:
-        """The object is as the API server has it. Idempotent."""
+        """Drops the assumed object. Idempotent."""
         self._assumed.pop(key, None)
 
     def __len__(self) -> int:
@@ -79,5 +79,5 @@ class AssumeCache(Generic[K, T]):
 
 
 def not_found(kind: str, name: str) -> str:
-    """The assume cache's words."""
+    """Returns the error text of upstream's assume cache."""
     return f"could not find {kind} {quoted(name)}"

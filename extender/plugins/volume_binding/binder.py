@@ -1,4 +1,4 @@
-"""The binder: what would become of a pod's claims on each node, and what is assumed of them once a node is chosen.
+"""The binder: which volumes a pod's claims would get on each node, and what is assumed once a node is chosen.
 
 Upstream: framework/plugins/volumebinding/binder.go, FindPodVolumes, AssumePodVolumes (v1.36.2).
 """
@@ -30,7 +30,7 @@ REASON_VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bo
 @final
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A claim and the volume it gets."""
+    """A claim and the volume that it gets."""
 
     volume: PersistentVolume
     claim: PersistentVolumeClaim
@@ -39,18 +39,18 @@ class Binding:
 @final
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """What would become of a pod's claims, node by node."""
+    """The volumes of a pod's claims on each node."""
 
     refusals: tuple[tuple[str, Mask], ...]
-    """(reason, (N,) nodes it holds for), in the order in which a node lists its reasons."""
+    """(reason, (N,) refused nodes), in the order in which a node lists its reasons."""
     failures: tuple[tuple[str, Mask], ...]
-    """(message, (N,) nodes about which nothing can be said)."""
+    """(message, (N,) nodes for which an error occurred)."""
     choices: tuple[VolumeChoice, ...] = ()
     to_provision: tuple[tuple[PersistentVolumeClaim, Mask], ...] = ()
-    """(claim, (N,) nodes for which a volume would be made)."""
+    """(claim, (N,) nodes on which a volume would be provisioned)."""
 
     def verdicts(self, rows: fwk.Rows) -> fwk.Verdicts:
-        """The answers for these rows; refused for good, for no pod holds a volume's place."""
+        """Returns the verdicts on these rows. Refusals are unresolvable, since removing pods does not free volumes."""
         codes = np.zeros(len(rows), np.int8)
         reasons: list[tuple[str, Mask]] = []
         for reason, nodes in self.refusals:
@@ -64,20 +64,20 @@ class PodVolumes:
         return fwk.Verdicts(codes, tuple((reason, mask) for reason, mask in reasons if mask.any()))
 
     def bindings_on(self, node: int) -> list[Binding]:
-        """The claims that would get volumes that exist, if the pod ran on the node at this place."""
+        """Returns the claims that would be bound to existing volumes on the node at this place."""
         chosen = ((choice.at(node), choice.delayed.claim) for choice in self.choices)
         return [Binding(volume, claim) for volume, claim in chosen if volume is not None]
 
     def provisions_on(self, node: int) -> list[PersistentVolumeClaim]:
-        """The claims for which volumes would be made, if the pod ran on the node at this place."""
+        """Returns the claims for which volumes would be provisioned on the node at this place."""
         return [claim for claim, nodes in self.to_provision if nodes[node]]
 
 
 def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) -> PodVolumes:
-    """Look for volumes for all claims of a pod, from all nodes at once.
+    """Finds volumes for all claims of a pod, for all nodes at once.
 
     Raises:
-        QuantityError: a claim, a volume or a capacity has a size that cannot be read.
+        QuantityError: a claim, a volume or a capacity has an invalid size.
     """
     bound = _check_bound(snapshot, storage, claims.bound)
     delayed = _find_delayed(snapshot, storage, claims.delayed)
@@ -85,54 +85,54 @@ def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) ->
     refusals = (
         (REASON_NODE_CONFLICT, bound.unreached & ~failed),
         (REASON_BIND_CONFLICT, delayed.unbound & ~failed),
-        (REASON_NOT_ENOUGH_SPACE, delayed.without_room & ~failed),
+        (REASON_NOT_ENOUGH_SPACE, delayed.without_capacity & ~failed),
         (REASON_VOLUME_MISSING, bound.missing & ~failed),
     )
-    # Upstream looks at bound claims first, and stops at what it cannot tell.
+    # Upstream checks bound claims first, and stops at the first error.
     failures = (*bound.failures, *((message, nodes & ~bound.failed) for message, nodes in delayed.failures))
     return PodVolumes(refusals, failures, tuple(delayed.choices), tuple(delayed.to_provision))
 
 
 @dataclass(slots=True)
 class _Bound:
-    """What the bound claims say: (N,) each."""
+    """The result for the bound claims, as masks over nodes."""
 
     unreached: Mask
-    """Nodes that do not reach a volume."""
+    """(N,) the nodes that do not reach a volume."""
     missing: Mask
-    """Nodes that reach all volumes up to one that does not exist."""
+    """(N,) the nodes that reach all volumes before one that does not exist."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
 
 
 def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[PersistentVolumeClaim]) -> _Bound:
-    """Upstream: checkBoundClaims: on each node the first claim that is in the way is the last that is looked at."""
+    """Upstream: checkBoundClaims, which stops on each node at the first claim that refuses it."""
     found = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
-    in_play = np.ones(len(snapshot.nodes), np.bool_)
+    remaining = np.ones(len(snapshot.nodes), np.bool_)
     for claim in claims:
         volume = storage.volume(claim.spec.volume_name)
         if volume is None:
-            found.missing |= in_play
+            found.missing |= remaining
             break
         reach = reach_of_bound(snapshot, volume)
         if reach.unknown is not None:
-            unknown = in_play & reach.unknown
+            unknown = remaining & reach.unknown
             found.failures.append((reach.why_unknown, unknown))
             found.failed |= unknown
-            in_play &= ~unknown
-        found.unreached |= in_play & ~reach.nodes
-        in_play &= reach.nodes
+            remaining &= ~unknown
+        found.unreached |= remaining & ~reach.nodes
+        remaining &= reach.nodes
     return found
 
 
 @dataclass(slots=True)
 class _Delayed:
-    """What the claims that wait for a node would get: (N,) each."""
+    """The result for the unbound claims that wait for a node, as masks over nodes."""
 
     unbound: Mask
-    """Nodes on which a claim would get nothing."""
-    without_room: Mask
-    """Nodes for which a volume would have to be made for which there is no room."""
+    """(N,) the nodes on which a claim would get no volume."""
+    without_capacity: Mask
+    """(N,) the nodes on which a volume would have to be provisioned for which there is no capacity."""
     failed: Mask
     failures: list[tuple[str, Mask]] = field(default_factory=list)
     choices: list[VolumeChoice] = field(default_factory=list)
@@ -140,33 +140,33 @@ class _Delayed:
 
 
 def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim]) -> _Delayed:
-    """Match the claims with volumes, and provision volumes for those that get none."""
+    """Matches the claims with existing volumes, and provisions volumes for the others."""
     found = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
-    begun: list[DelayedClaim] = []
+    provisioning: list[DelayedClaim] = []
     others: list[DelayedClaim] = []
     for delayed in claims:
         selected = delayed.claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
         if selected is None:
             others.append(delayed)
         else:
-            # A volume is being made for that node, and the claim can go nowhere else.
-            begun.append(delayed)
+            # A volume is being provisioned for that node, so that the claim can be bound nowhere else.
+            provisioning.append(delayed)
             found.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
-    in_play = ~found.unbound
+    remaining = ~found.unbound
     try:
         found.choices = match_claims(snapshot, storage, others)
     except ClaimSelectorError as exc:
-        found.failures.append((str(exc), in_play))
-        found.failed |= in_play
+        found.failures.append((str(exc), remaining))
+        found.failed |= remaining
         return found
-    wanted = [(delayed, in_play) for delayed in begun] + [(choice.delayed, in_play & ~choice.found) for choice in found.choices]
+    wanted = [(delayed, remaining) for delayed in provisioning] + [(choice.delayed, remaining & ~choice.found) for choice in found.choices]
     for delayed, nodes in wanted:
-        _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_room, found)
+        _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
     return found
 
 
 def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> None:
-    """Note on which of these nodes a volume could be made for the claim. Upstream: checkVolumeProvisions."""
+    """Finds on which of these nodes a volume can be provisioned for the claim. Upstream: checkVolumeProvisions."""
     if not nodes.any():
         return
     storage_class = delayed.storage_class
@@ -178,7 +178,7 @@ def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _D
     nodes = nodes & allowed
     enough = capacity_mask(snapshot, storage_class, delayed.claim)
     if enough is not None:
-        found.without_room |= nodes & ~enough
+        found.without_capacity |= nodes & ~enough
         nodes = nodes & enough
     found.to_provision.append((delayed.claim, nodes))
 
@@ -187,30 +187,30 @@ def _no_node(snapshot: Snapshot) -> Mask:
     return np.zeros(len(snapshot.nodes), np.bool_)
 
 
-# Once a node is chosen.
+# After a node is chosen.
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedVolumes:
-    """What was assumed for a pod, as it has to be written: volumes that name their claims, claims that name the node."""
+    """The objects assumed for a pod, as they are to be written: volumes with their claims, claims with the selected node."""
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """True when all claims of the pod were bound already."""
+        """True if all claims of the pod were bound already."""
         return not self.volumes and not self.claims
 
 
 def assume_pod_volumes(
     storage: Storage, bindings: Iterable[Binding], provisions: Iterable[PersistentVolumeClaim], node: str
 ) -> AssumedVolumes:
-    """Assume that the claims get their volumes, and that volumes are made for the others.
+    """Assumes that the claims get their volumes, or that volumes are provisioned for them.
 
     Raises:
-        AssumeError: a claim or volume is gone or has changed meanwhile; then nothing is assumed.
+        AssumeError: a claim or volume was deleted or changed meanwhile; then nothing is assumed.
     """
     volumes: list[PersistentVolume] = []
     claims: list[PersistentVolumeClaim] = []
@@ -233,7 +233,7 @@ def assume_pod_volumes(
 
 
 def restore_pod_volumes(storage: Storage, assumed: AssumedVolumes) -> None:
-    """What was assumed comes to nothing. Idempotent."""
+    """Drops what was assumed. Idempotent."""
     for volume in assumed.volumes:
         storage.assumed_volumes.restore(volume.metadata.name)
     for claim in assumed.claims:

@@ -1,4 +1,4 @@
-"""Making true what was assumed: volumes and claims are written, and then the volume controller and the provisioners do their part.
+"""Writes the assumed volumes and claims, and waits until the volume controller and the provisioners have bound them.
 
 Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpdate, checkBindings (v1.36.2).
 """
@@ -25,18 +25,18 @@ CHECK_INTERVAL: Final = 1.0
 
 
 class BindingError(Exception):
-    """The pod's volumes will not be bound on this node, and the pod has to be scheduled anew. The message is upstream's."""
+    """The pod's volumes will not be bound on this node, and the pod has to be rescheduled. The message is upstream's."""
 
 
 async def bind_pod_volumes(storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float) -> None:
-    """Write what was assumed, and wait until all of it is bound.
+    """Writes the assumed objects, and waits until all of them are bound.
 
     Arguments:
-        within: seconds for the waiting.
+        within: how long to wait, in seconds.
 
     Raises:
-        CallError: the API server refused. What was written stays; what was not is assumed no longer.
-        BindingError: something happened that cannot be waited out, or the time is up.
+        CallError: the API server refused. Objects already written stay; the others are no longer assumed.
+        BindingError: binding failed for good, or the time is up.
     """
     dispatcher, live = handle.dispatcher, handle.live
     if dispatcher is None or live is None:
@@ -49,7 +49,7 @@ async def bind_pod_volumes(storage: Storage, assumed: AssumedVolumes, pod: fwk.P
 
 
 async def _write(storage: Storage, assumed: AssumedVolumes, dispatcher: fwk.Dispatcher) -> AssumedVolumes:
-    """The volumes and claims as the API server has them once they are written."""
+    """Writes the volumes and claims, and returns them as the API server has them then."""
     volumes: list[PersistentVolume] = []
     claims: list[PersistentVolumeClaim] = []
     try:
@@ -67,36 +67,36 @@ def _rest(planned: Sequence[T], done: Sequence[T]) -> tuple[T, ...]:
 
 
 class _CheckError(Exception):
-    """Waiting makes no sense any more."""
+    """Binding failed for good."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """The node, and what it says of attaching volumes."""
+class _ChosenNode:
+    """The node with its CSINode."""
 
     node: Node
     csi_node: CSINode | None
 
 
 def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
-    """Whether all that was written has become bound; looks at the API server's objects, not at what other pods assume of them by now.
+    """True once everything written is bound. It looks at the API server's objects, not at what other pods assume.
 
     Raises:
-        _CheckError: it never will.
+        _CheckError: binding failed for good.
     """
     node = live.node(node_name)
     if node is None:
         raise _CheckError(f"failed to get node {quoted(node_name)}: node {quoted(node_name)} not found")
-    place = _Place(node, live.objects.csi_nodes.get(node_name))
+    chosen = _ChosenNode(node, live.objects.csi_nodes.get(node_name))
     if live.pod(pod.uid) is None:
         raise _CheckError(f"pod does not exist any more: pod {quoted(pod.name)} not found")
-    return all(_is_volume_bound(volume, place, live) for volume in written.volumes) and all(
-        _is_claim_bound(claim, place, live) for claim in written.claims
+    return all(_is_volume_bound(volume, chosen, live) for volume in written.volumes) and all(
+        _is_claim_bound(claim, chosen, live) for claim in written.claims
     )
 
 
-def _is_volume_bound(written: PersistentVolume, place: _Place, live: fwk.LiveCluster) -> bool:
+def _is_volume_bound(written: PersistentVolume, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
     name = written.metadata.name
     volume = live.objects.pvs.get(name)
     if volume is None:
@@ -105,7 +105,7 @@ def _is_volume_bound(written: PersistentVolume, place: _Place, live: fwk.LiveClu
     if version(written.metadata) > version(volume.metadata):
         return False
     try:
-        _check_reach(volume, place)
+        _check_reach(volume, chosen)
     except TranslationError as exc:
         raise _CheckError(f"failed to translate pv to csi: {exc}") from exc
     reference = volume.spec.claim_ref
@@ -124,7 +124,7 @@ def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentV
     return claim
 
 
-def _is_claim_bound(written: PersistentVolumeClaim, place: _Place, live: fwk.LiveCluster) -> bool:
+def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
     namespace, name = claim_namespace(written), written.metadata.name
     claim = live.objects.pvcs.get((namespace, name))
     if claim is None:
@@ -133,22 +133,22 @@ def _is_claim_bound(written: PersistentVolumeClaim, place: _Place, live: fwk.Liv
         return False
     if not claim.metadata.annotations:
         raise _CheckError(f"selectedNode annotation reset for PVC {quoted(name)}")
-    # A provisioner that fails takes the annotation away.
-    if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION) != place.node.name:
+    # A provisioner that fails removes the annotation.
+    if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION) != chosen.node.name:
         raise _CheckError(f"provisioning failed for PVC {quoted(name)}")
     if claim.spec.volume_name:
         volume = live.objects.pvs.get(claim.spec.volume_name)
         if volume is None:
-            # It may be late; if it is gone for good, the claim will say so.
+            # The volume may not have been observed yet; if it was deleted, the claim will change.
             return False
         try:
-            _check_reach(volume, place)
+            _check_reach(volume, chosen)
         except TranslationError as exc:
             raise _CheckError(str(exc)) from exc
     return is_fully_bound(claim)
 
 
-def _check_reach(volume: PersistentVolume, place: _Place) -> None:
-    why = why_unreached(volume, place.node, place.csi_node)
+def _check_reach(volume: PersistentVolume, chosen: _ChosenNode) -> None:
+    why = why_unreached(volume, chosen.node, chosen.csi_node)
     if why is not None:
-        raise _CheckError(f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(place.node.name)}: {why}")
+        raise _CheckError(f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(chosen.node.name)}: {why}")

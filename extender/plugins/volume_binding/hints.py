@@ -1,4 +1,4 @@
-"""Which changes may let in a pod that could not have its volumes.
+"""Which events may help a pod whose volumes could not be bound.
 
 Upstream: framework/plugins/volumebinding/volume_binding.go, isSchedulableAfter...Change (v1.36.2).
 """
@@ -17,7 +17,7 @@ from extender.objects.storage import (
 
 
 def events() -> list[fwk.ClusterEventWithHint]:
-    """What VolumeBinding registers: whatever claims are bound to, and by what, or where it can be reached from."""
+    """Returns the events that VolumeBinding registers for."""
     add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
     return [
         fwk.on(fwk.EventResource.STORAGE_CLASS, add | update, _after_class_change),
@@ -48,13 +48,13 @@ def _migrated_plugins(node: CSINode) -> str:
 
 
 def _after_csi_driver_update(pod: fwk.Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
-    """A driver of the pod's inline volumes no longer says where it has room, so that it is no longer asked."""
+    """Queues the pod if a driver of its in-line volumes stops publishing capacity, so that capacity is no longer checked."""
     is_used = any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
     return fwk.queue_if(is_used and bool(old.spec.storage_capacity) and not new.spec.storage_capacity)
 
 
 def _after_capacity_change(pod: fwk.Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> fwk.QueueingHint:
-    """Raises QuantityError where an amount cannot be read."""
+    """Queues the pod if the capacity grew. Raises QuantityError for an invalid amount."""
     if old is None:
         return fwk.QueueingHint.QUEUE
     limit, old_limit = _volume_limit(new), _volume_limit(old)
@@ -62,5 +62,5 @@ def _after_capacity_change(pod: fwk.Pod, old: CSIStorageCapacity | None, new: CS
 
 
 def _volume_limit(capacity: CSIStorageCapacity) -> RawQuantity | None:
-    """How large a volume may be; None if nobody knows. Upstream: binder.go, volumeLimit."""
+    """Returns the largest size of a volume; None if it is unknown. Upstream: binder.go, volumeLimit."""
     return capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity

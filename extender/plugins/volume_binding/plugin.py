@@ -32,26 +32,26 @@ UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
 @final
 @dataclass(slots=True)
 class _State:
-    """What the cycle knows of the pod's claims."""
+    """The claims of the pod, for one cycle."""
 
     storage: Storage
     claims: PodClaims = field(default_factory=PodClaims)
     volumes: PodVolumes | None = None
-    """Worked out when the first node is filtered."""
+    """Found when the first node is filtered."""
 
 
 _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
-"""What Reserve assumed; empty when all claims were bound already."""
+"""What Reserve assumed; empty if all claims were bound already."""
 
 
 @final
 class VolumeBinding(
     fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin, VolumeAdvice
 ):
-    """Refuses nodes that do not reach a volume of the pod, or on which a claim that waits for a node would get none.
+    """Refuses nodes that do not reach a volume of the pod, or on which an unbound claim would get no volume.
 
-    Once a node is chosen, the volumes that were found are kept for the pod: Reserve only assumes, PreBind makes it true.
+    Once a node is chosen, Reserve assumes the volumes found there, and PreBind binds them.
 
     Upstream: framework/plugins/volumebinding/volume_binding.go (v1.36.2).
     """
@@ -59,10 +59,10 @@ class VolumeBinding(
     looks_at_pods = False
 
     def __init__(self, arguments: VolumeBindingArgs | None = None, handle: fwk.Handle | None = None) -> None:
-        """Check the arguments.
+        """Checks the arguments.
 
         Raises:
-            ConfigErrors: they are not valid.
+            ConfigErrors: they are invalid.
         """
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else VolumeBindingArgs()
@@ -73,11 +73,10 @@ class VolumeBinding(
         self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """See `hints.events`."""
         return hints.events()
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skip for pods without claims; unresolvable when one cannot be used, or should have been bound before the pod came."""
+        """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
         storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes)
         refusal = why_unusable(pod, snapshot.objects)
         if refusal is not None:
@@ -95,7 +94,7 @@ class VolumeBinding(
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refused for good: removing pods moves no volume and frees none."""
+        """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""
         known = state.read(_STATE)
         if known.volumes is None:
             try:
@@ -106,15 +105,14 @@ class VolumeBinding(
         return known.volumes.verdicts(rows)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skip: volumes are scored only behind the feature gate StorageCapacityScoring, which is off."""
+        """Skips always: volumes are scored only behind the feature gate StorageCapacityScoring, which is off."""
         return fwk.SKIP
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) zeros."""
         return np.zeros(len(rows), np.int64)
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Keep the volumes that were found for the pod on this node. Error when they have changed since."""
+        """Assumes the volumes found on this node. Error if they have changed since."""
         known, assumed = state.read(_STATE), AssumedVolumes()
         if known.volumes is not None and not known.claims.all_bound:
             place = state.snapshot.nodes.index[node]
@@ -128,14 +126,14 @@ class VolumeBinding(
         return fwk.SUCCESS
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
-        """Skip when all claims of the pod are bound."""
+        """Skips if all claims of the pod are bound."""
         assumed = state.find(ASSUMED)
         if assumed is None:
             return fwk.PreFlight(_nothing_reserved(node))
         return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Write what was reserved, and wait until the volumes are bound. Error when they will not be; then the pod is scheduled anew."""
+        """Writes what was reserved, and waits until the volumes are bound. Error if they will not be, so that the pod is rescheduled."""
         assumed = state.find(ASSUMED)
         if assumed is None:
             return _nothing_reserved(node)
@@ -153,7 +151,7 @@ class VolumeBinding(
             self._handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).volume_errors[operation] += 1
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
-        """Let go of them."""
+        """Drops what Reserve assumed."""
         known, assumed = state.find(_STATE), state.find(ASSUMED)
         if known is not None and assumed is not None:
             restore_pod_volumes(known.storage, assumed)

@@ -1,4 +1,4 @@
-"""The claims of a pod, sorted by what has to become of them.
+"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately.
 
 Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims (v1.36.2).
 """
@@ -25,28 +25,29 @@ from extender.plugins.volume_binding.assume_cache import AssumeCache
 
 
 class BindingModeError(Exception):
-    """A StorageClass does not say when its claims are bound. The message is upstream's."""
+    """A StorageClass has no binding mode. The message is upstream's."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The claims and volumes of one cycle, with what was assumed of them."""
+    """The claims and volumes of one cycle, with what is assumed of them."""
 
     objects: ClusterObjects
     assumed_claims: AssumeCache[Key, PersistentVolumeClaim]
     assumed_volumes: AssumeCache[str, PersistentVolume]
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """The claim; None if there is none."""
+        """Returns the claim; None if there is none."""
         return self.assumed_claims.get((namespace, name), self.objects.pvcs)
 
     def volume(self, name: str) -> PersistentVolume | None:
-        """The volume; None if there is none."""
+        """Returns the volume; None if there is none."""
         return self.assumed_volumes.get(name, self.objects.pvs)
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """The volumes of the claim's class that are free or name the claim, in order of arrival; assumed ones may name another by now."""
+        """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones may name another
+        claim by now."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
         for named in ((claim_namespace(claim), claim.metadata.name), None):
             yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
@@ -55,7 +56,7 @@ class Storage:
 @final
 @dataclass(frozen=True, slots=True)
 class DelayedClaim:
-    """An unbound claim that waits for the pod to have a node, and its class."""
+    """An unbound claim that waits for the pod's node, and its class."""
 
     claim: PersistentVolumeClaim
     storage_class: StorageClass
@@ -69,21 +70,21 @@ class PodClaims:
     bound: tuple[PersistentVolumeClaim, ...] = ()
     delayed: tuple[DelayedClaim, ...] = ()
     immediate: tuple[PersistentVolumeClaim, ...] = ()
-    """Unbound ones that should have been bound before the pod came."""
+    """Unbound ones that should have been bound before the pod was scheduled."""
 
     @property
     def all_bound(self) -> bool:
-        """True when nothing has to be done."""
+        """True if there is nothing to bind."""
         return not self.delayed and not self.immediate
 
 
 def has_claims(pod: Pod) -> bool:
-    """Whether the pod uses any claim."""
+    """True if the pod uses any claim."""
     return any(claim_name(pod, volume) is not None for volume in pod.spec.volumes)
 
 
 def why_unusable(pod: Pod, objects: ClusterObjects) -> str | None:
-    """What is wrong with the first claim of the pod that cannot be used, as the API server has it; None if all can."""
+    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are usable."""
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
         if name is None:
@@ -105,7 +106,7 @@ def why_unusable(pod: Pod, objects: ClusterObjects) -> str | None:
 
 
 def claims_of(pod: Pod, storage: Storage) -> PodClaims:
-    """The claims of a pod whose claims exist, sorted.
+    """Returns the claims of a pod whose claims exist.
 
     Raises:
         BindingModeError: the class of an unbound claim has no binding mode.
@@ -122,7 +123,7 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
             bound.append(claim)
             continue
         storage_class = _delaying_class(claim, storage.objects)
-        # A claim that names its volume before it is bound to it was bound by hand: the volume controller has to finish that.
+        # A claim that names a volume without being bound was bound by hand: the volume controller has to complete that.
         if storage_class is not None and not claim.spec.volume_name:
             delayed.append(DelayedClaim(claim, storage_class))
         else:
@@ -131,7 +132,7 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
 
 
 def _delaying_class(claim: PersistentVolumeClaim, objects: ClusterObjects) -> StorageClass | None:
-    """The claim's class if it waits for a first consumer. Upstream: pv_helpers.go, IsDelayBindingMode."""
+    """Returns the claim's class if it waits for a first consumer. Upstream: pv_helpers.go, IsDelayBindingMode."""
     name = claim_class(claim)
     storage_class = objects.storage_classes.get(name)
     if storage_class is None:

@@ -1,4 +1,4 @@
-"""From which nodes a volume can be reached, and where one can be provisioned: judged once for a volume, never node by node.
+"""Which nodes can reach a volume, and on which one can be provisioned: computed per volume for all nodes at once.
 
 Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go, checkBoundClaims,
 tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
@@ -34,17 +34,18 @@ from extender.snapshot.matching import label_selector_mask, node_selector_mask, 
 @final
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The nodes that reach a bound volume, and those for which it cannot be said."""
+    """The nodes that reach a bound volume, and those for which this is unknown."""
 
     nodes: Mask
     """(N,)"""
     unknown: Mask | None = None
-    """(N,) nodes that want the volume as a CSI one, which it cannot be."""
+    """(N,) the nodes that need the volume as a CSI one, into which it cannot be translated."""
     why_unknown: str = ""
 
 
 def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
-    """The nodes that reach the volume: an in-tree one, on nodes that say they serve it through a CSI driver, as that driver's."""
+    """Returns the nodes that reach the volume. For nodes that serve an in-tree volume through a CSI driver, the translated volume
+    counts."""
     plugin = in_tree_plugin(volume)
     plain = affinity_mask(snapshot, affinity_of(volume))
     if plugin is None or not plugin.is_migrated:
@@ -60,9 +61,9 @@ def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
 
 
 def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
-    """The nodes that the volume's node affinity names; None for all.
+    """Returns the selector of the volume's node affinity; None for all nodes.
 
-    What it says of fields is fulfilled by every node: upstream checks it against a node's labels alone.
+    Requirements on fields are left out: upstream checks the affinity against a node's labels alone.
     """
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
@@ -72,10 +73,10 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
 
 
 def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None) -> str | None:
-    """Why one node does not reach a bound volume, None if it does; as `reach_of_bound`, for who waits for one volume on one node.
+    """Returns why one node does not reach a bound volume, None if it does; the counterpart of `reach_of_bound` for one node.
 
     Raises:
-        TranslationError: the node wants the volume as a CSI one, which it cannot be.
+        TranslationError: the node needs the volume as a CSI one, into which it cannot be translated.
     """
     plugin = in_tree_plugin(volume)
     if plugin is not None and plugin.is_migrated and csi_node is not None and plugin.name in attach_profile(csi_node).migrated_plugins:
@@ -90,13 +91,13 @@ def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None
 
 
 def affinity_mask(snapshot: Snapshot, selector: ParsedNodeSelector | None) -> Mask:
-    """(N,) the nodes that a volume's node affinity names."""
+    """(N,) the nodes that match a volume's node affinity."""
     return np.ones(len(snapshot.nodes), np.bool_) if selector is None else node_selector_mask(snapshot, selector)
 
 
 @final
 class Affinities:
-    """The node affinities of volumes, each read once for all claims of the pod."""
+    """The node affinities of volumes, each parsed once for all claims of the pod."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -104,14 +105,14 @@ class Affinities:
         self._masks: dict[str, Mask] = {}
 
     def of(self, volume: PersistentVolume) -> ParsedNodeSelector | None:
-        """The nodes that the volume names; None for all."""
+        """Returns the selector of the volume's node affinity; None for all nodes."""
         name = volume.metadata.name
         if name not in self._selectors:
             self._selectors[name] = affinity_of(volume)
         return self._selectors[name]
 
     def mask(self, volume: PersistentVolume) -> Mask:
-        """(N,) the same, as a mask."""
+        """(N,) the nodes that match the volume's node affinity."""
         mask = self._masks.get(volume.metadata.name)
         if mask is None:
             mask = self._masks[volume.metadata.name] = affinity_mask(self.snapshot, self.of(volume))
@@ -119,7 +120,7 @@ class Affinities:
 
 
 def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask:
-    """(N,) the nodes in the topology that a StorageClass allows: any of the terms; all nodes if there are none.
+    """(N,) the nodes in the topology that a StorageClass allows: those that match any term; all nodes if there are no terms.
 
     Upstream: pkg/apis/core/v1/helper/helpers.go, MatchTopologySelectorTerms.
     """
@@ -137,10 +138,10 @@ def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask
 
 
 def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
-    """(N,) the nodes from which the class's driver has enough room for the claim; None if it does not publish how much it has.
+    """(N,) the nodes where the class's driver has enough capacity for the claim; None if it does not publish its capacity.
 
     Raises:
-        QuantityError: the claim or a capacity has none that can be read.
+        QuantityError: the size of the claim or of a capacity is invalid.
     """
     requested = requested_storage(claim)
     driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
@@ -148,7 +149,7 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
         return None
     size = requested.value()
     enough = np.zeros(len(snapshot.nodes), np.bool_)
-    # With local storage each node has a capacity of its own: those that differ in one label's value alone are looked up together.
+    # With local storage each node has its own capacity object. Those that select one label by value are evaluated together.
     values_of_label: defaultdict[str, list[str]] = defaultdict(list)
     for capacity in snapshot.objects.csi_storage_capacities.values():
         if capacity.storage_class_name != storage_class.metadata.name or capacity.node_topology is None or not _fits(size, capacity):
@@ -156,20 +157,20 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
         try:
             selector = selector_of(capacity.node_topology)
         except SelectorError:
-            # Upstream logs it and takes the capacity for one that no node has access to.
+            # Like upstream, ignores a capacity with an invalid selector.
             continue
         match selector.requirements:
             case (Requirement(key, Operator.IN | Operator.EQUALS, values),):
                 values_of_label[key] += values
             case _:
                 enough |= label_selector_mask(snapshot, selector)
-    for label, listed in values_of_label.items():
-        enough |= requirement_mask(snapshot, Requirement(label, Operator.IN, tuple(listed)))
+    for label, label_values in values_of_label.items():
+        enough |= requirement_mask(snapshot, Requirement(label, Operator.IN, tuple(label_values)))
     return enough
 
 
 def _fits(size: int, capacity: CSIStorageCapacity) -> bool:
-    """Upstream: binder.go, capacitySufficient: the largest possible volume is more precise than the room there is."""
+    """Upstream: binder.go, capacitySufficient, where the largest possible volume takes precedence over the capacity."""
     limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     try:
         return limit is not None and value_of(limit) >= size
@@ -178,7 +179,7 @@ def _fits(size: int, capacity: CSIStorageCapacity) -> bool:
 
 
 def _migrated(snapshot: Snapshot, plugin: InTreePlugin) -> Mask:
-    """(N,) the nodes that say they serve the plugin's volumes through its CSI driver."""
+    """(N,) the nodes that serve the plugin's volumes through its CSI driver."""
     migrated = np.zeros(len(snapshot.nodes), np.bool_)
     places = snapshot.nodes.index
     for profile, nodes in snapshot.objects.csi_nodes.groups().items():

@@ -1,4 +1,4 @@
-"""Matching claims with volumes that exist: on each node the smallest one that will do, each volume for one claim only.
+"""Matches claims with existing volumes: on each node the smallest suitable one, each volume for one claim only.
 
 Upstream: component-helpers/storage/volume/pv_helpers.go, FindMatchingVolume; framework/plugins/volumebinding/binder.go,
 findMatchingVolumes (v1.36.2).
@@ -32,7 +32,7 @@ from extender.snapshot.columns import LabelColumn
 from extender.snapshot.symbols import ABSENT
 
 NONE: Final = -1
-"""No volume."""
+"""The rank of no volume."""
 _UNDECIDED: Final = -2
 _NO_RANK: Final = int(np.iinfo(np.intp).max)
 
@@ -40,7 +40,7 @@ _NO_RANK: Final = int(np.iinfo(np.intp).max)
 @final
 @dataclass(frozen=True, slots=True)
 class VolumeChoice:
-    """Which volume a claim would get on each node."""
+    """The volume that a claim would get on each node."""
 
     delayed: DelayedClaim
     volumes: tuple[PersistentVolume, ...]
@@ -50,26 +50,26 @@ class VolumeChoice:
 
     @property
     def found(self) -> Mask:
-        """(N,) where the claim would get one."""
+        """(N,) the nodes on which the claim would get a volume."""
         mask: Mask = self.rank != NONE
         return mask
 
     def at(self, node: int) -> PersistentVolume | None:
-        """The volume on a node."""
+        """Returns the volume on the node at this place."""
         rank = int(self.rank[node])
         return None if rank == NONE else self.volumes[rank]
 
 
 class ClaimSelectorError(Exception):
-    """A claim selects volumes by a selector that cannot be used. The message is upstream's."""
+    """A claim has an invalid selector. The message is upstream's."""
 
 
 def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedClaim]) -> list[VolumeChoice]:
-    """What each claim would get, smaller claims first.
+    """Returns the choice for each claim, smaller claims first.
 
     Raises:
-        ClaimSelectorError: the selector of a claim is faulty.
-        QuantityError: a claim or a volume has a size that cannot be read.
+        ClaimSelectorError: the selector of a claim is invalid.
+        QuantityError: the size of a claim or volume is invalid.
     """
     choices: list[VolumeChoice] = []
     taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
@@ -89,24 +89,25 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
 
 @final
 class _Taken:
-    """Which volumes the claims of the pod get so far, on each node. A volume that one gets anywhere has a row; row 0 is for all others."""
+    """The volumes given to claims of the pod so far, on each node. A volume that is taken anywhere has a row; row 0 stands for all
+    others."""
 
     def __init__(self, num_nodes: int) -> None:
         self._nodes = np.arange(num_nodes)
         self._on = np.zeros((1, num_nodes), np.bool_)
         self._row_of: dict[str, int] = {}
         self.most = 0
-        """How many are taken on a node, at most."""
+        """The largest number of volumes taken on a node."""
 
     def rows_of(self, volumes: Sequence[PersistentVolume]) -> Index:
-        """The row of each volume, by rank; one more at the end, for no volume."""
+        """Returns the row of each volume, by rank, and a last entry for no volume."""
         rows = np.zeros(len(volumes) + 1, np.intp)
         if self._row_of:
             rows[:-1] = [self._row_of.get(volume.metadata.name, 0) for volume in volumes]
         return rows
 
     def row(self, row: int) -> Mask:
-        """(N,) where the volume of a row is taken."""
+        """(N,) the nodes where the volume of a row is taken."""
         mask: Mask = self._on[row]
         return mask
 
@@ -116,7 +117,7 @@ class _Taken:
         return mask
 
     def add(self, choice: VolumeChoice) -> None:
-        """A claim gets its volumes."""
+        """Marks the chosen volumes as taken."""
         found = np.flatnonzero(choice.found)
         names = [volume.metadata.name for volume in choice.volumes]
         for rank in np.unique(choice.rank[found]).tolist():
@@ -135,20 +136,20 @@ def _size(claim: PersistentVolumeClaim) -> int:
 
 
 def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[PersistentVolume], list[PersistentVolume]]:
-    """The volumes that are meant for this very claim, and the free ones that would do, the smallest first; nodes not considered."""
+    """Returns the volumes that name this claim, and the free ones that are suitable, smallest first, for any node."""
     size, selector = _size(claim), _selector(claim)
     prebound: list[PersistentVolume] = []
     free: list[tuple[int, PersistentVolume]] = []
     for volume in storage.volumes_for(claim):
-        is_meant_for_it = is_bound_to(volume, claim)
-        if volume.spec.claim_ref is not None and not is_meant_for_it:
+        is_prebound = is_bound_to(volume, claim)
+        if volume.spec.claim_ref is not None and not is_prebound:
             continue
         capacity = storage_capacity(volume).nanos()
         if capacity < size or volume.metadata.deletion_timestamp is not None:
             continue
         if not (has_mode_of(volume, claim) and has_attributes_of(volume, claim)):
             continue
-        if is_meant_for_it:
+        if is_prebound:
             prebound.append(volume)
         elif volume.status.phase == VOLUME_AVAILABLE and selector.matches(volume.metadata.labels) and has_access_of(volume, claim):
             free.append((capacity, volume))
@@ -167,9 +168,9 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
 
 
 def _first_prebound(prebound: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index) -> Index:
-    """(N,) the rank of the first volume that is meant for the claim and not taken, _UNDECIDED where there is none.
+    """(N,) the rank of the first volume that names the claim and is not taken; _UNDECIDED where there is none.
 
-    A claim with such a volume gets that and no other: NONE where the node does not reach it.
+    A claim with such a volume gets no other one: NONE where the node does not reach it.
     """
     rank = np.full(len(affinities.snapshot.nodes), _UNDECIDED, np.intp)
     for place, volume in enumerate(prebound):
@@ -197,7 +198,7 @@ def _smallest(free: Sequence[PersistentVolume], affinities: Affinities, taken: _
             continue
         best[(best == _NO_RANK) & ~taken.row(rows[rank]) & affinities.mask(volume)] = rank
         if (best != _NO_RANK).all():
-            # All that follow are larger.
+            # All further volumes are larger.
             break
     for key, ranks_of_value in pinned.items():
         best = np.minimum(best, _smallest_pinned(nodes.label(key), ranks_of_value, taken, rows))
@@ -205,7 +206,7 @@ def _smallest(free: Sequence[PersistentVolume], affinities: Affinities, taken: _
 
 
 def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
-    """The one requirement that the selector consists of, if it lists values of a label."""
+    """Returns the only requirement of the selector, if it lists values of a label."""
     match selector.terms:
         case (ParsedTerm(expressions=(Requirement(operator=Operator.IN) as requirement,), errors=()),):
             return requirement
@@ -213,14 +214,14 @@ def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
 
 
 def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index) -> Index:
-    """(N,) the lowest rank of those under the node's value of the label that is not taken there; _NO_RANK where there is none.
+    """(N,) the lowest rank for the node's value of the label that is not taken there; _NO_RANK where there is none.
 
     Arguments:
         ranks_of_value: in ascending order.
         rows: the row in `taken` of each rank.
     """
     best = np.full(len(column.codes), _NO_RANK, np.intp)
-    # Of so many at least one is free.
+    # Of this many volumes at least one is free. `nth_of_code[i, code]` is the i-th rank for a value of the label, by code.
     enough = taken.most + 1
     nth_of_code = np.full((min(enough, max(map(len, ranks_of_value.values()))), len(column.values) + 1), NONE, np.intp)
     for value, ranks in ranks_of_value.items():
@@ -229,9 +230,9 @@ def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[
             nth_of_code[: len(ranks), code] = ranks[:enough]
     for of_code in nth_of_code:
         here = of_code[column.codes]
-        is_left = (best == _NO_RANK) & (here != NONE)
-        if not is_left.any():
+        is_open = (best == _NO_RANK) & (here != NONE)
+        if not is_open.any():
             break
-        is_free = is_left & ~taken.at(rows[here])
+        is_free = is_open & ~taken.at(rows[here])
         best[is_free] = here[is_free]
     return best

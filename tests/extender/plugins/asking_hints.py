@@ -1,4 +1,4 @@
-"""Ask a plugin's hint, through what the plugin registers."""
+"""Calls a plugin's queueing hints as the plugin registers them."""
 
 from collections.abc import Sequence
 from typing import Any

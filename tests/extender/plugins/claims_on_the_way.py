@@ -1,4 +1,4 @@
-"""A profile with DynamicResources, and pods with claims on their way to its one node."""
+"""A profile with DynamicResources, and pods with claims that are reserved and bound on its one node."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""DynamicResources after a node was chosen: PreBind writes, waits for drivers, and Unreserve takes back."""
+"""DynamicResources after a node was chosen: PreBind writes and waits for drivers, Unreserve withdraws."""
 
 import asyncio
 from collections.abc import Callable
@@ -90,7 +90,7 @@ def test_pods_without_claims_skip_pre_bind() -> None:
     assert asyncio.run(scheduler.plugin.pre_bind(state, pod_with(), "n")) == SUCCESS
 
 
-def test_pods_with_claims_do_not() -> None:
+def test_pods_with_claims_do_not_skip_pre_bind() -> None:
     scheduler = Scheduler(claim())
     state, _ = scheduler.reserve(pod_with("c"))
 
@@ -131,7 +131,7 @@ GOING = replaced(GOING, metadata=replaced(GOING.metadata, deletion_timestamp="20
         pytest.param(GOING, "claim default/c got deleted in the meantime", id="it is going away"),
     ],
 )
-def test_what_happened_meanwhile_may_be_in_the_way(meanwhile: ResourceClaim, message: str) -> None:
+def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, message: str) -> None:
     scheduler = Scheduler(claim())
     state, _ = scheduler.reserve(pod_with("c"))
     scheduler.show(meanwhile)
@@ -149,7 +149,7 @@ def test_what_happened_meanwhile_may_be_in_the_way(meanwhile: ResourceClaim, mes
         pytest.param(ReserveResourceClaim, CallNotFound("gone"), "add allocation and reservation to claim default/c: gone", id="gone"),
     ],
 )
-def test_refusals_say_what_was_tried(kind: type[ApiCall[Any]], refusal: CallError, message: str) -> None:
+def test_refusals_name_the_write(kind: type[ApiCall[Any]], refusal: CallError, message: str) -> None:
     scheduler = Scheduler(claim())
     scheduler.writes.fail(kind, refusal)
 
@@ -179,7 +179,7 @@ def test_256_pods_can_share_a_claim_and_no_more() -> None:
     )
 
 
-def test_between_reserve_and_pre_bind_nobody_else_gets_claim_or_device() -> None:
+def test_between_reserve_and_pre_bind_no_other_pod_gets_claim_or_device() -> None:
     scheduler = Scheduler(claim("c"), claim("d"), claim("e"))
     scheduler.reserve(pod_with("c"))
     scheduler.reserve(pod_with("d", name="q"))
@@ -191,7 +191,7 @@ def test_between_reserve_and_pre_bind_nobody_else_gets_claim_or_device() -> None
     assert no_device == error("claim allocation not found for node")
 
 
-def test_what_was_written_counts_before_the_watch_shows_it() -> None:
+def test_a_written_claim_counts_before_the_watch_shows_it() -> None:
     """
     The next pods share the claim, and do not get its device.
     """
@@ -207,7 +207,7 @@ def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     assert virtual_time.run(scheduler.plugin.pre_bind(sharing, pod_with("c", name="r"), "n")) == SUCCESS
 
 
-def test_two_profiles_share_what_is_on_its_way() -> None:
+def test_two_profiles_share_pending_allocations() -> None:
     """
     The API server would not notice a device that is given away twice.
     """
@@ -230,7 +230,7 @@ def waits(scheduler: Scheduler) -> dict[tuple[str, ...], int]:
     return scheduler.framework.shared(PLUGIN_METRICS, PluginMetrics).device_waits.counts()
 
 
-def test_the_pod_waits_until_the_driver_says_that_the_device_is_ready() -> None:
+def test_the_pod_waits_until_the_driver_reports_the_device_ready() -> None:
     """
     It is looked at once in five seconds, and people are told.
     """
@@ -266,7 +266,7 @@ def test_the_pod_waits_until_the_driver_says_that_the_device_is_ready() -> None:
         ),
     ],
 )
-def test_waiting_can_be_in_vain(happens: Callable[[Scheduler], None], message: str, outcome: str) -> None:
+def test_waiting_ends_with_a_failure_or_a_timeout(happens: Callable[[Scheduler], None], message: str, outcome: str) -> None:
     scheduler = Scheduler(claim(), slices=ATTACHED)
 
     status, _ = scheduler.bind(later=(7.0, lambda: happens(scheduler)))

@@ -1,4 +1,4 @@
-"""DynamicResources takes back what was reserved for a pod, and deallocates claims that are in the way."""
+"""DynamicResources withdraws reservations of a pod, and deallocates claims that keep it off nodes."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ from tests.extender.plugins.claims_on_the_way import Scheduler, allocated, claim
 # Taking back.
 
 
-def test_a_reservation_that_was_written_is_taken_back() -> None:
+def test_a_written_reservation_is_withdrawn() -> None:
     """
     What was allocated stays: another pod, or the next attempt, may use it.
     """
@@ -50,7 +50,7 @@ def test_a_reservation_that_was_written_is_taken_back() -> None:
     assert scheduler.shown().status.allocation is not None
 
 
-def test_what_was_only_kept_is_given_back_without_a_write() -> None:
+def test_a_pending_allocation_is_released_without_a_write() -> None:
     scheduler = Scheduler(claim())
     state, _ = scheduler.reserve(pod_with("c"))
 
@@ -60,7 +60,7 @@ def test_what_was_only_kept_is_given_back_without_a_write() -> None:
     assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
 
 
-def test_a_failed_write_leaves_nothing_kept() -> None:
+def test_a_failed_write_leaves_nothing_reserved() -> None:
     scheduler = Scheduler(claim())
     scheduler.writes.fail(ProtectResourceClaim, CallError("no"))
     scheduler.bind()
@@ -68,7 +68,7 @@ def test_a_failed_write_leaves_nothing_kept() -> None:
     assert scheduler.reserve(pod_with("c", name="q"))[1] == SUCCESS
 
 
-def test_a_write_that_was_interrupted_is_taken_back_and_its_device_kept_until_then() -> None:
+def test_a_cancelled_write_is_withdrawn_and_its_device_reserved_until_then() -> None:
     """
     A victim of preemption in PreBind: its claim may have been written.
     """
@@ -90,7 +90,7 @@ def test_a_write_that_was_interrupted_is_taken_back_and_its_device_kept_until_th
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
-def test_a_write_whose_answer_is_lost_is_taken_back() -> None:
+def test_a_write_whose_response_is_lost_is_withdrawn() -> None:
     scheduler = Scheduler(claim())
     scheduler.writes.fail(ReserveResourceClaim, CallUnknown("no answer"))
     pod = pod_with("c")
@@ -106,7 +106,7 @@ def test_a_write_whose_answer_is_lost_is_taken_back() -> None:
     assert scheduler.kinds_written()[-1] is UnreserveResourceClaim
 
 
-def test_the_next_attempt_waits_until_the_last_one_has_let_go() -> None:
+def test_the_next_attempt_waits_until_the_reservation_is_withdrawn() -> None:
     """
     The watch still shows the reservation that is being taken back: believing it, the pod would be bound without one.
     """
@@ -141,7 +141,7 @@ def elsewhere(*pods: str) -> ResourceClaim:
     return claim(**{**allocated(*pods), "allocation": allocation_of("gpu-9", node_selector=label_selector("zone", "b"))})
 
 
-def test_a_claim_in_the_way_is_deallocated() -> None:
+def test_a_claim_that_keeps_the_pod_off_a_node_is_deallocated() -> None:
     scheduler = Scheduler(elsewhere("p"))
 
     status = post_filter(scheduler)
@@ -151,7 +151,7 @@ def test_a_claim_in_the_way_is_deallocated() -> None:
     assert (scheduler.shown().status.allocation, scheduler.shown().status.reserved_for) == (None, [])
 
 
-def test_a_claim_that_others_hold_is_not() -> None:
+def test_a_claim_with_other_consumers_is_not_deallocated() -> None:
     scheduler = Scheduler(elsewhere("another"))
 
     assert post_filter(scheduler) == unschedulable("still not schedulable")

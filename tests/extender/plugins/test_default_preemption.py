@@ -36,7 +36,7 @@ def test_the_node_is_nominated_where_a_victim_makes_room() -> None:
     assert [pod.name for pod in result.candidate.victims] == ["low"]
 
 
-def test_without_anybody_of_lower_priority_the_nomination_is_cleared() -> None:
+def test_without_pods_of_lower_priority_the_nomination_is_cleared() -> None:
     """
     The message says so for every node.
     """

@@ -1,4 +1,4 @@
-"""Which devices the requests of claims get on a node: classes, counts, alternatives, constraints; and what is wrong with them."""
+"""Which devices the requests of claims get on a node: classes, counts, alternatives, constraints; and invalid claims."""
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_claims_do_not_get_the_same_device() -> None:
     assert allocated(one, other, slices=[make_slice("a", "b")]) is None
 
 
-def test_the_search_goes_back() -> None:
+def test_the_search_backtracks() -> None:
     """
     A request gives up the device that only a later one can use.
     """
@@ -231,7 +231,7 @@ PARTIAL = make_slice("a", of=2)
         ),
     ],
 )
-def test_what_is_wrong(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
+def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
     """
     Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help.
     """
@@ -241,7 +241,7 @@ def test_what_is_wrong(wanted: ResourceClaim, slices: list[ResourceSlice], messa
     assert str(raised.value) == message
 
 
-def test_a_faulty_selector_matters_only_when_it_is_asked() -> None:
+def test_an_invalid_selector_matters_only_when_it_is_evaluated() -> None:
     """
     Without a device to look at nobody looks at the selector.
     """

@@ -1,4 +1,4 @@
-"""What drivers are told about the devices that they get ready."""
+"""The configuration that drivers get for the devices they prepare."""
 
 from typing import Any
 

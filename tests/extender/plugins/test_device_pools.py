@@ -1,4 +1,4 @@
-"""Pools of devices: which slices make one, for which nodes, and where what was allocated can be used."""
+"""Pools of devices: which slices form one, for which nodes, and the nodes that can use an allocation."""
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_pools_are_kept_while_slices_stay() -> None:
     assert not known.are_same(slices[:1])
 
 
-def test_answers_about_devices_that_are_gone_are_dropped() -> None:
+def test_results_for_removed_devices_are_dropped() -> None:
     """
     Only so much is remembered as there are devices.
     """

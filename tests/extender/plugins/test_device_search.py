@@ -1,4 +1,4 @@
-"""The search for devices against trying everything, on small cases made by chance."""
+"""The search for devices against a brute-force search, on small random cases."""
 
 from itertools import combinations
 

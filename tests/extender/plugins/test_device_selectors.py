@@ -1,4 +1,4 @@
-"""Which devices a CEL selector matches, what faulty selectors are told, and that none takes long."""
+"""Which devices a CEL selector matches, the errors of invalid selectors, and the bound on their cost."""
 
 import pytest
 
@@ -204,7 +204,7 @@ def doubled(times: int) -> str:
         pytest.param("[" + "1," * 9000 + '1].all(x, has(device.attributes[string(x) + "d"].y) || true)', id="thousands of domains"),
     ],
 )
-def test_selectors_without_end(expression: str) -> None:
+def test_selectors_that_cost_too_much(expression: str) -> None:
     """
     A selector that would take long, or much memory, is stopped or not begun.
     """
@@ -224,7 +224,7 @@ def test_a_device_beyond_all_bounds_makes_selectors_costly() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08\x01", b"\x12\x02\x22\x00", b"\x0b"])
-def test_the_cost_of_what_is_no_expression(data: bytes) -> None:
+def test_the_cost_of_an_unknown_form(data: bytes) -> None:
     """
     Bytes of another form are refused.
     """
@@ -285,7 +285,7 @@ def test_texts_that_are_no_versions(text: str, message: str) -> None:
     ("text", "version"),
     [("v1", "1.0.0"), ("1.2", "1.2.0"), ("01.002.0", "1.2.0"), ("v1.2.03-rc.1", "1.2.3-rc.1"), ("0.0.0", "0.0.0")],
 )
-def test_versions_read_loosely(text: str, version: str) -> None:
+def test_normalized_versions(text: str, version: str) -> None:
     """
     A leading v and leading zeros go, missing parts are zero.
     """

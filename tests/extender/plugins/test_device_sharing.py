@@ -1,4 +1,4 @@
-"""Devices that are kept away from, cut into partitions, or shared: taints, counters, capacities."""
+"""Devices that are tainted, partitioned, or shared: taints, counters, capacities."""
 
 from typing import Any
 
@@ -97,7 +97,7 @@ def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
         pytest.param([{"name": "gpu", "counters": counters(memory=1)}] * 2, id="the set twice"),
     ],
 )
-def test_counters_that_are_not_there(shared: list[Manifest]) -> None:
+def test_missing_counters(shared: list[Manifest]) -> None:
     """
     A pool whose devices consume unknown counters is invalid.
     """
@@ -170,7 +170,7 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed
 
 
-def test_devices_can_be_asked_to_be_large_enough() -> None:
+def test_requests_for_a_minimum_capacity() -> None:
     """
     A device that is not shared is given as a whole, to requests that ask for no more than it has.
     """

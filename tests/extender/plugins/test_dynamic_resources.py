@@ -1,4 +1,4 @@
-"""DynamicResources at its extension points: which pods wait, which nodes do, and with which words."""
+"""DynamicResources at its extension points: which pods are held back, which nodes are refused, and the reasons."""
 
 import asyncio
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Which changes of pods and nodes are worth another try of a pod that a plugin has refused."""
+"""Which events of pods and nodes queue a pod that a plugin has refused."""
 
 import pytest
 
@@ -196,7 +196,7 @@ def test_the_pod_itself_changes(plugin: type[Plugin], old: PodBuilder, new: PodB
     assert is_worth_a_try_after_change(plugin, new, old, new) is worth_it
 
 
-def test_a_node_that_the_profile_does_not_want_is_not_worth_a_try() -> None:
+def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
     added = NodeAffinityArgs(added_affinity=NodeAffinityStanza(required=NodeSelector([label_term("zone", "In", "b")])))
 
     assert not is_worth_a_try(NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_A.label(disk="ssd"), args=added)
@@ -211,7 +211,7 @@ def test_a_node_that_the_profile_does_not_want_is_not_worth_a_try() -> None:
         pytest.param(PodTopologySpread, POD.spread(1, "zone", app="not a label value!"), id="PodTopologySpread"),
     ],
 )
-def test_a_faulty_selector_is_told_to_the_queue(plugin: type[Plugin], pod: PodBuilder) -> None:
+def test_an_invalid_selector_is_an_error_of_the_hint(plugin: type[Plugin], pod: PodBuilder) -> None:
     """
     Which takes an error for a yes.
     """

@@ -56,7 +56,7 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     assert {node: score for node, score in score_nodes(ImageLocality(), snapshot, pod.obj()).items() if score} == scores
 
 
-def test_an_image_on_many_nodes_draws_more() -> None:
+def test_an_image_on_many_nodes_scores_more() -> None:
     nodes = [make_node(f"n{number}") for number in range(4)]
     everywhere = [node.image("web:1", size=500 * MIB) for node in nodes]
 

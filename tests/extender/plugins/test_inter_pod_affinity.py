@@ -92,7 +92,7 @@ def test_affinity(pod: PodBuilder, fits: set[str]) -> None:
     assert fitting(pod, WEB_ON_N1) == fits
 
 
-def test_a_node_that_is_far_from_what_the_pod_needs_is_beyond_help() -> None:
+def test_missing_affinity_is_unresolvable() -> None:
     snapshot = make_snapshot(*NODES, pods=[WEB_ON_N1])
 
     answers = filter_nodes(InterPodAffinity(), snapshot, DB.pod_affinity("host", app="web").obj())
@@ -122,14 +122,14 @@ def test_no_single_pod_meets_all_terms() -> None:
         pytest.param(WEB.pod_affinity("host", app="web"), [WEB.node("n1").terminating()], {"n1"}, id="a terminating pod is there still"),
     ],
 )
-def test_the_first_of_its_kind(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
+def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
     """
     Where no pod at all meets the terms, a pod that meets them itself may go to any node with all the keys.
     """
     assert fitting(pod, *running) == fits
 
 
-def test_a_pod_without_the_key_keeps_nobody_from_being_the_first() -> None:
+def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
     """
     A web pod runs on a node without a region; that is near to nothing.
     """
@@ -180,14 +180,14 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
         pytest.param(DB.node("n1").terminating().pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="terminating, it still minds"),
     ],
 )
-def test_anti_affinity_of_pods_that_run(running: PodBuilder, fits: set[str]) -> None:
+def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> None:
     """
     A pod that runs may refuse others, too. Here a web pod is to be placed.
     """
     assert fitting(WEB, running) == fits
 
 
-def test_what_is_in_the_way_may_be_removed_and_has_its_own_words() -> None:
+def test_conflicts_are_resolvable_and_have_reasons_of_their_own() -> None:
     """
     Affinity is asked before anti-affinity, and that before what other pods say.
     """
@@ -239,7 +239,7 @@ def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) 
 
 
 @pytest.mark.parametrize(("of", "meant"), NAMESPACES)
-def test_namespaces_of_pods_that_run(of: PodAffinityTerm, meant: set[str]) -> None:
+def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> None:
     """
     The same terms mean the same when the pod with the term runs and the other is to be placed.
     """
@@ -397,7 +397,7 @@ def test_hypotheses(
     assert {name for name, ok in zip(rows.names, verdicts.ok, strict=True) if ok} == fits
 
 
-def test_answers_follow_the_pods() -> None:
+def test_results_follow_the_pods() -> None:
     """
     What is kept between cycles knows of pods, labels and terms that are new.
     """

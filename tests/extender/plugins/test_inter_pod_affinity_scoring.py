@@ -90,7 +90,7 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
         ),
     ],
 )
-def test_wishes_of_the_pod(pod: PodBuilder, running: list[PodBuilder], expected: dict[str, int]) -> None:
+def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], expected: dict[str, int]) -> None:
     """
     Every pod that a term means adds its weight to all nodes of its place, or takes it off if it is about anti-affinity.
     """
@@ -124,14 +124,14 @@ def test_wishes_of_the_pod(pod: PodBuilder, running: list[PodBuilder], expected:
         ),
     ],
 )
-def test_wishes_of_pods_that_run(running: list[PodBuilder], expected: dict[str, int]) -> None:
+def test_preferred_terms_of_existing_pods(running: list[PodBuilder], expected: dict[str, int]) -> None:
     """
     They count just so. A required affinity term weighs 1 if nothing else is configured. Here a web pod is to be placed.
     """
     assert scores(WEB, running) == expected
 
 
-def test_both_sides_wishes_add_up() -> None:
+def test_preferred_terms_of_both_sides_add_up() -> None:
     """
     n1: 5 of the pod's and 3 of the other's; n3: 4 of another one's. 8/0/4.
     """
@@ -161,7 +161,7 @@ def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None
     assert scores(WEB, running, InterPodAffinityArgs(hard_pod_affinity_weight=weight)) == expected
 
 
-def test_required_affinity_that_weighs_nothing_is_no_wish() -> None:
+def test_required_affinity_of_weight_zero_does_not_count() -> None:
     assert scores(WEB, [DB.node("n1").pod_affinity("host", app="web")], InterPodAffinityArgs(hard_pod_affinity_weight=0)) == SKIPPED
 
 
@@ -182,7 +182,7 @@ def test_ignore_preferred_terms_of_existing_pods(pod: PodBuilder, expected: dict
     assert scores(pod, running, InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)) == expected
 
 
-def test_only_candidates_set_the_scale() -> None:
+def test_only_feasible_nodes_set_the_scale() -> None:
     """
     Pods on other nodes count, but what those nodes would score does not. 10/10/5, n2 and n3 being candidates.
     """
@@ -234,7 +234,7 @@ def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
         pytest.param({}, NOWHERE, id="without labels"),
     ],
 )
-def test_namespace_of_the_pod_as_others_see_it(labels: dict[str, str], expected: dict[str, int]) -> None:
+def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: dict[str, int]) -> None:
     """
     A pod on n1 wishes for db pods of the namespaces of team blue.
     """
@@ -251,7 +251,7 @@ def test_namespace_of_the_pod_as_others_see_it(labels: dict[str, str], expected:
         pytest.param(make_node("n").label(host=""), True, id="an empty label is a label"),
     ],
 )
-def test_a_node_without_the_label_is_no_place(node: NodeBuilder, is_a_place: bool) -> None:
+def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place: bool) -> None:
     snapshot = make_snapshot(node, pods=[DB.node("n")])
 
     status = InterPodAffinity().pre_score(CycleState(), WEB.preferred_pod_affinity(1, "host", app="db").obj(), Rows.of(snapshot))
@@ -259,7 +259,7 @@ def test_a_node_without_the_label_is_no_place(node: NodeBuilder, is_a_place: boo
     assert status == (SUCCESS if is_a_place else SKIP)
 
 
-def test_terms_that_cannot_be_read() -> None:
+def test_invalid_terms() -> None:
     """
     PreFilter would have said so before.
     """

@@ -77,7 +77,7 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
         pytest.param([both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")], {"n3"}, id="contradictions drop out"),
     ],
 )
-def test_pre_filter_narrows_to_the_names_asked_for(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
+def test_pre_filter_narrows_to_the_named_nodes(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
     """
     When every term names nodes, no other node needs to be looked at.
     """
@@ -95,7 +95,7 @@ def test_terms_that_contradict_themselves_leave_no_node() -> None:
     assert result.status == unresolvable("pod affinity terms conflict")
 
 
-def test_filter_does_without_pre_filter() -> None:
+def test_filter_works_without_pre_filter() -> None:
     """
     A profile may enable the plugin at Filter alone.
     """
@@ -106,7 +106,7 @@ def test_filter_does_without_pre_filter() -> None:
     assert verdicts.ok.tolist() == [True, False]
 
 
-def test_the_profile_may_demand_more() -> None:
+def test_the_profile_adds_required_terms() -> None:
     """
     addedAffinity holds for every pod of the profile; its refusal comes first.
     """
@@ -146,7 +146,7 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     assert score_nodes(NodeAffinity(), snapshot, pod.obj()) == scores
 
 
-def test_the_profile_may_prefer_more() -> None:
+def test_the_profile_adds_preferred_terms() -> None:
     added = Stanza(preferred=[PreferredSchedulingTerm(weight=1, preference=label_term("team", "In", "a"))])
     plugin = NodeAffinity(NodeAffinityArgs(added_affinity=added))
     snapshot = make_snapshot(make_node("ours").label(team="a"), make_node("fast").label(disk="ssd"))
@@ -155,7 +155,7 @@ def test_the_profile_may_prefer_more() -> None:
     assert score_nodes(plugin, snapshot, pod) == {"ours": 33, "fast": 100}
 
 
-def test_an_empty_list_of_wishes_is_not_none() -> None:
+def test_an_empty_list_of_preferred_terms_is_not_none() -> None:
     """
     Skip is for pods without the list; who has an empty one is scored, all alike.
     """
@@ -166,7 +166,7 @@ def test_an_empty_list_of_wishes_is_not_none() -> None:
     assert score_nodes(NodeAffinity(), make_snapshot(make_node("n")), empty) == {"n": 0}
 
 
-def test_a_faulty_wish_fails_the_cycle() -> None:
+def test_an_invalid_preferred_term_fails_the_cycle() -> None:
     pod = make_pod().preferred_node_affinity(1, label_term("disk", "Near", "ssd")).obj()
 
     status = NodeAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(make_node("n"))))

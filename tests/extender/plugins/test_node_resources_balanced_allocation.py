@@ -37,7 +37,7 @@ def test_three_resources_are_compared_by_their_standard_deviation() -> None:
     assert score_nodes(NodeResourcesBalancedAllocation(args), make_snapshot(NODE), pod) == {"n": 51}
 
 
-def test_a_pod_that_asks_for_nothing_is_not_scored() -> None:
+def test_a_pod_without_requests_is_not_scored() -> None:
     """
     It cannot tip any balance.
     """

@@ -49,7 +49,7 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
     assert filter_nodes(NodeResourcesFit(), snapshot, pod.obj()) == {"n": answer}
 
 
-def test_the_number_of_pods_counts_even_for_a_pod_that_asks_for_nothing() -> None:
+def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
     """
     A full node has no place for one more pod.
     """

@@ -121,7 +121,7 @@ def test_without_a_csi_node_nothing_is_counted() -> None:
     assert filter_nodes(NodeVolumeLimits(), snapshot, make_pod().claim("a").obj()) == {"n": SUCCESS}
 
 
-def test_in_tree_volumes_behind_claims_count_as_what_they_are_served_as() -> None:
+def test_in_tree_volumes_of_claims_count_as_translated() -> None:
     objects: list[HasMetadata] = [make_claim("a", volume="pv"), make_volume("pv", claim="a", ebs="vol-1"), *bound("b", EBS)]
 
     assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").claim("b")], *objects) == TOO_MANY
@@ -191,7 +191,7 @@ def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) 
     assert verdicts.ok.tolist() == [ok]
 
 
-def test_filter_does_without_pre_filter() -> None:
+def test_filter_works_without_pre_filter() -> None:
     """
     A profile may run one and not the other.
     """

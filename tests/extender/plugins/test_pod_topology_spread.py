@@ -101,7 +101,7 @@ def test_pods_that_terminate_do_not_count() -> None:
     assert fitting(snapshot, constrained(FOO, 1, HOST)) == names("axy")
 
 
-def test_a_node_without_the_label_is_beyond_help_and_its_pods_do_not_count() -> None:
+def test_a_node_without_the_label_is_unresolvable_and_its_pods_do_not_count() -> None:
     snapshot = cluster("2/9/0/3", without={"node-b": ZONE})
 
     answers = filter_nodes(PodTopologySpread(), snapshot, constrained(FOO, 1, ZONE).obj())
@@ -123,7 +123,7 @@ def test_a_node_counts_only_with_all_keys() -> None:
     assert fitting(snapshot, constrained(constrained(FOO, 1, ZONE), 1, HOST)) == names("b")
 
 
-def test_constraints_are_asked_in_order() -> None:
+def test_constraints_are_checked_in_order() -> None:
     """
     The first that fails gives the reason; only the second is about a label that is missing.
     """
@@ -355,7 +355,7 @@ def test_pre_score_skips(pod: PodBuilder, answer: Status) -> None:
     assert scores(cluster("1/0/0/0"), pod) == answer
 
 
-def test_pre_score_of_a_selector_that_cannot_be_used() -> None:
+def test_pre_score_of_an_invalid_selector() -> None:
     answer = scores(cluster("1/0/0/0"), wish(1, ZONE, label_selector=UNUSABLE))
 
     assert answer == error(
@@ -363,7 +363,7 @@ def test_pre_score_of_a_selector_that_cannot_be_used() -> None:
     )
 
 
-def test_a_selector_is_asked_again_when_pods_move() -> None:
+def test_a_selector_is_evaluated_again_when_pods_move() -> None:
     """
     What is kept between cycles follows the pods.
     """

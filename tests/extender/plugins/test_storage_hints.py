@@ -1,4 +1,4 @@
-"""Which changes of volumes and devices are worth another try of a pod that a plugin has refused."""
+"""Which events of volumes and devices queue a pod that a plugin has refused."""
 
 from typing import Any
 
@@ -168,7 +168,7 @@ def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | 
     assert is_worth_a_try(VolumeBinding, POD.claim("data"), event, before, after) is worth_it
 
 
-def test_room_that_cannot_be_read_is_told_to_the_queue() -> None:
+def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
     old, new = make_capacity("c", "1Gi", ANYWHERE), make_capacity("c", "?", ANYWHERE)
 
     with pytest.raises(QuantityError):
@@ -218,7 +218,7 @@ def test_a_volume_is_detached(pod: PodBuilder, driver: str, worth_it: bool) -> N
     assert is_worth_a_try(NodeVolumeLimits, pod, event, make_attachment("pv", "n", driver=driver), None) is worth_it
 
 
-def test_a_disk_without_a_csi_form_is_told_to_the_queue() -> None:
+def test_a_disk_without_a_csi_form_is_an_error_of_the_hint() -> None:
     pod = POD.volume(Volume(name="v", azure_disk=AzureDisk(kind="Dedicated")))
     event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
 

@@ -151,7 +151,7 @@ def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]])
         pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
     ],
 )
-def test_of_several_bound_claims_the_first_in_the_way_is_told(order: list[str], refused: dict[str, list[str]]) -> None:
+def test_of_several_bound_claims_the_first_refusal_is_reported(order: list[str], refused: dict[str, list[str]]) -> None:
     objects: list[HasMetadata] = [
         make_claim("zonal", volume="pv"),
         make_claim("lost", volume="gone"),
@@ -257,7 +257,7 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
         ),
     ],
 )
-def test_claims_that_wait_get_volumes_that_exist(claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]) -> None:
+def test_delayed_claims_get_existing_volumes(claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]) -> None:
     """
     Of a class without a provisioner.
     """
@@ -277,7 +277,7 @@ def changed(volume: Any, **spec: object) -> Any:
         pytest.param({"volume_attributes_class_name": "gold"}, {}, id="other attributes"),
     ],
 )
-def test_volumes_of_another_kind_will_not_do(claim: dict[str, str], volume: dict[str, str]) -> None:
+def test_volumes_of_another_kind_do_not_match(claim: dict[str, str], volume: dict[str, str]) -> None:
     objects: list[HasMetadata] = [
         changed(make_claim("c", storage_class="local"), **claim),
         changed(make_volume("v", storage_class="local"), **volume),
@@ -305,7 +305,7 @@ def test_the_old_class_annotation_goes_before_the_field() -> None:
         pytest.param(["1Gi", "2Gi", "3Gi"], [], id="one is left"),
     ],
 )
-def test_no_volume_is_given_away_twice(volumes: list[str], refused: list[str]) -> None:
+def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> None:
     """
     Two claims of a pod, one of 1Gi and one of 2Gi.
     """
@@ -385,7 +385,7 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
         pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
     ],
 )
-def test_claims_that_wait_get_volumes_made(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
+def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
     """
     Where the class allows it.
     """
@@ -412,7 +412,7 @@ def host(*names: str) -> LabelSelector:
         pytest.param([make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))], ["a", "b"], id="of a selector that is none"),
     ],
 )
-def test_room_for_volumes(capacities: list[HasMetadata], refused: list[str]) -> None:
+def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
     """
     A driver that publishes how much room it has must have enough.
     """
@@ -429,7 +429,7 @@ def test_room_for_volumes(capacities: list[HasMetadata], refused: list[str]) -> 
         pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
     ],
 )
-def test_where_room_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> None:
+def test_where_storage_capacity_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> None:
     assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
 
 
@@ -440,7 +440,7 @@ def test_where_room_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> 
         pytest.param("x", {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="gone"),
     ],
 )
-def test_a_volume_that_is_being_made_holds_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
+def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
     """
     It is not matched with volumes that exist any more.
     """
@@ -449,7 +449,7 @@ def test_a_volume_that_is_being_made_holds_the_pod_to_its_node(selected: str, re
     assert refusals(make_pod().claim("c"), *objects) == refused
 
 
-def test_all_reasons_of_a_node_are_told() -> None:
+def test_all_reasons_of_a_node_are_reported() -> None:
     """
     Bound claims and those that wait are looked at, whatever the others say.
     """

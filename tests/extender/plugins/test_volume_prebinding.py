@@ -1,4 +1,4 @@
-"""PreBind writes what Reserve assumed, and waits until the volume controller and the provisioners have done their part."""
+"""PreBind writes what Reserve assumed, and waits until the volume controller and the provisioners have bound it."""
 
 import asyncio
 from collections.abc import Callable
@@ -140,7 +140,7 @@ def test_a_pod_whose_claims_are_bound_has_nothing_to_do() -> None:
     assert (status, seconds, binding.writes.calls) == (SUCCESS, 0, [])
 
 
-def test_a_pod_with_something_to_bind_says_so_beforehand() -> None:
+def test_pre_flight_of_a_pod_with_claims_to_bind() -> None:
     binding = Binding(*STATIC)
 
     pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
@@ -158,14 +158,14 @@ def test_nothing_is_bound_that_was_not_reserved() -> None:
     assert pre_flight.status == status == error('no pod volumes found for node "a"')
 
 
-def test_the_controller_may_take_only_so_long() -> None:
+def test_binding_times_out() -> None:
     status, seconds = Binding(*STATIC, seconds=10).pre_bind()
 
     assert status == error("binding volumes: context deadline exceeded")
     assert seconds == 10
 
 
-def test_what_the_api_server_refuses_is_an_error_in_its_words() -> None:
+def test_a_refusal_by_the_api_server_is_an_error_with_its_message() -> None:
     binding = Binding(*STATIC)
     binding.writes.fail(PatchPersistentVolume, CallConflict('Operation cannot be fulfilled on persistentvolumes "v"'))
 
@@ -176,7 +176,7 @@ def test_what_the_api_server_refuses_is_an_error_in_its_words() -> None:
     assert seconds == 0
 
 
-def test_what_could_not_be_written_is_assumed_no_longer() -> None:
+def test_objects_that_were_not_written_are_no_longer_assumed() -> None:
     """
     Of two volumes the first was written and stays the claim's; the second is free again, for another pod.
     """
@@ -259,7 +259,7 @@ def move_volume(binding: Binding) -> None:
         ),
     ],
 )
-def test_what_cannot_be_waited_out_ends_the_waiting(happens: Callable[[Binding], None], message: str) -> None:
+def test_final_failures_end_the_wait(happens: Callable[[Binding], None], message: str) -> None:
     binding = Binding(*STATIC)
 
     status, seconds = binding.pre_bind((1.5, lambda: happens(binding)))
@@ -303,7 +303,7 @@ def test_provisioning_can_fail(happens: Callable[[Binding], None], message: str)
     assert status == error(f"binding volumes: {message}")
 
 
-def test_a_volume_that_the_claim_names_may_show_late() -> None:
+def test_a_volume_of_the_claim_may_be_observed_late() -> None:
     binding = Binding(*DYNAMIC, seconds=5)
 
     status, seconds = binding.pre_bind(
@@ -315,7 +315,7 @@ def test_a_volume_that_the_claim_names_may_show_late() -> None:
     assert seconds == 3
 
 
-def test_an_in_tree_volume_is_looked_at_as_the_node_sees_it() -> None:
+def test_an_in_tree_volume_is_translated_for_a_migrated_node() -> None:
     """
     On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known there by another label.
     """

@@ -1,4 +1,4 @@
-"""Reserve keeps the volumes that Filter found, in memory; Unreserve lets go of them."""
+"""Reserve assumes the volumes that Filter found; Unreserve drops them."""
 
 import msgspec
 import pytest
@@ -70,7 +70,7 @@ def test_a_volume_that_was_reserved_is_taken() -> None:
     assert left == ["b"]
 
 
-def test_what_has_to_be_written_names_both_sides() -> None:
+def test_an_assumed_volume_names_its_claim() -> None:
     """
     Volumes name their claims, as the volume controller would have it.
     """
@@ -83,7 +83,7 @@ def test_what_has_to_be_written_names_both_sides() -> None:
     assert volume.metadata.annotations == {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
 
 
-def test_a_volume_that_is_to_be_made_is_made_for_the_node() -> None:
+def test_provisioning_selects_the_node() -> None:
     """
     The claim names the node, and holds other pods with it there.
     """
@@ -96,7 +96,7 @@ def test_a_volume_that_is_to_be_made_is_made_for_the_node() -> None:
     assert left == ["a"]
 
 
-def test_what_is_let_go_is_free_again() -> None:
+def test_unreserve_frees_the_volumes() -> None:
     scheduler = Scheduler(*with_local_volumes("a"), make_class(), make_claim("e"))
     first = pod("first", "c", "e")
     state, _ = scheduler.reserve(first, "a")
@@ -107,7 +107,7 @@ def test_what_is_let_go_is_free_again() -> None:
     assert scheduler.feasible(pod("third", "e"))[1] == ["a", "b"]
 
 
-def test_unreserve_does_not_mind_that_nothing_was_reserved() -> None:
+def test_unreserve_without_a_reservation_does_nothing() -> None:
     scheduler = Scheduler(*with_local_volumes("a"))
     scheduler.reserve(pod("first", "c"), "a")
     second = pod("second", "d")
@@ -126,7 +126,7 @@ def test_unreserve_does_not_mind_that_nothing_was_reserved() -> None:
         pytest.param("", [], id="no claims"),
     ],
 )
-def test_pods_for_which_nothing_is_to_be_done(claim: str, objects: list[HasMetadata]) -> None:
+def test_pods_without_claims_to_bind(claim: str, objects: list[HasMetadata]) -> None:
     state, status = Scheduler(*objects).reserve(pod("p", *([claim] if claim else [])), "a")
 
     assert status.is_success
@@ -168,7 +168,7 @@ def volume(version: str, **labels: str) -> PersistentVolume:
     return make_volume("v", version=version, labels=labels)
 
 
-def test_what_is_assumed_lasts_until_the_api_server_has_something_newer() -> None:
+def test_an_assumption_lasts_until_the_api_server_has_a_newer_version() -> None:
     """
     Then that is the truth, whether the assumption came true or not.
     """
@@ -223,7 +223,7 @@ def test_spent_assumptions_are_not_kept() -> None:
         pytest.param({"v": volume("6")}, 'v1.PersistentVolume "v" is out of sync (stored: 6, assume: 5)', id="changed"),
     ],
 )
-def test_what_cannot_be_assumed(table: dict[str, PersistentVolume], message: str) -> None:
+def test_objects_that_cannot_be_assumed(table: dict[str, PersistentVolume], message: str) -> None:
     cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
 
     with pytest.raises(AssumeError) as refused:

@@ -68,7 +68,7 @@ def leaving(snapshot: Snapshot, *pods: str) -> Rows:
     return Rows.of(snapshot).changed(changes)
 
 
-def test_who_has_the_claim_can_make_room_where_it_runs() -> None:
+def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
     """
     Preemption looks at one node at a time: only there the claim is free.
     """

@@ -50,7 +50,7 @@ def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Statu
         pytest.param("early", "PersistentVolume had no name", id="not bound, though it should be"),
     ],
 )
-def test_claims_in_the_way(claim: str, why: str) -> None:
+def test_unusable_claims(claim: str, why: str) -> None:
     """
     What cannot be looked up refuses the pod as a whole.
     """
@@ -68,13 +68,13 @@ def test_claims_in_the_way(claim: str, why: str) -> None:
     assert filter_nodes(VolumeZone(), snapshot, make_pod().claim(claim).obj()) == {"n": unresolvable(why)}
 
 
-def test_claims_that_wait_for_a_node_are_passed_over() -> None:
+def test_delayed_claims_are_ignored() -> None:
     snapshot = make_snapshot(make_node("n"), objects=[make_claim("data", storage_class="later"), make_class("later")])
 
     assert filter_nodes(VolumeZone(), snapshot, make_pod().claim("data").obj()) == {"n": SKIP}
 
 
-def test_ephemeral_volumes_are_passed_over() -> None:
+def test_ephemeral_volumes_are_ignored() -> None:
     snapshot = make_snapshot(make_node("n"))
 
     assert filter_nodes(VolumeZone(), snapshot, make_pod().volume(ephemeral()).obj()) == {"n": SKIP}
@@ -87,7 +87,7 @@ def test_ephemeral_volumes_are_passed_over() -> None:
         pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="what is in the way"),
     ],
 )
-def test_filter_does_without_pre_filter(claim: str, why: str) -> None:
+def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
     """
     A profile may run one and not the other.
     """

@@ -1,4 +1,4 @@
-"""What the volume plugins say of all nodes at once is what upstream finds out node by node: here in plain loops, by chance."""
+"""The volume plugins agree, for all nodes at once, with loops over single nodes as in upstream, on random clusters."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
