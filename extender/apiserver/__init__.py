@@ -1,1 +1,1 @@
-"""The only talk with an API server: requests, watches, writes. No decisions in here."""
+"""The client of the API server: requests, informers, writes, and the lease of the leader. Nothing is decided in here."""

@@ -1,4 +1,4 @@
-"""Who a caller is, and which pods he may see: the API server is asked, as kube-scheduler asks it about those who call its own endpoints.
+"""Authentication and authorization of callers by the API server, as kube-scheduler delegates them for its own endpoints.
 
 Upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go; authorization/authorizerfactory/delegating.go;
 webhook caches (v1.36.2).
@@ -14,11 +14,11 @@ import msgspec
 from extender.apiserver.client import Client
 from extender.apiserver.errors import NotKubernetes
 
-SECONDS_KNOWN: Final = 10.0
-"""An answer holds for so long: whoever lost a right has it for that much longer."""
+CACHE_SECONDS: Final = 10.0
+"""Seconds for which an answer is cached. A right that was revoked still holds for that long."""
 
-MAX_KNOWN: Final = 4096
-"""Answers that are remembered of each kind."""
+MAX_CACHED: Final = 4096
+"""The most answers of each kind that are cached."""
 
 _TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 _SUBJECT_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @final
 class User(msgspec.Struct, frozen=True):
-    """Who somebody is, in the API server's words."""
+    """The identity of a caller, as the API server describes it."""
 
     username: str = ""
     uid: str = ""
@@ -56,24 +56,23 @@ class _AccessReview(msgspec.Struct, frozen=True):
 
 @final
 class AccessReview:
-    """Asks, and remembers the answers for a while. No token is kept, only what it hashes to."""
+    """Reviews callers, and caches the answers for a while. Tokens are not kept, only their hashes.
+
+    Arguments:
+        client: may create token reviews and subject access reviews (the ClusterRole system:auth-delegator).
+        now: a clock in seconds.
+    """
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
-        """Nothing is asked yet.
-
-        Arguments:
-            client: may create token reviews and subject access reviews (the ClusterRole system:auth-delegator).
-            now: seconds, from whatever start.
-        """
         self._client = client
-        self._users: _Known[User | None] = _Known(now)
-        self._may_list: _Known[bool] = _Known(now)
+        self._users: _AnswerCache[User | None] = _AnswerCache(now)
+        self._may_list: _AnswerCache[bool] = _AnswerCache(now)
 
     async def user(self, token: str) -> User | None:
-        """Who has this token; None if it is nobody's.
+        """Returns the user of the token; None if it belongs to no user.
 
         Raises:
-            ApiError: the API server could not be asked.
+            ApiError: the review failed.
         """
         digest = hashlib.sha256(token.encode()).hexdigest()
         found, user = self._users.get(digest)
@@ -84,10 +83,10 @@ class AccessReview:
         return self._users.put(digest, status.user if status.authenticated else None)
 
     async def may_list_pods(self, user: User, namespace: str) -> bool:
-        """Whether he may list the pods of the namespace.
+        """Returns whether the user may list the pods of the namespace.
 
         Raises:
-            ApiError: the API server could not be asked.
+            ApiError: the review failed.
         """
         digest = f"{hashlib.sha256(msgspec.json.encode(user, order='deterministic')).hexdigest()}/{namespace}"
         found, may = self._may_list.get(digest)
@@ -111,15 +110,15 @@ class AccessReview:
             raise NotKubernetes(f"the answer to a question at {path} is none: {exc}") from exc
 
 
-class _Known(Generic[T]):
-    """Answers of the last seconds."""
+class _AnswerCache(Generic[T]):
+    """Answers that have not expired."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._answers: OrderedDict[str, tuple[float, T]] = OrderedDict()
 
     def get(self, question: str) -> tuple[bool, T | None]:
-        """(whether it is known, the answer)."""
+        """Returns (whether the answer is cached, the answer)."""
         known = self._answers.get(question)
         if known is None or known[0] <= self._now():
             return False, None
@@ -127,7 +126,7 @@ class _Known(Generic[T]):
 
     def put(self, question: str, answer: T) -> T:
         self._answers.pop(question, None)
-        self._answers[question] = self._now() + SECONDS_KNOWN, answer
-        if len(self._answers) > MAX_KNOWN:
+        self._answers[question] = self._now() + CACHE_SECONDS, answer
+        if len(self._answers) > MAX_CACHED:
             self._answers.popitem(last=False)
         return answer

@@ -1,5 +1,5 @@
 """Requests to one API server, and watches."""
-# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call can not say
+# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call cannot express
 
 import asyncio
 import math
@@ -24,21 +24,20 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
 
 MAX_RETRY_AFTER = 60.0
-"""Whoever is asked to wait longer than this many seconds hears of it instead."""
+"""Seconds. An answer that asks for a longer wait is raised instead of being retried."""
 
 MAX_CONNECT_SECONDS = 10.0
 
 MAX_READ_BYTES = 512 << 20
-"""Of a GET: 150,000 pods in one list are about 400 MiB of JSON."""
+"""The largest answer to a GET: 150,000 pods in one list are about 400 MiB of JSON."""
 
 MAX_WRITE_BYTES = 8 << 20
-"""Of the answer to a write: one object. An API server takes 3 MiB; what it adds (managed fields) fits beside."""
+"""The largest answer to a write: one object. An API server accepts 3 MiB, and adds managed fields."""
 
 _MAX_ERROR_BYTES = 1 << 20
 
@@ -47,8 +46,8 @@ _MAX_ERROR_BYTES = 1 << 20
 class Client:
     """Speaks HTTP/1.1 with one API server.
 
-    What the server said is returned or raised as it said it; what may not have come from an API server at all is `NotKubernetes`. Redirects
-    are not followed. Nothing that it raises, logs or shows holds a secret.
+    Answers and errors of the server are returned or raised unchanged; an answer that may not come from an API server at all is
+    `NotKubernetes`. Redirects are not followed. Nothing that it raises or logs contains a secret.
     """
 
     def __init__(
@@ -62,14 +61,15 @@ class Client:
         fence: Callable[[], str | None] = lambda: None,
         write_seconds: float = math.inf,
     ) -> None:
-        """Nothing is opened yet.
+        """Opens nothing yet.
 
         Arguments:
-            transport: instead of sockets; closed with this client.
+            transport: used instead of sockets; closed with this client.
             rng: spreads retries.
             rate_limit: for requests; watches do not count, as upstream.
-            fence: why nothing may be written at the moment; None if it may. Asked when a write is about to be sent, each time it is.
-            write_seconds: no attempt at a write takes longer, whatever timeout it is given.
+            fence: returns why nothing may be written at the moment; None if writing is allowed. Called each time a write is about to be
+                sent.
+            write_seconds: the most seconds of one attempt at a write, whatever its timeout.
         """
         self._target = target
         self._connections = Connections(target, None if transport is None else TransportCarrier(transport, target.server))
@@ -81,23 +81,23 @@ class Client:
 
     @property
     def namespace(self) -> str:
-        """Where things are that do not say where they are."""
+        """The namespace of objects for which none is given."""
         return self._target.namespace
 
     async def get(self, path: str, *, params: Mapping[str, str] | None = None, timeout: float = 30.0) -> bytes:
-        """An object, or a list."""
+        """Returns an object, or a list."""
         return await self.request("GET", path, params=params, timeout=timeout)
 
     async def create(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
-        """The object as it was created. `path` is that of the resource, or of a subresource such as `binding`."""
+        """Returns the created object. `path` is that of the resource, or of a subresource such as `binding`."""
         return await self.request("POST", path, body=obj, timeout=timeout)
 
     async def update(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
-        """The object as it is now."""
+        """Returns the updated object."""
         return await self.request("PUT", path, body=obj, timeout=timeout)
 
     async def patch(self, path: str, patch: object, content_type: str, *, timeout: float = 30.0) -> bytes:
-        """The object as it is now. `content_type`: one of the patch types above."""
+        """Returns the patched object. `content_type` is one of the patch types above."""
         return await self.request("PATCH", path, body=patch, content_type=content_type, timeout=timeout)
 
     async def delete(
@@ -109,7 +109,7 @@ class Client:
         grace_period_seconds: int | None = None,
         timeout: float = 30.0,
     ) -> bytes:
-        """Deletes an object, but only if it is still the one of this uid and resource version (`Conflict` otherwise)."""
+        """Deletes an object if it still has this uid and resource version; raises Conflict otherwise."""
         options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         preconditions = {key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None}
         if preconditions:
@@ -130,20 +130,20 @@ class Client:
         timeout: float = 30.0,
         max_bytes: int | None = None,
     ) -> bytes:
-        """The body of the answer.
+        """Returns the body of the answer.
 
-        Tried again, at most ten times: whatever is refused with 429 or 5xx and a Retry-After (after so many seconds and a bit), and a GET
-        whose connection is cut (after a second). Once more after a 401, with credentials read again.
+        It retries at most ten times: answers of 429 or 5xx with a Retry-After (after that many seconds and some jitter), and a GET whose
+        connection was cut (after a second). After a 401 it tries once more with credentials read again.
 
         Arguments:
             method: in upper case.
             path: see `paths.path`.
-            body: bytes as they are; anything else is encoded as JSON.
-            timeout: seconds for one attempt, from the first byte out to the last byte in; half of them at most to get a connection.
-            max_bytes: of the answer, decompressed; MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others unless told.
+            body: bytes are sent as they are; anything else is encoded as JSON.
+            timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the connection.
+            max_bytes: of the answer, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others.
 
         Raises:
-            ApiError: see there. For a write, `may_have_happened` says what is known.
+            ApiError: see there. For a write, its `may_have_happened` tells whether it may have been performed.
         """
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         headers = self._headers(accept, compressed=method == "GET")
@@ -153,6 +153,7 @@ class Client:
         cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
+        # A write is only retried when the server has refused it, so that it is never performed twice; see `_wait_before_retry`.
         retries = 0
         is_second_identity = False
         while True:
@@ -173,23 +174,23 @@ class Client:
 
     @asynccontextmanager
     async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
-        """The events of a watch, for as long as the body of the `async with` runs.
+        """Yields the lines of a watch, for as long as the body of the `async with` runs.
 
-        Nothing is tried again but a 401, once: whoever watches knows where to go on. With a 429 the error says when.
+        Only a 401 is retried, once, because the caller decides where to resume. The error of a 429 contains when.
 
         Arguments:
-            params: `watch=1` included.
-            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when asked for.
+            params: including `watch=1`.
+            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when requested.
 
         Raises:
-            ApiError: see there; by the iterator too.
+            ApiError: see there; also raised by the iterator.
         """
         opened, body = await self._open_watch(path, params, silence)
         async with opened:
             yield WatchLines(f"GET {path}", body, silence)
 
     async def aclose(self) -> None:
-        """Ends all connections. Requests and watches under way fail."""
+        """Closes all connections. Requests and watches in flight fail."""
         await self._connections.aclose()
 
     async def _attempt(
@@ -198,7 +199,7 @@ class Client:
         request = f"{method} {path}"
         pool, identity = await self._connections.borrow()
         try:
-            # Here, because turns, retries and credentials may have been waited for since somebody thought that this may be written.
+            # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked it.
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise Fenced(why_not)
             async with asyncio.timeout(seconds):
@@ -211,7 +212,7 @@ class Client:
                 finally:
                     await answer.aclose()
         except Unauthorized:
-            self._connections.doubt(identity)
+            self._connections.invalidate(identity)
             raise
         except TimeoutError as error:
             raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
@@ -224,7 +225,7 @@ class Client:
         return body
 
     async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, Body]:
-        """A body whose lines can be read, and what is to be closed after them."""
+        """Returns a stack that closes the watch, and its body."""
         request, where = f"GET {path}", _with_query(path, params)
         headers = self._headers(JSON, compressed=False)
         is_second_identity = False
@@ -233,7 +234,7 @@ class Client:
                 pool, identity = await self._connections.borrow()
                 stack.push_async_callback(self._connections.give_back, pool)
                 try:
-                    # The head comes as soon as the watch begins; its first event may take its time.
+                    # The head of the answer comes as soon as the watch begins, long before its first event.
                     async with asyncio.timeout(seconds):
                         answer = await pool.carrier.send("GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds))
                         stack.push_async_callback(answer.aclose)
@@ -247,7 +248,7 @@ class Client:
                     body = Body(request, answer)
                     return stack.pop_all(), body
                 if isinstance(error, Unauthorized):
-                    self._connections.doubt(identity)
+                    self._connections.invalidate(identity)
             if is_second_identity or not isinstance(error, Unauthorized):
                 raise error
             is_second_identity = True
@@ -265,26 +266,26 @@ def _with_identity(headers: Headers, identity: Identity) -> Headers:
 
 
 def _connect_seconds(seconds: float) -> float:
-    """Half the time for the connection: when it runs out nothing was sent, and there is no doubt about it."""
+    """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is certain then."""
     return min(seconds / 2, MAX_CONNECT_SECONDS)
 
 
 def _wait_before_retry(method: str, error: ApiError) -> float | None:
-    """Seconds; None when another try would be of no use, or may do twice what should be done once.
+    """Returns the seconds to wait; None if another try would be of no use, or might perform a write twice.
 
     Upstream: client-go/rest/with_retry.go, IsNextRetry (v1.36.2).
     """
     if isinstance(error, NoAnswer):
         return 1.0 if method == "GET" and not error.timed_out else None
     if isinstance(error, TooLargeResourceVersion):
-        return None  # whoever asked for it knows better what to ask for next
+        return None  # the caller decides which version to request next
     if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER or not (error.status == 429 or error.status >= 500):
         return None
     return error.retry_after
 
 
 async def _refusal(request: str, answer: Answer) -> ApiError:
-    """Reads what the server has to say about its refusal."""
+    """Returns the error of an answer that is no success."""
     try:
         body = await Body(request, answer).read(_MAX_ERROR_BYTES)
     except NotKubernetes:
@@ -293,13 +294,13 @@ async def _refusal(request: str, answer: Answer) -> ApiError:
 
 
 def _retry_after(answer: Answer) -> float | None:
-    """Whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
+    """Returns the header in seconds; whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
     text = answer.header("retry-after")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _check_content_type(request: str, answer: Answer, accept: str) -> None:
-    """A login page is no list, whatever its status."""
+    """Raises NotKubernetes for an answer that is not JSON, such as a login page, whatever its status."""
     found = answer.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
         raise NotKubernetes(f"{request}: answered {answer.status} with {found[:64]!r} instead of JSON", status=answer.status)
@@ -314,18 +315,18 @@ _read_kind = msgspec.json.Decoder(_Kind)
 
 
 def _check_kind(request: str, body: bytes, accept: str) -> None:
-    """Neither a Status nor something that is no JSON object passes for what was asked for."""
+    """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
     if accept != JSON:
         return
     if len(body) > _MAX_ERROR_BYTES:
-        # Whoever decodes it will see; reading it twice would take too long, and no Status is so long.
-        said = _Kind() if body.lstrip()[:1] == b"{" else None
+        # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.
+        found = _Kind() if body.lstrip()[:1] == b"{" else None
     else:
         try:
-            said = _read_kind.decode(body)
+            found = _read_kind.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            said = None
-    if said is None:
+            found = None
+    if found is None:
         raise NotKubernetes(f"{request}: the answer is no JSON object", status=200)
-    if said.kind == "Status":
-        raise NotKubernetes(f"{request}: answered with a Status: {said.message}", status=200)
+    if found.kind == "Status":
+        raise NotKubernetes(f"{request}: answered with a Status: {found.message}", status=200)

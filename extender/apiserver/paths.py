@@ -1,26 +1,26 @@
-"""Where objects are: paths of the Kubernetes API."""
+"""Paths of the Kubernetes API."""
 
 import re
 from typing import Final
 from urllib.parse import quote
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.~:-]+")
-"""What is the same when it is quoted: nearly every name there is."""
+"""Text that quoting does not change, which nearly every name is."""
 
 
 def path(
     group: str, version: str, plural: str, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None
 ) -> str:
-    """The path of a resource, of one object of it, or of a subresource of that.
+    """Returns the path of a resource, of one object of it, or of a subresource of that.
 
         path("", "v1", "pods", namespace="default", name="web", subresource="binding")
 
     Arguments:
         group: "" for the core group.
-        namespace: None for what has none, and for all namespaces together.
+        namespace: None for cluster-scoped objects, and for all namespaces together.
 
     Raises:
-        ValueError: when a part would lead elsewhere, such as a name with a slash in it.
+        ValueError: a part would lead elsewhere, such as a name with a slash in it.
 
     Upstream: client-go/rest/request.go, Request.URL (v1.36.2).
     """
@@ -38,7 +38,7 @@ def path(
 
 
 def _segment(text: str) -> str:
-    """Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName (v1.36.2)."""
+    """Returns the quoted segment. Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName (v1.36.2)."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} can not be part of a path")
     return text if _PLAIN.fullmatch(text) else quote(text, safe=":")

@@ -1,4 +1,4 @@
-"""How fast we may ask: the `qps` and `burst` of a KubeSchedulerConfiguration's clientConnection."""
+"""The rate limit of requests: `qps` and `burst` of a KubeSchedulerConfiguration's clientConnection."""
 
 import asyncio
 from typing import final
@@ -6,7 +6,7 @@ from typing import final
 
 @final
 class RateLimit:
-    """A token bucket: `burst` requests at once, `qps` a second in the long run, first come first served.
+    """A token bucket: `burst` requests at once, `qps` a second in the long run, in order of arrival.
 
     Upstream: client-go/util/flowcontrol/throttle.go, NewTokenBucketRateLimiter (v1.36.2).
     """
@@ -20,12 +20,12 @@ class RateLimit:
         self._filled_at: float | None = None
 
     async def wait(self) -> None:
-        """Returns when it is our turn. Whoever is cancelled gives the turn back."""
+        """Returns when a request may be sent. A caller that is cancelled gives its token back."""
         now = asyncio.get_running_loop().time()
         if self._filled_at is not None:
             self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
         self._filled_at = now
-        self._tokens -= 1  # below zero: taken in advance, by those who wait
+        self._tokens -= 1  # below zero by the number of callers that wait
         if self._tokens >= 0:
             return
         try:

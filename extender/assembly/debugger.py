@@ -19,13 +19,14 @@ _LOG: Final = Logger(__name__)
 
 @final
 class CacheDebugger:
-    """Reads the cache and the queue, changes nothing, and writes its findings to the log."""
+    """Reads the cache and the queue, changes nothing, and writes its findings to the log.
 
-    def __init__(self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]) -> None:
-        """Arguments:
+    Arguments:
         queue: that of the scheduler; None if there is none.
         profiles: scheduler names of the pods that belong into the queue.
-        """
+    """
+
+    def __init__(self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]) -> None:
         self._informers = informers
         self._cluster = cluster
         self._queue = queue

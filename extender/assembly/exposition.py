@@ -41,7 +41,15 @@ _UNITS: Final = {"cpu": "cores", "memory": "bytes", "storage": "bytes", "ephemer
 
 @final
 class Exposition(Collector):
-    """The metrics of a process that follows a cluster."""
+    """The metrics of a process that follows a cluster.
+
+    Arguments:
+        scheduling: the scheduler; None if there is none.
+        elector: None without other replicas.
+        now: the event loop's time.
+        disabled: names of metrics that are not exposed.
+        dropped_log_lines: returns how many lines of the log could not be written.
+    """
 
     def __init__(
         self,
@@ -53,13 +61,6 @@ class Exposition(Collector):
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,
     ) -> None:
-        """Arguments:
-        scheduling: the scheduler; None if there is none.
-        elector: None without other replicas.
-        now: the event loop's time.
-        disabled: names of metrics that are not exposed.
-        dropped_log_lines: returns how many lines of the log could not be written.
-        """
         self._informers = informers
         self._dispatcher = dispatcher
         self._scheduling = scheduling
@@ -148,12 +149,13 @@ class Exposition(Collector):
 
 @final
 class ResourceExposition(Collector):
-    """The requests and limits of every pod. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
+    """The requests and limits of every pod. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2).
+
+    Arguments:
+        is_leading: whether this replica leads. The others expose nothing, so that every pod is exposed once.
+    """
 
     def __init__(self, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]) -> None:
-        """Arguments:
-        is_leading: whether this replica leads. The others expose nothing, so that every pod is exposed once.
-        """
         self._pods = pods
         self._is_leading = is_leading
         self._registry = CollectorRegistry(auto_describe=False)

@@ -30,7 +30,12 @@ _LOG: Final = Logger(__name__)
 
 @final
 class Lifecycle:
-    """Runs a scheduler from its start to its end. State: which of its tasks run, and whether it has finished."""
+    """Runs a scheduler from its start to its end. State: which of its tasks run, and whether it has finished.
+
+    Arguments:
+        elector: decides when this replica leads; None without other replicas.
+        may_follow: the informers start when it is set; set here once this replica leads. Upstream: delayCacheUntilActive.
+    """
 
     def __init__(
         self,
@@ -40,10 +45,6 @@ class Lifecycle:
         elector: LeaderElector | None,
         may_follow: asyncio.Event,
     ) -> None:
-        """Arguments:
-        elector: decides when this replica leads; None without other replicas.
-        may_follow: the informers start when it is set; set here once this replica leads. Upstream: delayCacheUntilActive.
-        """
         self.why_over = ""
         """Why it ended without being stopped; empty while it runs."""
         self._running: asyncio.Task[None] | None = None

@@ -81,7 +81,7 @@ async def live_backend(
     rng, records = rng or random.Random(), records or Records()
     fence = _open if elector is None else elector.fence
 
-    # 1 the parts, each told of the changes it needs
+    # 1 the parts, each subscribed to the changes it needs
     parts = _assembled(configuration, client, options, fence, rng, records)
 
     # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it before.

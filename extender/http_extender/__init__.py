@@ -1,6 +1,6 @@
-"""The HTTP extenders that we call because our configuration names them.
+"""The HTTP extenders of our configuration, which we call.
 
-There is no cycle and no queue in here: `extender.scheduler` calls the extenders, in upstream's order.
+Cycles are in `extender.scheduler`, which calls the extenders in upstream's order.
 
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """

@@ -1,6 +1,6 @@
 """Calls of an extender: one POST, over TLS if configured, with failures in the words of Go's client.
 
-Unlike upstream's client, ours follows no redirect, asks no proxy, reads no more than `MAX_ANSWER_BYTES` and wants no compression.
+Unlike upstream's client, ours follows no redirects, uses no proxy, reads at most `MAX_ANSWER_BYTES` and accepts no compression.
 
 Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor (v1.36.2).
 """
@@ -41,10 +41,10 @@ _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, htt
 
 
 def trust_of(extender: Extender) -> ssl.SSLContext | None:
-    """Returns the authorities to trust and our own certificate; None without TLS.
+    """Returns the trusted authorities and our own certificate; None without TLS.
 
     Raises:
-        TlsError: a file cannot be read, or is not what it should be; the text says which.
+        TlsError: a file cannot be read, or is not what it should be; the text contains which.
     """
     if not extender.enable_https:
         return None
@@ -97,12 +97,12 @@ class ExtenderClient:
         server_name: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """Nothing is opened yet.
+        """Opens nothing yet.
 
         Arguments:
             seconds: for a whole exchange, from the connection to the last byte.
-            server_name: the name that the server's certificate must hold; empty for the host of the URL.
-            transport: instead of sockets; closed with this caller.
+            server_name: the name that the server's certificate must have; empty for the host of the URL.
+            transport: used instead of sockets; closed with this client.
         """
         self._prefix = url_prefix.rstrip("/")
         self._seconds = seconds
@@ -127,7 +127,7 @@ class ExtenderClient:
         except TimeoutError as exc:
             if response is not None:
                 raise ExtenderError("context deadline exceeded (Client.Timeout or context cancellation while reading body)") from exc
-            # aiohttp's timeout for the connection is a TimeoutError, too; it comes wrapped, or there is no difference to the caller.
+            # aiohttp's timeout for the connection is a TimeoutError, too. Here the caller need not tell the two apart.
             raise ExtenderError(f'Post "{url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)') from exc
         except _FAILURES as exc:
             if response is not None:
@@ -156,7 +156,7 @@ class ExtenderClient:
 async def _read(response: httpx.Response) -> bytes:
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding.lower() != "identity":
-        raise ExtenderError(f"the answer is compressed ({encoding[:32]!r}), though nobody asked for that")
+        raise ExtenderError(f"the answer is compressed ({encoding[:32]!r}), which was not requested")
     chunks, total = [], 0
     async for chunk in response.aiter_bytes():
         total += len(chunk)
@@ -167,7 +167,7 @@ async def _read(response: httpx.Response) -> bytes:
 
 
 def _cause(exc: Exception) -> BaseException:
-    # httpx-aiohttp calls every lost connection a ConnectTimeout; what really happened is the cause.
+    # httpx-aiohttp turns every lost connection into a ConnectTimeout, whose cause is the real error.
     return exc.__cause__ if isinstance(exc.__cause__, aiohttp.ClientError) else exc
 
 

@@ -1,7 +1,7 @@
 """The validation of extenders before the first call: all errors at once.
 
-Upstream looks at none of this. Where HTTPS is enabled without a certificate authority it does not verify certificates; here that has to be
-said (`insecure: true`).
+Upstream validates none of this. Where HTTPS is enabled without a certificate authority it does not verify certificates; here that requires
+`insecure: true`.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid
 from extender.http_extender.calling import trust_of
 
 MAX_TIMEOUT_SECONDS: Final = 30
-"""Upstream has no limit; but all scheduling waits for an extender."""
+"""Upstream has no limit; but scheduling waits for an extender."""
 
 
 def check_extenders(configuration: Configuration) -> None:
     """Checks that every extender of the configuration can be called.
 
     Raises:
-        ConfigErrors: it cannot; with every reason.
+        ConfigErrors: one cannot be called; contains every reason.
     """
     errors = [error for index, extender in enumerate(configuration.extenders) for error in _errors(f"extenders[{index}]", extender)]
     if errors:
@@ -49,7 +49,7 @@ def _url_errors(path: str, extender: Extender) -> Iterator[FieldError]:
         return
     if url.userinfo:
         # The value is not repeated: it holds a password.
-        yield forbidden(path, "user and password would be sent in clear to whoever answers, and logged")
+        yield forbidden(path, "user and password would be sent unencrypted, and logged")
         return
     if url.scheme not in ("http", "https") or not url.host:
         yield invalid(path, extender.url_prefix, "must be a URL with scheme http or https and a host")
@@ -63,7 +63,7 @@ def _url_errors(path: str, extender: Extender) -> Iterator[FieldError]:
 def _tls_errors(path: str, extender: Extender) -> Iterator[FieldError]:
     tls = extender.tls_config or ExtenderTLSConfig()
     if not tls.has_ca and not tls.insecure:
-        yield required(f"{path}.caFile", "whom to trust must be said: caFile, caData, or insecure: true to trust whoever answers")
+        yield required(f"{path}.caFile", "set caFile or caData, or insecure: true to skip the verification of the server")
         return
     if tls.has_ca and tls.insecure:
         yield forbidden(f"{path}.insecure", "specifying a root certificates file with the insecure flag is not allowed")

@@ -1,4 +1,4 @@
-"""One HTTP extender of the configuration.
+"""HTTPExtender: one HTTP extender of the configuration.
 
 Upstream: pkg/scheduler/extender.go (v1.36.2).
 """
@@ -39,7 +39,7 @@ class FilterAnswer:
     """The result of an extender's filter."""
 
     nodes: Sequence[Node]
-    """The nodes that pass, in the extender's order: as they were given if it goes by names, else as it sent them back."""
+    """The nodes that pass, in the extender's order: those that were given if it answers by name, else as it sent them back."""
     failed: dict[str, str]
     """Node name -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str]
@@ -55,7 +55,7 @@ class HTTPExtender:
 
         Arguments:
             config: checked, see `check_extenders`.
-            transport: instead of sockets; closed with the extender.
+            transport: used instead of sockets; closed with the extender.
 
         Raises:
             TlsError: its certificates cannot be used.
@@ -71,16 +71,14 @@ class HTTPExtender:
             server_name=tls.server_name if tls is not None else "",
             transport=transport,
         )
-        self._last_complaint = ""
+        self._last_score_failure = ""
 
     @property
     def name(self) -> str:
-        """The extender's address, as configured."""
         return self._config.url_prefix
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether scheduling goes on when the extender fails."""
         return self._config.ignorable
 
     @property
@@ -117,10 +115,10 @@ class HTTPExtender:
         return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
-        """Returns the nodes that the pod can run on: all of them if the extender does not filter.
+        """Returns the nodes on which the pod can run: all of them if the extender does not filter.
 
         Raises:
-            ExtenderError: it failed; or it names a node that it was not given, where names are all that is exchanged.
+            ExtenderError: it failed; or it answers by name and names a node that it was not given.
         """
         if not self.is_filter:
             return FilterAnswer(nodes, {}, {})
@@ -136,13 +134,13 @@ class HTTPExtender:
         return FilterAnswer(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
 
     def unknown_node(self, name: str) -> ExtenderError:
-        """Returns the error for a node that the extender lets pass though it was not given."""
+        """Returns the error for a node that the extender lets pass although it was not given."""
         return ExtenderError(
             f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node list"
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """Returns the extender's scores, from 0 to 10 and not weighted. There may be none for a node, several, and some for unknown nodes.
+        """Returns the extender's scores, from 0 to 10 and not weighted. A node may have none or several, and unknown nodes may have some.
 
         Raises:
             ExtenderError: it failed.
@@ -151,14 +149,14 @@ class HTTPExtender:
             return []
         body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
         scores = await _read(read_prioritize_result, body)
-        self._last_complaint = ""
+        self._last_score_failure = ""
         return scores
 
-    def complain(self, exc: ExtenderError) -> None:
-        """Logs a failure to score, which has no other consequence: a warning once, until it succeeds or fails otherwise."""
+    def log_score_failure(self, exc: ExtenderError) -> None:
+        """Logs a failure to score, which has no other consequence. A repeated failure is a warning only once."""
         text = str(exc)
-        level = logging.DEBUG if text == self._last_complaint else logging.WARNING
-        self._last_complaint = text
+        level = logging.DEBUG if text == self._last_score_failure else logging.WARNING
+        self._last_score_failure = text
         _LOGGER.log(level, "Failed to run extender's priority function. No score given by this priority function. %s: %s", self.name, text)
 
     async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> list[Candidate]:
@@ -175,10 +173,10 @@ class HTTPExtender:
         if place is None:
             raise ExtenderError(f"nodeinfo not found for node name {quoted(node)}")
         if of_node is None:
-            # Upstream follows the null, which ends the process.
+            # Upstream dereferences the null, which ends the process.
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, but has null for them")
         if of_node.num_pdb_violations < 0:
-            # Upstream takes it at its word, and the node would be preferred to all others.
+            # Upstream uses the number as it is, so that the node would be preferred to all others.
             raise ExtenderError(f"extender: {self.name} claims {of_node.num_pdb_violations} PDB violations on node: {node}")
         pods = []
         for uid in of_node.uids:
@@ -214,10 +212,10 @@ def no_transport(extender: Extender) -> None:
 
 
 def make_extenders(configuration: Configuration, transports: Transports = no_transport) -> tuple[HTTPExtender, ...]:
-    """Returns the extenders of a configuration, in the order in which they are called.
+    """Returns the extenders of a configuration, in calling order.
 
     Raises:
-        ConfigErrors: they cannot be called; with every reason.
+        ConfigErrors: one cannot be called; contains every reason.
     """
     check_extenders(configuration)
     return tuple(HTTPExtender(config, transports(config)) for config in calling_order(configuration.extenders))

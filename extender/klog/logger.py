@@ -20,7 +20,7 @@ from extender.objects.meta import HasMetadata
 MAX_VERBOSITY: Final = logging.INFO - 1
 
 MAX_TEXT: Final = 4096
-"""Characters of a value that are logged: objects may hold texts of any length."""
+"""The most characters of a value that are logged, because objects may contain texts of any length."""
 
 
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -34,7 +34,7 @@ def level_of(verbosity: int) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A text of many lines of our own making, which is logged in full."""
+    """A text of several lines, made by this project and not by users, that is logged in full."""
 
     text: str
 
@@ -58,7 +58,6 @@ class Logger:
     __slots__ = ("_logger",)
 
     def __init__(self, name: str) -> None:
-        """Arguments: name: of the module, `__name__`."""
         self._logger = logging.getLogger(name)
 
     def enabled(self, verbosity: int) -> bool:

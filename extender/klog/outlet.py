@@ -14,7 +14,7 @@ from extender.klog.logger import Message
 _STDERR: Final = 2
 
 _PATIENCE: Final = 100
-"""Milliseconds for which a line may wait; it does not wait at all after one that has waited in vain."""
+"""Milliseconds for which a line may wait; none after a line that has waited in vain."""
 
 
 @final

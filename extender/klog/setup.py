@@ -100,7 +100,7 @@ def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple
     """Sends the log to stderr from now on.
 
     Arguments:
-        by_file: (pattern, verbosity) of files, named without folder and suffix; the first that fits counts. Upstream: --vmodule.
+        by_file: (pattern, verbosity) for files, named without folder and suffix; the first pattern that fits counts. Upstream: --vmodule.
     """
     STDERR.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
     logging.basicConfig(handlers=[STDERR], level=logging.INFO, force=True)
@@ -124,7 +124,7 @@ def report(logger: logging.Logger, what: str, exc: BaseException) -> str:
     """Logs an unexpected exception.
 
     Returns:
-        The id under which the log holds it; the caller is given the id and nothing else.
+        The id under which it is found in the log. The caller of the service is given the id and nothing else.
     """
     number = uuid4().hex[:12]
     logger.error("internal error, id %s: %s", number, what, exc_info=exc)

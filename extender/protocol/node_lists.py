@@ -1,7 +1,7 @@
-"""The nodes of a call: their names, checked, and their bodies, so that an unchanged node is neither decoded nor encoded again.
+"""The nodes of a call: their names, checked, and their bodies, of which unchanged ones are neither decoded nor encoded again.
 
 kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs from the last call's.
-An unchanged node is the very same `Node`: the engine sees by identity that nothing is to be done for it.
+An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
 """
 
 import re
@@ -22,18 +22,18 @@ from extender.objects.node import Node
 MAX_NODES: Final = 20_000
 MAX_BYTES: Final = 256 * 2**20
 MAX_NODE_BYTES: Final = 4 * 2**20
-"""Of one node; the API server lets none be larger than 3 MiB."""
+"""The largest node; the API server accepts none that is larger than 3 MiB."""
 
 MAX_KNOWN_NAMES: Final = 2**17
 
 DEPTH_OF_ITEM: Final = 3
-"""{"Nodes":{"items":[ comes before a node."""
+"""The depth of a node in the body: {"Nodes":{"items":[."""
 
-# Go writes metadata first, and the name first in it. Anything else has no key before it is decoded, which costs time only.
+# Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but correct.
 _KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 _known_names: Final[set[str]] = set()
-"""Names that were found good. Thousands of the same come with every call, so each is matched once."""
+"""Valid names. Thousands of the same come with every call, so each is matched once."""
 
 
 def check_node_names(what: str, names: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ class _Known(msgspec.Struct, gc=False):
 
 @final
 class DecodedNodes:
-    """The bodies that callers have sent, by node name, and the nodes they are. Those longest unused are forgotten first.
+    """The bodies that callers have sent, by node name, and the decoded nodes. Those that were not sent for longest are dropped first.
 
     May be used from several threads at once.
     """
@@ -80,10 +80,10 @@ class DecodedNodes:
         self._writing = threading.Lock()
 
     def of(self, bodies: Sequence[Raw]) -> list[Node]:
-        """Returns the nodes that the bodies are, by position.
+        """Returns the decoded nodes, by position.
 
         Raises:
-            JsonError: with the place of the first body that is no node, is outside the limits, or has a name no node can have.
+            JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first one.
         """
         call = next(self._calls)
         nodes: list[Node] = []
@@ -93,7 +93,7 @@ class DecodedNodes:
             known = None if match is None else self._known.get(match[1])
             if known is None or known.body != body:
                 node = _decoded(place, body)
-                # The last name counts, and may be another one than the first that the pattern has seen.
+                # Of repeated members the last one counts, so that the name may differ from the one that the pattern found.
                 key = node.name.encode()
                 known = self._known.get(key)
                 if known is None or known.body != body:
@@ -145,7 +145,7 @@ def _decoded(place: int, body: Raw) -> Node:
 
 @final
 class EncodedNodes:
-    """What was written for the nodes that were sent last, so that a node that has not changed is not written again."""
+    """The encoded bodies of the nodes that were sent last, so that unchanged nodes are not encoded again."""
 
     def __init__(self) -> None:
         self._written: dict[str, tuple[Node, Raw]] = {}

@@ -1,4 +1,4 @@
-"""The arguments of the four verbs: bytes to what a verb is asked, and back.
+"""The arguments of the four verbs, read from bytes and written to bytes.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
@@ -33,7 +33,7 @@ from extender.protocol.wire_types import (
 )
 
 MAX_BYTES_WITHOUT_NODES: Final = 8 * 2**20
-"""Of everything in a body but the nodes in full. 15,000 names are about 1 MB."""
+"""The largest body apart from nodes in full. 15,000 names are about 1 MB."""
 
 MAX_BINDING_BYTES: Final = 64 * 1024
 
@@ -45,12 +45,12 @@ _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 @final
 @dataclass(frozen=True, slots=True)
 class AskedNodes:
-    """A pod, and the nodes it is to be placed on; those named twice count once.
+    """The arguments of filter and prioritize: a pod, and the nodes to place it on. Nodes that are given twice count once.
 
     Attributes:
         names: the nodes in the order of the call; None if none were given in either form.
-        nodes: the same in full, if they were sent in full.
-        bodies: what was written for each of `nodes`.
+        nodes: the same nodes in full, if they were sent in full.
+        bodies: the bytes of each of `nodes`.
         named: the names in the order of `NodeNames`, if that form was sent.
     """
 
@@ -64,7 +64,7 @@ class AskedNodes:
 @final
 @dataclass(frozen=True, slots=True)
 class AskedPreemption:
-    """A preemptor, and the victims on each node; a node whose victims cannot be read is not there."""
+    """The arguments of preempt: a preemptor, and the victims on each node. Nodes whose victims cannot be read are left out."""
 
     pod: Pod
     candidates: Mapping[str, MetaVictims]

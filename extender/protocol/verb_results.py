@@ -1,7 +1,7 @@
-"""The results of the four verbs: what they answer to bytes, and bytes to what another extender has answered.
+"""The results of the four verbs, written to bytes, and those of other extenders, read from bytes.
 
-What is written has Go's names, integers, and no null where Go would follow it; a node that was sent in full goes back byte for byte as it
-came. What is read is read as Go reads it, but for numbers that Go takes at their word: scores have to be 0 to 10.
+Results are written with Go's names and integers, and without null where Go would dereference it; a node that was sent in full is sent back
+byte for byte. Results are read as Go reads them, but numbers are checked: scores have to be 0 to 10.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
@@ -33,20 +33,20 @@ from extender.protocol.wire_types import (
 T = TypeVar("T")
 
 MAX_TEXT: Final = 1024
-"""Characters of an error or a reason; the note of an event holds no more."""
+"""The most characters of an error or a reason; the note of an event may have no more."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
 class ExtenderError(Exception):
-    """An extender failed, or answered something that cannot be used. The message is upstream's.
+    """An extender failed, or returned something that cannot be used. The message is upstream's.
 
-    What that means depends on whether the extender is ignorable, which is for whoever asked it to know.
+    The caller decides what that means, depending on whether the extender is ignorable.
     """
 
 
 def filter_result(asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]) -> bytes:
-    """Writes the nodes that passed, in the form (or both forms) in which they were asked, and the reasons of the others.
+    """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the others.
 
     Arguments:
         kept: the places of the nodes in `asked.names`.
@@ -76,30 +76,30 @@ def filter_error(error: str) -> bytes:
 
 
 def prioritize_result(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """Writes one entry for each node that was asked."""
+    """Writes one entry for each node of the call."""
     return _ENCODE([HostPriority(host, score) for host, score in zip(names, scores, strict=True)])
 
 
 def preemption_result(chosen: Mapping[str, MetaVictims]) -> bytes:
-    """Writes the victims by UID. A node without victims is left out: kube-scheduler takes one for an error."""
+    """Writes the victims by UID. Nodes without victims are left out, because kube-scheduler treats one as an error."""
     return _ENCODE(ExtenderPreemptionResult({node: victims for node, victims in chosen.items() if victims.pods}))
 
 
 def binding_result(error: str = "") -> bytes:
-    """Writes that the pod is bound, or why not."""
+    """Writes that the pod is bound, or the error."""
     return _ENCODE(ExtenderBindingResult(_capped(error)))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """What an extender made of nodes.
+    """The result of an extender's filter.
 
     Attributes:
-        node_names: the names of those that pass; None if they are not given by name.
-        nodes: those that pass in full; None if they are not given in full.
-        failed: node name -> why not; preemption might help.
-        failed_and_unresolvable: node name -> why not, for good.
+        node_names: the names of the nodes that pass; None if they are not given by name.
+        nodes: the nodes that pass, in full; None if they are not given in full.
+        failed: node name -> reason; preemption might help.
+        failed_and_unresolvable: node name -> reason; preemption cannot help.
     """
 
     node_names: Sequence[str] | None

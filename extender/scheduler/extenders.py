@@ -165,7 +165,7 @@ async def _scores_of(extender: HTTPExtender, pod: Pod, nodes: Sequence[Node]) ->
     try:
         return [(each.host, each.score) for each in await extender.prioritize(pod, nodes)]
     except fwk.ExtenderError as exc:
-        extender.complain(exc)
+        extender.log_score_failure(exc)
         return []
 
 

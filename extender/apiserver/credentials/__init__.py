@@ -1,1 +1,1 @@
-"""Where the API server is, and how a client proves who it is: kubeconfig files, service accounts, exec plugins, TLS, proxies."""
+"""The address of the API server, and how a client authenticates: kubeconfig files, service accounts, exec plugins, TLS, proxies."""

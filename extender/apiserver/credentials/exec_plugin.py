@@ -1,4 +1,4 @@
-"""Credentials from a program that the kubeconfig names, as cloud providers want it."""
+"""Credentials from a program that the kubeconfig names, as cloud providers need it."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from extender.apiserver.credentials.tls import KeyPair
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 TIMEOUT_SECONDS: Final = 60.0
-"""Upstream waits for ever."""
+"""Seconds until the program is killed. Upstream waits for ever."""
 
 _MAX_OUTPUT_BYTES: Final = 1 << 20
 
@@ -24,17 +24,17 @@ _MAX_OUTPUT_BYTES: Final = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class ExecPluginConfig:
-    """What the kubeconfig says of the program."""
+    """The program, as the kubeconfig describes it."""
 
     api_version: str
     command: str
-    """A path, or a name to be found by PATH."""
+    """A path, or a name that is looked up in PATH."""
     args: Sequence[str] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Beside our own environment."""
+    """Variables added to our own environment."""
     install_hint: str = ""
     cluster: Mapping[str, Any] | None = None
-    """What the program is told of the cluster; None: nothing."""
+    """The description of the cluster that is passed to the program; None to pass nothing."""
 
 
 class _CredentialStatus(msgspec.Struct, rename="camel"):
@@ -55,34 +55,31 @@ _read = msgspec.json.Decoder(_ExecCredential)
 
 @final
 class ExecPlugin(Credentials):
-    """Runs the program when credentials are wanted, and again when they have expired or were refused.
+    """Runs the program when credentials are needed, and again when they have expired or were refused.
 
-    It gets no terminal. Its error output goes where ours goes.
+    The program gets no terminal, and inherits stderr.
 
     Upstream: client-go/plugin/pkg/client/auth/exec/exec.go, Authenticator (v1.36.2).
+
+    Arguments:
+        now: the wall clock, which decides when credentials have expired.
     """
 
     def __init__(self, config: ExecPluginConfig, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """Nothing runs yet.
-
-        Arguments:
-            now: the wall clock, which says when credentials expire.
-        """
         self._config = config
         self._now = now
         self._identity: Identity | None = None
         self._expires = datetime.max.replace(tzinfo=UTC)
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def identity(self, now: float) -> Identity:
-        """Who the program said we are; whoever asks while it runs waits for its one answer."""
-        async with self._turn:
+        # Callers that come while the program runs wait for its one answer.
+        async with self._lock:
             if self._identity is None or self._now() > self._expires:
-                self._identity, self._expires = self._understood(await self._run())
+                self._identity, self._expires = self._parsed(await self._run())
             return self._identity
 
-    def doubt(self, refused: Identity) -> None:
-        """The program runs again before the next request, unless it has done so since."""
+    def invalidate(self, refused: Identity) -> None:
         if self._identity is refused:
             self._identity = None
 
@@ -98,38 +95,38 @@ class ExecPlugin(Credentials):
                 config.command, *config.args, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
             )
         except OSError as error:
-            raise self._wrong(f"can not be run: {error.strerror}", hint=True) from error
+            raise self._error(f"can not be run: {error.strerror}", hint=True) from error
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 output = await _read_all(process)
                 status = await process.wait()
         except TimeoutError as error:
-            raise self._wrong(f"has not finished within {TIMEOUT_SECONDS:g} s") from error
+            raise self._error(f"has not finished within {TIMEOUT_SECONDS:g} s") from error
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if status != 0:
-            raise self._wrong(f"failed with exit code {status}", hint=True)
+            raise self._error(f"failed with exit code {status}", hint=True)
         return output
 
-    def _understood(self, output: bytes) -> tuple[Identity, datetime]:
+    def _parsed(self, output: bytes) -> tuple[Identity, datetime]:
         try:
-            said = _read.decode(output)
+            credential = _read.decode(output)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            # Not the decoder's own words: they may quote what should stay secret.
-            raise self._wrong("wrote something else than an ExecCredential") from error
-        if said.kind != "ExecCredential" or said.api_version != self._config.api_version:
-            raise self._wrong(
-                f"is configured to use API version {self._config.api_version}, plugin returned version {said.api_version or 'none'}"
+            # The decoder's message is not used, because it may quote a secret.
+            raise self._error("wrote something else than an ExecCredential") from error
+        if credential.kind != "ExecCredential" or credential.api_version != self._config.api_version:
+            raise self._error(
+                f"is configured to use API version {self._config.api_version}, plugin returned version {credential.api_version or 'none'}"
             )
-        status = said.status
+        status = credential.status
         if status is None:
-            raise self._wrong("didn't return a status field")
+            raise self._error("didn't return a status field")
         if bool(status.client_certificate_data) != bool(status.client_key_data):
-            raise self._wrong("returned only certificate or key, not both")
+            raise self._error("returned only certificate or key, not both")
         if not status.token and not status.client_key_data:
-            raise self._wrong("didn't return a token or cert/key pair")
+            raise self._error("didn't return a token or cert/key pair")
         pair = None
         if status.client_key_data:
             pair = KeyPair(status.client_certificate_data.encode(), status.client_key_data.encode())
@@ -137,7 +134,7 @@ class ExecPlugin(Credentials):
         authorization = bearer(status.token, f"the token of exec plugin {self._config.command}") if status.token else None
         return Identity(authorization, pair), expires if expires.tzinfo is not None else expires.replace(tzinfo=UTC)
 
-    def _wrong(self, what: str, *, hint: bool = False) -> CredentialsError:
+    def _error(self, what: str, *, hint: bool = False) -> CredentialsError:
         advice = f"; {' '.join(self._config.install_hint.split())}" if hint and self._config.install_hint else ""
         return CredentialsError(f"exec plugin {self._config.command} {what}{advice}")
 

@@ -1,4 +1,4 @@
-"""A `Target` out of kubeconfig files."""
+"""Reads kubeconfig files into a `Target`."""
 
 import base64
 import binascii
@@ -10,19 +10,19 @@ from urllib.parse import urlsplit
 from extender.apiserver.credentials.exec_plugin import API_VERSIONS, ExecPlugin, ExecPluginConfig
 from extender.apiserver.credentials.kubeconfig_files import Context, Exec, Kubeconfig, KubeconfigCluster, KubeconfigUser, read_files
 from extender.apiserver.credentials.proxies import check_proxy
-from extender.apiserver.credentials.target import Credentials, CredentialsError, Target, TokenFile, basic_auth, nobody, token
+from extender.apiserver.credentials.target import Credentials, CredentialsError, Target, TokenFile, anonymous, basic_auth, token
 from extender.apiserver.credentials.tls import Pem, Tls
 
 
 def load(files: Sequence[Path], context: str = "") -> Target:
-    """The cluster and user of a context.
+    """Returns the cluster and user of a context.
 
     Arguments:
         files: see `kubeconfig_files.read_files`.
-        context: its name; the current one unless told.
+        context: its name; by default the current one.
 
     Raises:
-        CredentialsError: with the first thing that is wrong, in one line.
+        CredentialsError: the first thing that is wrong, in one line.
 
     Upstream: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig, and validation.go (v1.36.2).
     """
@@ -96,7 +96,7 @@ def _tls(context: Context, cluster: KubeconfigCluster, user: KubeconfigUser) -> 
 
 
 def _pem(file: str, data: str, what: str) -> Pem | None:
-    """The data go before the file, as upstream."""
+    """Returns the data if there are any, else the file, as upstream."""
     if data:
         try:
             return Pem(text=base64.b64decode("".join(data.split()), validate=True))
@@ -122,7 +122,7 @@ def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) ->
         return basic_auth(user.username, user.password)
     if user.exec is not None:
         return ExecPlugin(_exec(name, user.exec, cluster))
-    return nobody()
+    return anonymous()
 
 
 def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConfig:
@@ -149,7 +149,9 @@ def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConf
 
 
 def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:
-    """What a plugin is told. Upstream: client-go/pkg/apis/clientauthentication/v1/types.go, KubeconfigCluster."""
+    """Returns the description of the cluster for a plugin. Upstream: client-go/pkg/apis/clientauthentication/v1/types.go,
+    KubeconfigCluster.
+    """
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
         info["tls-server-name"] = cluster.tls_server_name

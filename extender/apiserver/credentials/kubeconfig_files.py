@@ -1,4 +1,4 @@
-"""Kubeconfig files as they are written, and several of them made into one."""
+"""The contents of kubeconfig files, and how several files are merged."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ MAX_FILE_BYTES: Final = 4 << 20
 
 
 class KubeconfigCluster(msgspec.Struct, rename="kebab"):
-    """Where a server is."""
+    """The address of a server, and how to trust it."""
 
     server: str = ""
     tls_server_name: str = ""
@@ -25,14 +25,14 @@ class KubeconfigCluster(msgspec.Struct, rename="kebab"):
 
 
 class ExecEnv(msgspec.Struct):
-    """A variable for an exec plugin."""
+    """An environment variable of an exec plugin."""
 
     name: str = ""
     value: str = ""
 
 
 class Exec(msgspec.Struct, rename="camel"):
-    """A program that says who we are."""
+    """A program that returns credentials."""
 
     api_version: str = ""
     command: str = ""
@@ -44,7 +44,7 @@ class Exec(msgspec.Struct, rename="camel"):
 
 
 class KubeconfigUser(msgspec.Struct, rename="kebab"):
-    """Who we are."""
+    """The credentials of a user."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -60,7 +60,7 @@ class KubeconfigUser(msgspec.Struct, rename="kebab"):
 
 
 class Context(msgspec.Struct):
-    """Which user talks to which cluster."""
+    """A cluster and a user by name."""
 
     cluster: str = ""
     user: str = ""
@@ -90,7 +90,7 @@ class _File(msgspec.Struct, rename="kebab"):
 
 
 class Kubeconfig(msgspec.Struct):
-    """One or more files together; paths in it are absolute."""
+    """The contents of one or more files. Paths in it are absolute."""
 
     current_context: str = ""
     clusters: dict[str, KubeconfigCluster] = {}
@@ -99,10 +99,10 @@ class Kubeconfig(msgspec.Struct):
 
 
 def read_files(files: Sequence[Path]) -> Kubeconfig:
-    """All of them as one: what an earlier file says of a name, a later one does not change.
+    """Returns the contents of all files merged. What an earlier file defines under a name, a later one does not change.
 
     Raises:
-        CredentialsError: when one can not be read, or is no kubeconfig.
+        CredentialsError: a file cannot be read, or is no kubeconfig.
 
     Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (v1.36.2).
     """
@@ -111,9 +111,9 @@ def read_files(files: Sequence[Path]) -> Kubeconfig:
         one = _read_file(file)
         merged.current_context = merged.current_context or one.current_context
         for cluster in one.clusters or ():
-            merged.clusters.setdefault(cluster.name, _cluster_beside(file, cluster.cluster or KubeconfigCluster()))
+            merged.clusters.setdefault(cluster.name, _with_absolute_cluster_paths(file, cluster.cluster or KubeconfigCluster()))
         for user in one.users or ():
-            merged.users.setdefault(user.name, _user_beside(file, user.user or KubeconfigUser()))
+            merged.users.setdefault(user.name, _with_absolute_user_paths(file, user.user or KubeconfigUser()))
         for context in one.contexts or ():
             merged.contexts.setdefault(context.name, context.context or Context())
     return merged
@@ -137,21 +137,21 @@ def _read_file(file: Path) -> _File:
         raise CredentialsError(f"kubeconfig {file} is no kubeconfig: {error}") from None
 
 
-def _cluster_beside(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
-    cluster.certificate_authority = _beside(file, cluster.certificate_authority)
+def _with_absolute_cluster_paths(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
+    cluster.certificate_authority = _absolute(file, cluster.certificate_authority)
     return cluster
 
 
-def _user_beside(file: Path, user: KubeconfigUser) -> KubeconfigUser:
-    user.client_certificate = _beside(file, user.client_certificate)
-    user.client_key = _beside(file, user.client_key)
-    user.token_file = _beside(file, user.token_file)
-    # A bare name is looked up by PATH.
+def _with_absolute_user_paths(file: Path, user: KubeconfigUser) -> KubeconfigUser:
+    user.client_certificate = _absolute(file, user.client_certificate)
+    user.client_key = _absolute(file, user.client_key)
+    user.token_file = _absolute(file, user.token_file)
+    # A bare name is looked up in PATH.
     if user.exec is not None and "/" in user.exec.command:
-        user.exec.command = _beside(file, user.exec.command)
+        user.exec.command = _absolute(file, user.exec.command)
     return user
 
 
-def _beside(file: Path, path: str) -> str:
-    """Relative paths start where the file is."""
+def _absolute(file: Path, path: str) -> str:
+    """Returns the path, relative to the folder of the file."""
     return str(file.parent.absolute() / path) if path else ""

@@ -1,4 +1,4 @@
-"""Which HTTP proxy leads to a server: the one that is named, or the one of the environment."""
+"""The HTTP proxy for a server: the one that the kubeconfig names, or that of the environment."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from extender.apiserver.credentials.target import CredentialsError
 
 
 def check_proxy(url: str) -> str:
-    """The same URL, when it is one of a proxy that we can use.
+    """Returns the URL if it is one of a proxy that can be used.
 
     Raises:
-        CredentialsError: for others, such as SOCKS. Nothing of the URL is quoted but its scheme: it may hold a password.
+        CredentialsError: it is not, such as that of a SOCKS proxy. Only its scheme is quoted, because it may contain a password.
     """
     try:
         parts = urlsplit(url)
@@ -26,9 +26,9 @@ def check_proxy(url: str) -> str:
 
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
-    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY (also in lower case) name for a server.
+    """Returns the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY (also in lower case) name for a server.
 
-    Upstream: golang.org/x/net/http/httpproxy, which client-go asks when no proxy-url is set.
+    Upstream: golang.org/x/net/http/httpproxy, which client-go uses when no proxy-url is set.
     """
     parts = urlsplit(server)
     host = parts.hostname or ""

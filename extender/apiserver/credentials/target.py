@@ -1,6 +1,6 @@
-"""Where the API server is, and who we are to it.
+"""The address of the API server, and the credentials for it.
 
-No secret shows in a repr. What lies on disk is read again while we run: tokens and certificates rotate.
+No secret appears in a repr. Files are read again while we run, because tokens and certificates rotate.
 """
 
 import base64
@@ -15,73 +15,72 @@ from extender.apiserver.credentials.tls import KeyPair, Tls
 log = logging.getLogger(__name__)
 
 REREAD_SECONDS = 30.0
-"""How long what was read from disk is believed. Upstream believes a token for a minute."""
+"""Seconds for which the contents of a file are used. Upstream uses a token for a minute."""
 
 
 class CredentialsError(Exception):
-    """We can not say who we are, or where the server is; the text says what to do, in one line."""
+    """The credentials or the server's address cannot be found out. The text is one line that helps to correct it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who we are, for one request."""
+    """The credentials of one request."""
 
     authorization: str | None = field(default=None, repr=False)
     """The Authorization header."""
     key_pair: KeyPair | None = None
-    """A client certificate that came with the credentials; None: the one of `Target.tls`, if any."""
+    """A client certificate that came with the credentials; None for that of `Target.tls`, if any."""
 
 
 class Credentials(ABC):
-    """Says who we are, again and again."""
+    """Returns the identity for each request."""
 
     @abstractmethod
     async def identity(self, now: float) -> Identity:
-        """Who we are at `now` (seconds of the event loop).
+        """Returns the identity at `now` (the event loop's time).
 
         Raises:
-            CredentialsError: when it can not be found out.
+            CredentialsError: it cannot be found out.
         """
 
     @abstractmethod
-    def doubt(self, refused: Identity) -> None:
-        """The server refused this identity: if it is the one that is remembered, it is read again at the next call."""
+    def invalidate(self, refused: Identity) -> None:
+        """Drops the identity that the server refused, so that the next call reads another, unless one has been read since."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Fixed(Credentials):
-    """Always the same: nobody, a token, or a user and a password."""
+    """Credentials that never change: none, a token, or a user and a password."""
 
     authorization: str | None = field(default=None, repr=False)
 
     async def identity(self, now: float) -> Identity:
-        """The same as ever."""
         return Identity(self.authorization)
 
-    def doubt(self, refused: Identity) -> None:
-        """Changes nothing."""
+    def invalidate(self, refused: Identity) -> None:
+        """Does nothing, because there is nothing to read again."""
 
 
-def nobody() -> Credentials:
-    """No Authorization header: anonymous, or whoever the client certificate says."""
+def anonymous() -> Credentials:
+    """Returns credentials without an Authorization header, for anonymous requests and for those with a client certificate."""
     return Fixed()
 
 
 def token(text: str) -> Credentials:
-    """A bearer token that does not change."""
+    """Returns a bearer token that does not change."""
     return Fixed(bearer(text, "the token"))
 
 
 def basic_auth(user: str, password: str) -> Credentials:
-    """A user and a password; API servers know no such thing, proxies before them do."""
+    """Returns a user and a password. API servers do not support them, but proxies in front of them may."""
     return Fixed("Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
 
 
 @final
 class TokenFile(Credentials):
-    """A bearer token in a file, which the kubelet replaces every now and then. While it can not be read, the last one is used.
+    """A bearer token in a file, which the kubelet replaces from time to time. While it cannot be read, the last one is used.
 
     Upstream: client-go/transport/token_source.go, fileTokenSource (v1.36.2).
     """
@@ -92,7 +91,6 @@ class TokenFile(Credentials):
         self._due = 0.0
 
     async def identity(self, now: float) -> Identity:
-        """The token of the file as it was half a minute ago at most."""
         if self._identity is None or now >= self._due:
             try:
                 self._identity = Identity(self._read())
@@ -103,8 +101,7 @@ class TokenFile(Credentials):
             self._due = now + REREAD_SECONDS
         return self._identity
 
-    def doubt(self, refused: Identity) -> None:
-        """The file is read again at the next call, unless it has been since."""
+    def invalidate(self, refused: Identity) -> None:
         if self._identity is refused:
             self._due = 0.0
 
@@ -121,13 +118,13 @@ class TokenFile(Credentials):
 
 
 def bearer(text: str, what: str) -> str:
-    """The Authorization header for a token.
+    """Returns the Authorization header for a token.
 
     Arguments:
-        what: the token, in an error; its text is never quoted.
+        what: the name of the token in an error; its text is never quoted.
 
     Raises:
-        CredentialsError: when no header can hold it.
+        CredentialsError: the token cannot be sent in a header.
     """
     stripped = text.strip()
     if not stripped:
@@ -140,13 +137,13 @@ def bearer(text: str, what: str) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One API server as seen by one user."""
+    """One API server with the credentials of one user."""
 
     server: str
-    """Base URL: http or https, host, port, perhaps a path; no slash at the end, no user in it."""
+    """The base URL: http or https, host, port, perhaps a path; without a slash at the end and without a user."""
     namespace: str = "default"
-    """Where things are that do not say where they are."""
+    """The namespace of objects for which none is given."""
     tls: Tls = field(default_factory=Tls)
-    credentials: Credentials = field(default_factory=nobody)
+    credentials: Credentials = field(default_factory=anonymous)
     proxy: str | None = field(default=None, repr=False)  # may hold a password
     """URL of an HTTP proxy."""

@@ -1,4 +1,4 @@
-"""Where to find the API server when nobody says it outright."""
+"""Finds the API server from flags, environment, service account and home directory."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from extender.apiserver.credentials.target import CredentialsError, Target, Toke
 from extender.apiserver.credentials.tls import Pem, Tls
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet puts a pod's token, its CA and its namespace."""
+"""The folder where the kubelet mounts a pod's token, CA and namespace."""
 
 
 def find_target(
@@ -22,16 +22,16 @@ def find_target(
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Target:
-    """The API server of: `file`; else the files of KUBECONFIG; else the cluster in which we run; else ~/.kube/config.
+    """Returns the API server of: `file`; else the files of KUBECONFIG; else the cluster in which we run; else ~/.kube/config.
 
     Proxies of the environment are used where the kubeconfig names none.
 
     Arguments:
-        context: of the kubeconfig; the current one unless told.
+        context: of the kubeconfig; by default the current one.
         home: the home directory; None when there is none.
 
     Raises:
-        CredentialsError: when there is nothing, or something is wrong with it; one line that says what to do.
+        CredentialsError: there is none, or something is wrong with it; one line that helps to correct it.
     """
     target = _find(environ, file, context, home, service_account)
     return target if target.proxy is not None else replace(target, proxy=environment_proxy(target.server, environ))
@@ -42,11 +42,11 @@ def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Pat
         return kubeconfig.load([file], context)
     named = [Path(name) for name in environ.get("KUBECONFIG", "").split(":") if name]
     if named:
-        # Those that are missing do not count, as upstream: people leave old names in the list.
-        there = [path for path in named if path.exists()]
-        if not there:
+        # Missing files are ignored, as upstream, because old names are often left in the list.
+        existing = [path for path in named if path.exists()]
+        if not existing:
             raise CredentialsError(f"none of the files of KUBECONFIG exists: {', '.join(map(str, named))}")
-        return kubeconfig.load(there, context)
+        return kubeconfig.load(existing, context)
     if environ.get("KUBERNETES_SERVICE_HOST") and environ.get("KUBERNETES_SERVICE_PORT") and not context:
         return in_cluster(environ, service_account)
     usual = home / ".kube" / "config" if home is not None else None
@@ -56,10 +56,10 @@ def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Pat
 
 
 def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Target:
-    """The API server of the cluster in which we run, as the pod's service account.
+    """Returns the API server of the cluster in which we run, with the pod's service account.
 
     Raises:
-        CredentialsError: when this is no pod, or it has no token.
+        CredentialsError: this is no pod, or it has no token.
 
     Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
     """

@@ -1,7 +1,4 @@
-"""TLS towards the API server: what lies on disk or in a kubeconfig, made into an SSL context.
-
-A key is never written anywhere and never shown.
-"""
+"""TLS settings for the API server, and the SSL contexts made of them. A key is never written to disk and never shown."""
 
 import os
 import ssl
@@ -15,22 +12,22 @@ from typing import final
 
 
 class TlsError(Exception):
-    """The certificates can not be used; the text says which and why, in one line."""
+    """The certificates cannot be used; the text contains which and why, in one line."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """Certificates or a key: a file, which is read again when it is due, or the text itself."""
+    """Certificates or a key: the PEM text, or a file with it that is read each time."""
 
     file: Path | None = None
     text: bytes = field(default=b"", repr=False)
 
     def read(self) -> bytes:
-        """The PEM text as it is now.
+        """Returns the PEM text.
 
         Raises:
-            TlsError: when the file can not be read.
+            TlsError: the file cannot be read.
         """
         if self.file is None:
             return self.text
@@ -43,7 +40,7 @@ class Pem:
 @final
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate (with those that lead to its CA) and its private key, both PEM."""
+    """A certificate (with its chain) and its private key, both PEM."""
 
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
@@ -52,10 +49,10 @@ class KeyPair:
 @final
 @dataclass(frozen=True, slots=True)
 class TlsMaterial:
-    """All that an SSL context is made of: equal material makes equal contexts."""
+    """Everything that an SSL context is made of. Equal material makes equal contexts."""
 
     ca: bytes | None
-    """None: those that the system trusts."""
+    """None for the authorities that the system trusts."""
     key_pair: KeyPair | None
     insecure: bool
 
@@ -63,24 +60,24 @@ class TlsMaterial:
 @final
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How to trust the server and how to show who we are."""
+    """How to verify the server, and the client certificate."""
 
     ca: Pem | None = None
     certificate: Pem | None = None
     key: Pem | None = None
     server_name: str | None = None
-    """The name that the server's certificate must hold, when it is not the host of the URL."""
+    """The name that the server's certificate must have, if it is not the host of the URL."""
     insecure: bool = False
-    """The server's certificate is not looked at."""
+    """True to skip the verification of the server's certificate."""
 
     def read(self, pair: KeyPair | None = None) -> TlsMaterial:
-        """What is there now.
+        """Returns the current contents of the files.
 
         Arguments:
-            pair: a client certificate from elsewhere, which goes before the one named here.
+            pair: a client certificate from elsewhere, which takes precedence over this one.
 
         Raises:
-            TlsError: when a file can not be read.
+            TlsError: a file cannot be read.
         """
         if pair is None and self.certificate is not None and self.key is not None:
             pair = KeyPair(self.certificate.read(), self.key.read())
@@ -88,14 +85,14 @@ class Tls:
 
 
 def context(material: TlsMaterial) -> ssl.SSLContext:
-    """An SSL context for these certificates, TLS 1.2 or newer.
+    """Returns an SSL context for these certificates, with TLS 1.2 or newer.
 
     Raises:
-        TlsError: when a certificate does not parse, or does not belong to the key.
+        TlsError: a certificate cannot be parsed, or does not belong to the key.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Go: whatever is in the bundle is trusted, an intermediate too
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Go: every certificate in the bundle is trusted, even an intermediate
     if material.insecure:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
@@ -124,13 +121,13 @@ def _show(made: ssl.SSLContext, pair: KeyPair) -> None:
 
 
 def _no_password() -> str:
-    # Without this OpenSSL would ask at the terminal.
+    # Without this function OpenSSL would prompt on the terminal.
     raise TlsError("the client key is encrypted: give one without a password")
 
 
 @contextmanager
 def _in_memory(pem: bytes) -> Iterator[str]:
-    """A path that only we can read, and on Linux nothing on any disk: OpenSSL takes keys from files only."""
+    """Yields a path with the PEM text that only this process can read, on Linux without any disk. OpenSSL reads keys from files only."""
     if sys.platform != "linux":
         with tempfile.NamedTemporaryFile() as file:
             file.write(pem)

@@ -1,1 +1,1 @@
-"""What the API server has: listed, watched, and kept up to date, one reflector per resource."""
+"""Informers: the objects of the API server, listed, watched and kept up to date by one reflector per resource."""

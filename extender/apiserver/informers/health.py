@@ -1,4 +1,4 @@
-"""What a reflector says of itself."""
+"""The health and the counters of a reflector."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,40 +11,40 @@ from extender.objects.cluster import Key
 @final
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How one resource is doing, for a readiness page."""
+    """The state of one resource, for a readiness page."""
 
     resource: str
-    """As RBAC names it."""
+    """The name of the resource in RBAC."""
     synced: bool
-    """All objects were known at one moment, and have been kept up since."""
+    """Whether all objects have been listed once."""
     is_served: bool
-    """False if the server does not know the resource: it counts as empty."""
+    """False if the server does not know the resource, which counts as empty then."""
     silent_for: float | None
-    """Seconds since the server said anything about it; None if it never did."""
+    """Seconds since the last byte about the resource; None before the first."""
     last_error: str
-    """Why it is being tried again; empty while all is well."""
+    """The error after which it is being retried; empty if the last request succeeded."""
     failing_for: float | None
-    """Seconds since when nothing about it could be learnt; None while all is well."""
+    """Seconds for which nothing could be learnt about the resource; None if requests succeed."""
     unreadable: Mapping[Key, str]
-    """Objects that could not be read, and why: what was known of them before still holds."""
+    """Objects that could not be read, with the reason. Their last readable version is kept."""
 
 
 @final
 @dataclass(slots=True)
 class ReflectorCounters:
-    """What has happened since the start."""
+    """Counters since the start."""
 
     lists: int = 0
-    """Lists begun, streamed ones included."""
+    """Lists begun, including streamed ones."""
     watches: int = 0
     events: int = 0
     cuts: int = 0
-    """Watches that broke off, perhaps in the middle of a line."""
+    """Watches that were cut, perhaps in the middle of a line."""
     unreadable: int = 0
-    """Objects that could not be read, once each time."""
+    """Objects that could not be read, counted each time."""
     went_back: int = 0
     """Lists older than the one before."""
     on_changes_failed: int = 0
-    """Exceptions of whoever was told of changes."""
+    """Exceptions of `on_changes`."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Failures by class."""
+    """Failures by the class of the error."""

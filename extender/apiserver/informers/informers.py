@@ -1,4 +1,4 @@
-"""Informers: all that the scheduler watches, side by side. One resource that fails leaves the others alone."""
+"""Informers: a reflector for each watched resource. A resource that fails does not affect the others."""
 
 import asyncio
 import logging
@@ -22,11 +22,11 @@ T = TypeVar("T", bound=HasMetadata)
 _log = logging.getLogger(__name__)
 
 STALE_AFTER: Final = 5.0
-"""Seconds for which a resource may fail before what is known of it is doubted. A watch that breaks is back in less."""
+"""Seconds for which a resource may fail before its objects count as stale. A watch that was cut is back in less."""
 
 
 class ReflectorOptions(TypedDict, total=False):
-    """What may be said of all reflectors together; see there."""
+    """The options for all reflectors; see `Reflector`."""
 
     streams_lists: bool
     relist_period: float
@@ -35,7 +35,7 @@ class ReflectorOptions(TypedDict, total=False):
 
 @final
 class Informers:
-    """A reflector for each resource. Say what is wanted with `add`, then `run`."""
+    """A reflector for each resource. Call `add` for each, then `run`."""
 
     def __init__(self, client: Client, *, rng: Random, **options: Unpack[ReflectorOptions]) -> None:
         self.reflectors: Final[list[Reflector[Any]]] = []
@@ -44,24 +44,28 @@ class Informers:
         self._options = options
 
     def add(self, kind: WatchedKind[T], on_changes: Callable[[Sequence[Change[T]]], None]) -> Reflector[T]:
-        """A resource whose changes are to be told."""
+        """Adds a resource.
+
+        Arguments:
+            on_changes: see `Reflector`.
+        """
         reflector = Reflector(self._client, kind, on_changes, rng=self._rng, **self._options)
         self.reflectors.append(reflector)
         return reflector
 
     async def run(self) -> None:
-        """Keeps all of them up until it is cancelled."""
+        """Runs all reflectors until cancelled."""
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:
                 group.create_task(reflector.run(), name=f"reflector of {reflector.kind.resource}")
 
     @property
     def has_synced(self) -> bool:
-        """True once the first list of every resource was told."""
+        """True once the first list of every resource was delivered."""
         return all(reflector.has_synced for reflector in self.reflectors)
 
     def is_stale(self, now: float) -> bool:
-        """True once nothing has been learnt about some resource for a while, so that what is known of it may be wrong by now.
+        """Returns whether nothing could be learnt about some resource for a while, so that its objects may be outdated.
 
         Arguments:
             now: the event loop's time.
@@ -69,7 +73,7 @@ class Informers:
         return any((health.failing_for or 0.0) > STALE_AFTER for health in self.health(now))
 
     def pods(self) -> Iterable[Pod]:
-        """All pods, as the server told of them last."""
+        """Returns all pods as the server last reported them."""
         return (pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values())
 
     async def wait_for_sync(self) -> None:
@@ -78,7 +82,7 @@ class Informers:
             await reflector.wait_for_sync()
 
     async def catch_up(self) -> None:
-        """Returns once everything is known as the server knew it when this was called; see `Reflector.catch_up`."""
+        """Returns once everything that the server knew when this was called is known here; see `Reflector.catch_up`."""
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:
                 group.create_task(self._caught_up(reflector), name=f"catching up with {reflector.kind.resource}")
@@ -90,11 +94,11 @@ class Informers:
             try:
                 return await reflector.catch_up()
             except (ApiError, DoubtfulAnswerError) as exc:
-                _log.warning("%s: it is not known what is new: %s", reflector.kind.resource, exc)
+                _log.warning("%s: the newest version could not be learnt: %s", reflector.kind.resource, exc)
             await asyncio.sleep(backoff.next(asyncio.get_running_loop().time()))
 
     def health(self, now: float) -> list[Health]:
-        """How each resource is doing.
+        """Returns the health of each resource.
 
         Arguments:
             now: the event loop's time.

@@ -1,6 +1,6 @@
 """The initial list of a resource: page by page with LIST requests, or as the initial events of a watch.
 
-A caller sees nothing of a list before all of it has arrived.
+A caller gets a list only once it is complete.
 
 Upstream: client-go/tools/cache/reflector.go, list, watchList; client-go/tools/pager/pager.go, List (v1.36.2).
 """
@@ -35,7 +35,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 PAGE_SIZE: Final = 500
 OFF_THE_LOOP: Final = 1_000_000
-"""Bytes above which a page is read in a thread."""
+"""Pages of more bytes are read in a thread."""
 LIST_TIMEOUT: Final = 60.0
 
 
@@ -46,16 +46,16 @@ class Listing(Generic[T]):
 
     objects: dict[Key, T] = field(default_factory=dict)
     unreadable: dict[Key, str] = field(default_factory=dict)
-    """Why an object is missing among the others."""
+    """The objects that exist but cannot be read, with the reason."""
     unreadable_uids: dict[Key, str] = field(default_factory=dict)
-    """Which objects these are."""
+    """The UIDs of these objects."""
     resource_version: str = ""
     num_unknown: int = 0
-    """Objects of which not even the name could be read."""
+    """The number of objects of which not even the name could be read."""
     num_pages: int = 0
 
     def set_aside(self, exc: UnreadableObjectError) -> None:
-        """An object is there, but cannot be read."""
+        """Adds an object that exists but cannot be read."""
         if exc.meta is None:
             self.num_unknown += 1
         else:
@@ -74,13 +74,13 @@ class Lister(Generic[T]):
         self._path = path(kind.group, kind.version, kind.plural)
 
     async def list(self, resource_version: str, *, page_size: int | None) -> Listing[T]:
-        """All objects, at least as new as asked for.
+        """Returns all objects, at least as new as requested.
 
-        When the first pages are too old to be continued, the list is asked for again in one piece.
+        When the first pages are too old to be continued, the list is requested again in one piece.
 
         Arguments:
-            resource_version: "" for the newest there is, "0" for whatever the server has at hand.
-            page_size: None to ask for everything at once.
+            resource_version: "" for the newest state, "0" for whatever the server has cached.
+            page_size: None to request everything at once.
 
         Raises:
             ApiError: as Client.request.
@@ -100,7 +100,7 @@ class Lister(Generic[T]):
                 return listing
 
     async def newest_version(self) -> str:
-        """The resource version of the newest state there is, at the price of one object.
+        """Returns the resource version of the newest state, by listing a single object.
 
         Raises:
             ApiError, DoubtfulAnswerError: as `list`.
@@ -109,11 +109,11 @@ class Lister(Generic[T]):
         await self._page(listing, self._params("", 1, ""))
         return listing.resource_version
 
-    async def is_as_new_as(self, resource_version: str) -> None:
-        """Returns when the server says so, at the price of one object.
+    async def check_version(self, resource_version: str) -> None:
+        """Returns if the server knows that resource version, by listing a single object.
 
         Raises:
-            TooLargeResourceVersion: it has not seen that version: it lags behind, or was restored from a copy.
+            TooLargeResourceVersion: it does not, because it lags behind or was restored from a backup.
             ApiError, DoubtfulAnswerError: as `list`.
         """
         await self._page(Listing(), self._params(resource_version, 1, ""))
@@ -139,7 +139,7 @@ class Lister(Generic[T]):
         return params
 
     def _read_page(self, body: bytes, into: Listing[T]) -> str:
-        """Add the objects of a page; the token for the next one, "" after the last."""
+        """Adds the objects of a page, and returns the token of the next one; "" after the last."""
         try:
             page = decoding.decode(_Page, body)
         except decoding.DecodeError as exc:
@@ -174,36 +174,36 @@ class _Page(msgspec.Struct, frozen=True, rename="camel"):
 
 
 STREAM_PATIENCE: Final = 15.0
-"""Seconds within which another of the objects must come, or their end."""
+"""Seconds within which the next object must come, or the end of the initial events."""
 
 
 class EndlessListError(DoubtfulAnswerError):
-    """The end of the initial objects does not come: the server does not know how to say it."""
+    """The initial events do not end, because the server does not support streamed lists."""
 
 
 def streaming_params(resource_version: str) -> Mapping[str, str]:
-    """What asks for such a watch, with objects not older than that; "" for the newest there are."""
+    """Returns the parameters of a watch that begins with all objects, at least as new as the version; "" for the newest state."""
     asks = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return asks | {"resourceVersion": resource_version} if resource_version else asks
 
 
-async def initial_objects(lines: WatchLines, reader: ObjectReader[T], heard: Callable[[], float]) -> Listing[T]:
-    """All objects at one moment; the watch goes on from there.
+async def initial_objects(lines: WatchLines, reader: ObjectReader[T], on_line: Callable[[], float]) -> Listing[T]:
+    """Returns all objects at one moment. The watch continues from there.
 
     Arguments:
-        heard: called with each line; the event loop's time.
+        on_line: called for each line; returns the event loop's time.
 
     Raises:
         ApiError: the watch failed.
-        EndlessListError: the server was given enough time.
-        DoubtfulAnswerError: the watch ended too soon, or made no sense.
+        EndlessListError: the initial events did not end in time.
+        DoubtfulAnswerError: the watch ended too soon, or one of its lines made no sense.
     """
     listing: Listing[T] = Listing()
-    progress_at = heard()
+    progress_at = on_line()
     try:
         async with asyncio.timeout(STREAM_PATIENCE) as patience:
             async for line in lines:
-                now = heard()
+                now = on_line()
                 try:
                     event = read_event(line, reader)
                 except UnreadableObjectError as exc:
@@ -212,6 +212,7 @@ async def initial_objects(lines: WatchLines, reader: ObjectReader[T], heard: Cal
                 match event:
                     case Put(new):
                         listing.objects[key_of(new.metadata)] = new
+                        # Rescheduling a timeout costs more than reading an object, so it is done once a second.
                         if now - progress_at > 1:
                             progress_at = now
                             patience.reschedule(now + STREAM_PATIENCE)

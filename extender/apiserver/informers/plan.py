@@ -1,6 +1,7 @@
-"""ReflectorPlan: what a reflector does next, and how soon.
+"""ReflectorPlan: what a reflector does next, and after which backoff.
 
-Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable (v1.36.2).
+Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable, NewReflectorWithOptions; apimachinery/pkg/util/wait/backoff.go
+(v1.36.2).
 """
 
 from random import Random
@@ -29,7 +30,7 @@ RESET_AFTER: Final = 120.0
 
 @final
 class Backoff:
-    """0.8 s, twice as long each time, up to 30 s; chance adds up to as much again; from the start after two quiet minutes."""
+    """0.8 s, doubled each time up to 30 s, plus a random part of up to as much; reset after two minutes without a failure."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -37,7 +38,7 @@ class Backoff:
         self._last = float("-inf")
 
     def next(self, now: float) -> float:
-        """Seconds to wait from now on.
+        """Returns the seconds to wait from now on.
 
         Arguments:
             now: the event loop's time.
@@ -50,44 +51,44 @@ class Backoff:
 
 
 MAX_FRUITLESS: Final = 3
-"""Watches in a row that brought nothing new, after which a list is the better question."""
+"""Requests in a row that brought nothing new, after which a list follows."""
 
 
 @final
 class ReflectorPlan:
-    """A list first; then watches, until one of them says or shows that there must be a list again."""
+    """Lists first and then watches, until a failure requires another list."""
 
     def __init__(self, relist_period: float, rng: Random) -> None:
         self.lists_next = True
         self.from_newest = False
-        """The next list must be of the newest state there is: what we know of is no longer there, or not to be trusted."""
-        self.asks_first = False
-        """Before the next watch the server must be asked whether it knows the resource version from which we would watch: one that does
-        not, for it was restored from a copy, says nothing until it has caught up."""
+        """True if the next list must be of the newest state, because the known version is gone or not to be trusted."""
+        self.checks_version_first = False
+        """True if the server must be asked before the next watch whether it knows our resource version. One that does not, because it was
+        restored from a backup, sends nothing until it has caught up."""
         self.relist_at = 0.0
-        """The event loop's time at which a list is due, whatever the watch says."""
+        """The event loop's time at which a list is due, whatever the watch brings."""
         self._relist_period = relist_period
         self._rng = rng
         self._backoff = Backoff(rng)
         self._fruitless = 0
 
     def listed(self, now: float) -> None:
-        """A list was believed: watch from there."""
-        self.lists_next = self.from_newest = self.asks_first = False
+        """Records that a list was accepted: watch from there."""
+        self.lists_next = self.from_newest = self.checks_version_first = False
         self.relist_at = now + self._relist_period * self._rng.uniform(0.9, 1.1)
         self._fruitless = 0
 
     def learned(self) -> None:
-        """A watch has brought something new."""
+        """Records that a watch brought something new."""
         self._fruitless = 0
 
     def list_newest(self) -> None:
-        """Nothing but the newest state will do."""
+        """Requires a list of the newest state."""
         self.lists_next = self.from_newest = True
 
     def failed(self, exc: ApiError | DoubtfulAnswerError, now: float) -> float:
-        """A request has come to nothing; in how many seconds to try again."""
-        is_busy = isinstance(exc, TooManyRequests | Unreachable)  # a list would be the bigger question
+        """Records that a request failed; returns the seconds until the next try."""
+        is_busy = isinstance(exc, TooManyRequests | Unreachable)  # a list would cost the server more than a watch
         was_list = self.lists_next
         self._fruitless += 1
         if isinstance(exc, Gone | TooLargeResourceVersion):
@@ -96,8 +97,8 @@ class ReflectorPlan:
             self.lists_next = True
         is_silent = isinstance(exc, NoAnswer) and exc.timed_out
         if is_silent:
-            self.asks_first = True
+            self.checks_version_first = True
         if isinstance(exc, NotKubernetes) or (is_silent and was_list):
-            self.from_newest = True  # the answer may have been too long to be had in one piece; the newest state comes in pages
+            self.from_newest = True  # the answer may have been too long for one piece; the newest state comes in pages
         delay = self._backoff.next(now)
         return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay

@@ -21,42 +21,41 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class DoubtfulAnswerError(Exception):
-    """A list or a watch that must not be taken at its word; the message says why."""
+    """A list or a watch that must not be believed; the message contains the reason."""
 
 
 class UnreadableObjectError(Exception):
-    """An object that is of the wrong kind, or in which a field has the wrong type."""
+    """An object of the wrong kind, or with a field of the wrong type."""
 
     def __init__(self, reason: str, meta: ObjectMeta | None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.meta = meta
-        """Which object it is; None if not even that can be read."""
+        """The identity of the object; None if not even that can be read."""
 
 
 @final
 class ObjectReader(Generic[T]):
-    """Reads objects of one kind, and keeps of them what the kind keeps."""
+    """Reads objects of one kind, and reduces them to what scheduling reads.
+
+    Arguments:
+        keep: removes from an object what scheduling does not read; None for the keeper of the kind.
+    """
 
     def __init__(self, kind: WatchedKind[T], keep: Callable[[T], T] | None = None) -> None:
-        """Prepare to read.
-
-        Arguments:
-            keep: takes from an object whatever scheduling does not look at; None for the kind's own.
-        """
         self._kind = kind
         self._wire: Any = _with_kind(kind.type)
         self._fields = kind.type.__struct_fields__
         self._keep = keep or keeper_of(kind)
 
     def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
-        """The object.
+        """Returns the object.
 
         Arguments:
-            kind_required: items of a list need not say their kind.
+            kind_required: False for items of a list, which need not contain their kind.
 
         Raises:
-            UnreadableObjectError: it is not one of this kind, or cannot be read.
+            UnreadableObjectError: it is not of this kind, or cannot be read.
         """
         try:
             wire = decoding.decode(self._wire, data)
@@ -71,7 +70,7 @@ class ObjectReader(Generic[T]):
         return self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
-        """Which object it is, even if it is broken elsewhere: name, namespace, UID, resource version; None if it does not say."""
+        """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they cannot be read."""
         try:
             found = decoding.decode(_Identified, data)
         except decoding.DecodeError:
@@ -83,7 +82,7 @@ class ObjectReader(Generic[T]):
 
 
 def key_of(meta: ObjectMeta) -> Key:
-    """(namespace, name)."""
+    """Returns (namespace, name)."""
     return (meta.namespace, meta.name)
 
 
@@ -101,7 +100,7 @@ class _Identified(msgspec.Struct, frozen=True):
 
 @cache
 def _with_kind(kind: type[ApiObject]) -> type[msgspec.Struct]:
-    """The same type with `kind` and `apiVersion`, so that one pass over the bytes reads everything."""
+    """Returns the type with `kind` and `apiVersion` added, so that one pass over the bytes reads everything."""
     fields: Any = [("kind", str, ""), ("api_version", str, "")]
     return msgspec.defstruct(f"{kind.__name__}OnTheWire", fields, bases=(kind,), frozen=True, gc=False, rename="camel")
 
@@ -112,7 +111,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 @final
 @dataclass(frozen=True, slots=True)
 class Put(Generic[T]):
-    """An object is there: it was added or modified."""
+    """An object was added or modified."""
 
     object: T
 
@@ -120,7 +119,7 @@ class Put(Generic[T]):
 @final
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An object is gone, or out of sight of the selector."""
+    """An object was deleted, or no longer matches the selector."""
 
     metadata: ObjectMeta
 
@@ -128,7 +127,7 @@ class Removed:
 @final
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Everything up to this resource version has been said."""
+    """Everything up to this resource version was sent."""
 
     resource_version: str
     ends_initial_events: bool
@@ -138,12 +137,12 @@ Event = Put[T] | Removed | Bookmark
 
 
 def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
-    """What a line says.
+    """Returns the event in a line.
 
     Raises:
         UnreadableObjectError: an object was added or modified, but cannot be read.
-        DoubtfulAnswerError: the line is no event of a watch, so that nobody knows what was to be said.
-        ApiError: the line says that the watch has failed.
+        DoubtfulAnswerError: the line is no watch event, so that some change is unknown.
+        ApiError: the line is an error of the watch.
     """
     try:
         event = _ENVELOPE.decode(line)

@@ -1,7 +1,7 @@
-"""Reflector: keeps one resource like the server's.
+"""Reflector: keeps the objects of one resource like the server's.
 
-Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server a little less: it hangs up on silence, lists again from
-time to time, asks twice before it believes that everything is gone, and never shows half a list.
+Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server less: it ends a watch that is silent, lists again
+periodically, asks twice before it believes that everything is gone, and never delivers half a list.
 """
 
 import asyncio
@@ -49,26 +49,26 @@ from extender.objects.meta import HasMetadata, ObjectMeta
 T = TypeVar("T", bound=HasMetadata)
 
 SILENCE: Final = 80.0
-"""Seconds without a byte, after which a watch counts as dead: a bookmark is due every minute."""
+"""Seconds without a byte after which a watch counts as dead; a bookmark is due every minute."""
 WATCH_SECONDS: Final = (300, 600)
-"""How long a watch is asked to last; chance spreads the load."""
+"""The range of the duration that is requested for a watch; a random one spreads the load."""
 SHORT_WATCH: Final = 1.0
 RELIST_PERIOD: Final = 1800.0
 UNKNOWN_RESOURCE_RETRY: Final = 60.0
-PATIENCE: Final = 1.0
-"""Seconds in which what is new usually arrives by itself."""
-GLANCE: Final = 0.05
+CATCH_UP_PATIENCE: Final = 1.0
+"""Seconds within which a watch usually delivers what is new."""
+CATCH_UP_POLL: Final = 0.05
 ENOUGH_TO_DOUBT: Final = 10
-"""If more objects than this are gone at once, all of them, the server is asked again."""
+"""If all objects are gone at once, and they were more than this, the server is asked again."""
 
 _log = logging.getLogger(__name__)
 
 
 @final
 class Reflector(Generic[T]):
-    """One resource: list, then watch, for ever.
+    """Lists one resource, then watches it, for ever.
 
-    Its state, in full: the objects, the resource version up to which they are known, and what must be done next to know more.
+    State: the objects, the resource version up to which they are known, and what must be done next to know more.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class Reflector(Generic[T]):
         relist_period: float = RELIST_PERIOD,
         page_size: int = PAGE_SIZE,
     ) -> None:
-        """Nothing happens before `run`.
+        """Requests nothing before `run`.
 
         Arguments:
-            on_changes: told of all changes of a list at once, or of those that arrived together. What it raises is logged and counted; the
-                changes are not told again.
-            streams_lists: let the server send its lists as a watch, if it can: no list is ever in memory as a whole.
-            relist_period: seconds after which a new list heals what the watch may have missed.
-            page_size: of lists that do not come from what the server has at hand.
+            on_changes: called with all changes of a list, or with those that arrived together. Its exceptions are logged and counted; the
+                changes are not delivered again.
+            streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory as a whole.
+            relist_period: seconds after which a new list corrects what the watch may have missed.
+            page_size: of lists that do not come from the server's cache.
         """
         self.kind = kind
         self.counters = ReflectorCounters()
@@ -107,18 +107,18 @@ class Reflector(Generic[T]):
         self._last_byte: float | None = None
         self._last_error = ""
         self._failing_since: float | None = None
-        # What the server cannot do.
+        # The abilities of the server, as far as they are known.
         self._can_stream = streams_lists
         self._must_page = False
         self._is_served = True
-        # What it has said once, and is asked again before it is believed.
+        # Answers that are only believed when they are given twice.
         self._seems_empty = False
         self._seems_unknown = False
         self._watch_ends: asyncio.Timeout | None = None
 
     @property
     def has_synced(self) -> bool:
-        """True once the first list was told."""
+        """True once the first list was delivered."""
         return self._synced.is_set()
 
     async def wait_for_sync(self) -> None:
@@ -127,11 +127,11 @@ class Reflector(Generic[T]):
 
     @property
     def objects(self) -> Mapping[Key, T]:
-        """As of now; another mapping after each list."""
+        """The objects as they are known now. Each list makes another mapping."""
         return self._store.objects
 
     def health(self, now: float) -> Health:
-        """How it is doing.
+        """Returns the health of the resource.
 
         Arguments:
             now: the event loop's time.
@@ -143,24 +143,25 @@ class Reflector(Generic[T]):
         )
 
     async def catch_up(self) -> None:
-        """Returns once what is known is as new as what the server knew when it was asked. If no news say so soon, it is listed again.
+        """Returns once everything that the server knows at the time of the call is known here. A list follows if the watch does not deliver
+        it soon.
 
         Raises:
-            ApiError, DoubtfulAnswerError: the server does not say what is new.
+            ApiError, DoubtfulAnswerError: the server did not answer which version is the newest.
         """
         if not self._is_served:
             return
         newest = await self._lister.newest_version()
-        patience = _now() + PATIENCE
+        patience = _now() + CATCH_UP_PATIENCE
         while is_older(self.last_resource_version, newest):
             if _now() >= patience and not self._plan.lists_next:
                 self._plan.list_newest()
                 if self._watch_ends is not None:
                     self._watch_ends.reschedule(_now())
-            await asyncio.sleep(GLANCE)
+            await asyncio.sleep(CATCH_UP_POLL)
 
     async def run(self) -> NoReturn:
-        """Lists and watches until it is cancelled."""
+        """Lists and watches until cancelled."""
         while True:
             try:
                 await self._list_and_watch()
@@ -173,9 +174,9 @@ class Reflector(Generic[T]):
             if await self._watch_list():
                 return
             await self._list()
-        elif self._plan.asks_first:
-            await self._lister.is_as_new_as(self.last_resource_version)
-            self._plan.asks_first = False
+        elif self._plan.checks_version_first:
+            await self._lister.check_version(self.last_resource_version)
+            self._plan.checks_version_first = False
         began = _now()
         async with self._watch({"resourceVersion": self.last_resource_version}) as lines:
             await self._follow(lines, began)
@@ -194,34 +195,34 @@ class Reflector(Generic[T]):
         self._replace(listing)
 
     def _version_to_list(self) -> str:
-        """The newest that was seen, so as not to fall behind it; whatever is at hand at first; "" when neither will do."""
+        """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if neither will do."""
         return "" if self._plan.from_newest else self.last_resource_version or "0"
 
     async def _watch_list(self) -> bool:
-        """Let a watch begin with all objects, and go on with it until it ends; False if there must be an ordinary list instead."""
+        """Starts a watch with all objects and follows it until it ends; False if an ordinary list is needed instead."""
         if not self._can_stream:
             return False
         began = _now()
         try:
             version = "" if self._plan.from_newest else self.last_resource_version
             async with self._watch(streaming_params(version)) as lines:
-                self._replace(await initial_objects(lines, self._reader, self._heard))
+                self._replace(await initial_objects(lines, self._reader, self._byte_received))
                 await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
             if not (self._plan.lists_next and is_of_use):
                 raise
-            # As upstream: making progress is better than insisting.
+            # As upstream, an ordinary list follows, because progress matters more than the form of the list.
             self._can_stream = not isinstance(exc, BadRequest | Invalid | EndlessListError)
             _log.info("%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc))
             return False
         return True
 
     def _replace(self, listing: Listing[T]) -> None:
-        """All that is in the list is there, and nothing else; unless there is reason to ask again.
+        """Replaces all objects by those of the list, unless there is a reason to ask again.
 
         Raises:
-            DoubtfulAnswerError: there is.
+            DoubtfulAnswerError: there is one.
         """
         last = self.last_resource_version
         if is_older(listing.resource_version, last):
@@ -241,19 +242,19 @@ class Reflector(Generic[T]):
         self._plan.listed(_now())
         self._seems_empty = self._seems_unknown = False
         self._is_served = True
-        self._heard()
-        self._is_well()
-        self._tell(self._store.replace(listing.objects, listing.unreadable_uids))
+        self._byte_received()
+        self._mark_healthy()
+        self._deliver(self._store.replace(listing.objects, listing.unreadable_uids))
         self._synced.set()
 
     def _not_served(self) -> None:
-        """The server says that it does not know the resource. Said twice, it is believed, and the resource is as good as empty."""
+        """Handles that the server does not know the resource. Answered twice, it is believed, and the resource counts as empty."""
         if not self.kind.may_be_unknown:
             return
         if self._seems_unknown and self._is_served:
             self._is_served = False
             self.last_resource_version = ""
-            self._tell(self._store.replace({}))
+            self._deliver(self._store.replace({}))
             self._synced.set()
         self._seems_unknown = True
 
@@ -267,7 +268,7 @@ class Reflector(Generic[T]):
         return self._client.watch(path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE)
 
     async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
-        """Apply what the watch says until it ends, or until it is time for a list.
+        """Applies the events of the watch until it ends, or until a list is due.
 
         Raises:
             ApiError: the watch failed, or was cut before it was of any use.
@@ -278,21 +279,21 @@ class Reflector(Generic[T]):
         def was_of_use() -> bool:
             return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
 
-        # A server that cannot go on from there says so in the first lines. One that says nothing for a while has nothing to say.
-        calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._is_well)
+        # A server that cannot continue from this version reports it in the first lines. After a while without one, all is well.
+        calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._mark_healthy)
         try:
             async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
                 async for line in lines:
-                    self._heard()
+                    self._byte_received()
                     self._take((line, *lines.arrived()))
-                    self._is_well()
+                    self._mark_healthy()
         except TimeoutError:
             self._plan.lists_next = True
             return
         except NoAnswer as exc:
             if exc.timed_out or not was_of_use():
                 raise
-            self.counters.cuts += 1  # as good as an end
+            self.counters.cuts += 1  # a cut after some events is like an ordinary end
         finally:
             self._watch_ends = None
             calm.cancel()
@@ -306,7 +307,7 @@ class Reflector(Generic[T]):
                 self.counters.events += 1
                 changes += self._apply(line)
         finally:
-            self._tell(changes)
+            self._deliver(changes)
 
     def _apply(self, line: bytes) -> Sequence[Change[T]]:
         try:
@@ -318,13 +319,13 @@ class Reflector(Generic[T]):
             _log.warning("%s: an object cannot be read: %s", self.kind.resource, _one_line(exc))
             self._unreadable[key_of(exc.meta)] = exc.reason
             self._known_up_to(exc.meta.resource_version)
-            return self._store.keep_unread(exc.meta)
+            return self._store.keep_unreadable(exc.meta)
         match event:
             case Put(new):
-                return self._news(new.metadata, self._store.put(new))
+                return self._after_change(new.metadata, self._store.put(new))
             case Removed(gone):
                 self._unreadable.pop(key_of(gone), None)
-                return self._news(gone, self._store.remove(gone))
+                return self._after_change(gone, self._store.remove(gone))
             case Bookmark(version, _) if is_older(version, self.last_resource_version):
                 self._plan.list_newest()
                 raise DoubtfulAnswerError(f"the server is at {version} and was at {self.last_resource_version} before")
@@ -332,38 +333,38 @@ class Reflector(Generic[T]):
                 self._known_up_to(version)
         return ()
 
-    def _news(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
+    def _after_change(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
         if changes:
             self._unreadable.pop(key_of(meta), None)
         self._known_up_to(meta.resource_version)
         return changes
 
     def _known_up_to(self, version: str) -> None:
-        """Events may be out of order; where the next watch begins never moves back."""
+        """Advances the version from which the next watch begins. It never moves back, because events may be out of order."""
         if version != self.last_resource_version and not is_older(version, self.last_resource_version):
             self.last_resource_version = version
             self._plan.learned()
 
-    def _is_well(self) -> None:
-        """What is known is what the server has, as far as anybody can tell."""
+    def _mark_healthy(self) -> None:
+        """Records that the objects are up to date as far as is known."""
         self._last_error = ""
         self._failing_since = None
 
-    def _heard(self) -> float:
+    def _byte_received(self) -> float:
         self._last_byte = now = _now()
         return now
 
-    def _tell(self, changes: Sequence[Change[T]]) -> None:
+    def _deliver(self, changes: Sequence[Change[T]]) -> None:
         if not changes:
             return
         try:
             self._on_changes(changes)
         except Exception:
             self.counters.on_changes_failed += 1
-            _log.exception("%s: whoever was told of %d changes has failed", self.kind.resource, len(changes))
+            _log.exception("%s: the handler of %d changes failed", self.kind.resource, len(changes))
 
     def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
-        """Take note; in how many seconds to try again."""
+        """Records a failure; returns the seconds until the next try."""
         self._last_error = _one_line(exc)
         if self._failing_since is None:
             self._failing_since = _now()

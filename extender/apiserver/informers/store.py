@@ -21,7 +21,7 @@ def is_older(version: str, than: str) -> bool:
 
 
 MAX_BURIED: Final = 10_000
-"""So many deleted objects are remembered, the last ones."""
+"""The number of deleted objects that are remembered, the last ones."""
 
 
 NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
@@ -33,7 +33,7 @@ T = TypeVar("T", bound=HasMetadata)
 @final
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """An object came (`old` is None), changed, or went (`new` is None). Old and new are the same object: they have one UID."""
+    """An object was added (`old` is None), modified, or deleted (`new` is None). Old and new have the same UID."""
 
     old: T | None
     new: T | None
@@ -41,17 +41,17 @@ class Change(Generic[T]):
 
 @final
 class Store(Generic[T]):
-    """Objects by namespace and name, and the last ones that were deleted."""
+    """Objects by namespace and name, and the last deleted ones."""
 
     def __init__(self) -> None:
         self.objects: dict[Key, T] = {}
         self.num_stale = 0
-        """News that was older than what was known."""
+        """The number of events that were older than the known object."""
         self._buried: dict[str, str] = {}
-        """UID -> resource version of its end, oldest first."""
+        """UID -> resource version of the deletion, oldest first."""
 
     def put(self, new: T) -> Sequence[Change[T]]:
-        """An object is there, as given. Another UID under a known name means that the known one is gone."""
+        """Adds or modifies an object. Another UID under a known name means that the known object was deleted."""
         meta = new.metadata
         key = (meta.namespace, meta.name)
         held = self.objects.get(key)
@@ -72,7 +72,7 @@ class Store(Generic[T]):
         return (Change(held, None), Change(None, new))
 
     def remove(self, gone: ObjectMeta) -> Sequence[Change[T]]:
-        """An object is gone. Of one that is unknown it is only remembered that it must not come back."""
+        """Deletes an object. An unknown one is remembered, so that a late event does not add it."""
         key = (gone.namespace, gone.name)
         held = self.objects.get(key)
         self._bury(gone.uid, gone.resource_version)
@@ -86,20 +86,22 @@ class Store(Generic[T]):
         del self.objects[key]
         return (Change(held, None),)
 
-    def keep_unread(self, there: ObjectMeta) -> Sequence[Change[T]]:
-        """An object is there, and cannot be read: what is known of it stays. What is known of another one of that name is over."""
-        held = self.objects.get((there.namespace, there.name))
-        if held is None or held.metadata.uid == there.uid or is_older(there.resource_version, held.metadata.resource_version):
+    def keep_unreadable(self, meta: ObjectMeta) -> Sequence[Change[T]]:
+        """Handles an object that exists but cannot be read: its known version stays, and a known object of that name with another UID is
+        deleted.
+        """
+        held = self.objects.get((meta.namespace, meta.name))
+        if held is None or held.metadata.uid == meta.uid or is_older(meta.resource_version, held.metadata.resource_version):
             return ()
-        del self.objects[there.namespace, there.name]
-        self._bury(held.metadata.uid, there.resource_version)
+        del self.objects[meta.namespace, meta.name]
+        self._bury(held.metadata.uid, meta.resource_version)
         return (Change(held, None),)
 
     def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
-        """These objects are there and no others, whatever was known before.
+        """Replaces all objects by these, whatever was known before.
 
         Arguments:
-            unreadable: objects that are there, too, but cannot be read, and their UIDs: what is known of them stays.
+            unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
         """
         known, self.objects = self.objects, dict(objects)
         self._buried.clear()

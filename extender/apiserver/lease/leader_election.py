@@ -1,10 +1,11 @@
-"""LeaderElector: of several replicas one leads, as a lease says.
+"""LeaderElector: acquires and renews the lease that decides which replica leads.
 
-Only times that were measured here count: a lease that has not changed for as long as it lasts has expired, whatever times stand in it.
+Only times that were measured here count: a lease that has not changed for its duration has expired, whatever times are written in it.
 
-Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). It does not keep a leader that has slept from writing. Here a leader
-knows by a clock that goes on while the machine sleeps when its lease was last renewed, and writes nothing once that was renewDeadline ago:
-see `fence`. Others wait for leaseDuration, and between the two lies time enough for a write that was begun to end: see `write_seconds`.
+Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). Upstream does not stop a leader from writing after its machine was
+suspended. Here a leader measures the time since its last renewal by a clock that goes on during a suspension, and writes nothing once that
+is longer than renewDeadline: see `fence`. Other replicas wait for leaseDuration, and the time between the two is long enough for a write in
+flight to end: see `write_seconds`.
 """
 
 import asyncio
@@ -25,17 +26,19 @@ from extender.golang.times import rfc3339
 from extender.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2
-"""Between two attempts to get the lease the longest pause is so much longer than the shortest. Upstream the shortest is retryPeriod; here
-the longest is, so that another leads no later than leaseDuration and retryPeriod after the last renewal."""
+"""The longest pause between two attempts to acquire the lease exceeds the shortest by this factor. Upstream's shortest pause is
+retryPeriod; here the longest is, so that another replica leads no later than leaseDuration and retryPeriod after the last renewal."""
 
 SHORTEST_PAUSE: Final = 0.001
-"""Seconds: what is left of a lease may be less than clocks can tell."""
+"""Seconds. The rest of a lease may be shorter than clocks can measure."""
 
 LONGEST_BELIEVED: Final = 3600
-"""Seconds that a lease may say it lasts. What is not between one second and this is taken for our own leaseDuration."""
+"""The longest duration of a lease that is believed, in seconds. One that is longer, or below a second, is replaced by our own
+leaseDuration."""
 
 TOLERATED_AFTER_EXPIRY: Final = 20.0
-"""Seconds after the end of the lease from which on a leader that still runs is reported ill. Upstream: cmd/kube-scheduler/app/options."""
+"""Seconds after the end of the lease from which on a leader that still runs is reported as unhealthy. Upstream:
+cmd/kube-scheduler/app/options."""
 
 NOT_LEADING: Final = "this replica does not lead"
 
@@ -43,13 +46,13 @@ _log = logging.getLogger(__name__)
 
 
 def boot_time() -> float:
-    """Seconds on a clock that nobody sets, and that goes on while the machine sleeps."""
+    """Returns the seconds of a clock that cannot be set, and that goes on while the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @final
 class LeaderElector:
-    """One candidate. State: what the lease said last and since when; and when we last renewed it."""
+    """One candidate. State: the last lease that was seen and since when, and when we last renewed it."""
 
     def __init__(
         self,
@@ -61,13 +64,13 @@ class LeaderElector:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         boot_time: Callable[[], float] = boot_time,
     ) -> None:
-        """Nothing is asked yet.
+        """Requests nothing yet.
 
         Arguments:
-            client: nobody else's, so that no other request stands before a renewal.
-            election: how long is what, and which lease it is.
-            identity: who we are; no other replica is called so.
-            now: the clock on the wall, for what is written into the lease for people to read.
+            client: used for nothing else, so that no other request delays a renewal.
+            election: the durations, and which lease it is.
+            identity: the name of this replica, which no other has.
+            now: the wall clock, for the times in the lease, which only people read.
             boot_time: see `boot_time`.
         """
         self.identity = identity
@@ -75,7 +78,7 @@ class LeaderElector:
         self._lease_duration = _seconds(election.lease_duration)
         self._renew_deadline = _seconds(election.renew_deadline)
         self._retry_period = _seconds(election.retry_period)
-        # Half of what there is, so that one request that hangs does not cost us the lease. Upstream: resourcelock.NewFromKubeconfig.
+        # Half the deadline, so that one request that hangs does not lose the lease. Upstream: resourcelock.NewFromKubeconfig.
         timeout = max(self._renew_deadline / 2, 1.0)
         self._lock = LeaseLock(client, (election.resource_namespace, election.resource_name), timeout=timeout)
         self._random = rng
@@ -85,9 +88,9 @@ class LeaderElector:
         self._observed_at = float("-inf")
         self._reported_leader = ""
         self._renewed_at: float | None = None
-        """When the last renewal that succeeded was sent; None while we do not lead."""
+        """When the last successful renewal was sent; None while this replica does not lead."""
         self._failure = "the process was not running"
-        """Why the last attempt came to nothing."""
+        """Why the last attempt failed."""
 
     @property
     def lease(self) -> Key:
@@ -96,16 +99,16 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Who leads, as far as we know; empty if nobody does."""
+        """The current leader as far as is known; empty if there is none."""
         return self._observed.holder_identity
 
     @property
     def write_seconds(self) -> float:
-        """How long one attempt at a write may take that the fence has let pass, so that it has ended before others may lead."""
+        """The longest duration of a write that the fence let pass, so that it has ended before another replica may lead."""
         return self._lease_duration - self._renew_deadline
 
     def fence(self) -> str | None:
-        """Why nothing may be written now; None if it may, because nobody else can be leading."""
+        """Returns why nothing may be written now; None if writing is allowed, because no other replica can be leading."""
         if self._renewed_at is None or self.leader != self.identity:
             return NOT_LEADING
         if self._left(self._renewed_at) <= 0:
@@ -113,7 +116,7 @@ class LeaderElector:
         return None
 
     def check(self) -> str:
-        """What is wrong; empty if nothing is. A leader whose lease is long over should have ended.
+        """Returns what is wrong; empty if nothing is. A leader whose lease is long over should have ended.
 
         Upstream: LeaderElector.Check, HealthzAdaptor.
         """
@@ -124,7 +127,7 @@ class LeaderElector:
         return ""
 
     async def acquire(self) -> None:
-        """Returns once we lead."""
+        """Returns once this replica leads."""
         _log.info("attempting to acquire leader lease %s...", self._lock)
         while True:
             if await self._attempt(self._renew_deadline):
@@ -135,11 +138,11 @@ class LeaderElector:
         _log.info("successfully acquired lease %s", self._lock)
 
     async def keep(self) -> str:
-        """Lead for as long as that can be. Returns why it is over; from then on the fence is closed."""
+        """Renews the lease while possible. Returns why this replica no longer leads; the fence is closed from then on."""
         while True:
             if (left := self._left(self._renewed_at)) > 0:
                 await asyncio.sleep(min(self._retry_period, max(left, SHORTEST_PAUSE)))
-            # Whoever slept too long, of his own will or not, does not ask: that would be a write.
+            # A replica that slept past its deadline does not renew, because that would be a write.
             if self.leader == self.identity and (left := self._left(self._renewed_at)) > 0:
                 await self._attempt(left)
             if self.fence() is not None:
@@ -150,7 +153,9 @@ class LeaderElector:
         return f"failed to renew lease {self._lock} within {self._renew_deadline:g} s: {self._failure}"
 
     async def release(self) -> bool:
-        """Give the lease back, so that others need not wait for its end; whether that was done. Nothing may be under way any more."""
+        """Releases the lease, so that others need not wait for its end; returns whether it was released. No write may be in flight any
+        more.
+        """
         if self.fence() is not None:
             return False
         left, self._renewed_at = self._left(self._renewed_at), None
@@ -161,7 +166,7 @@ class LeaderElector:
                 try:
                     await self._lock.update(released)
                 except Conflict:
-                    # A renewal whose answer we did not wait for has been written.
+                    # A renewal was performed whose answer was not waited for.
                     if (await self._lock.get()).holder_identity != self.identity:
                         return False
                     await self._lock.update(released)
@@ -172,10 +177,10 @@ class LeaderElector:
         return True
 
     async def _attempt(self, seconds: float) -> bool:
-        """Whether we hold the lease now.
+        """Returns whether this replica holds the lease now.
 
         Arguments:
-            seconds: that it may take.
+            seconds: the time limit.
         """
         succeeded = False
         try:
@@ -191,25 +196,25 @@ class LeaderElector:
         return succeeded
 
     async def _try_acquire_or_renew(self) -> bool:
-        """Upstream: tryAcquireOrRenew."""
-        # 1 a leader takes it that nothing has changed
+        """Returns whether this replica holds the lease now. Upstream: tryAcquireOrRenew."""
+        # 1 a leader assumes that the lease has not changed, and renews it without reading it
         if self.fence() is None:
             try:
                 return await self._write(self._renewal(self._observed), self._lock.update)
             except (ApiError, LeaseError) as exc:
                 self._fail(f"{exc}, falling back to slow path")
 
-        # 2 what stands there
+        # 2 read the lease
         try:
             found = await self._lock.get()
         except NotFound:
             if self.leader not in ("", self.identity) and self._expires_in() > 0:
-                return False  # somebody has deleted it, and its holder may not know yet
+                return False  # it was deleted, and its holder may not know yet
             return await self._write(self._renewal(LeaderElectionRecord()), self._lock.create)
         if found != self._observed:
             self._observe(found)
 
-        # 3 it is held by somebody else
+        # 3 it is held by another replica
         if found.holder_identity and found.holder_identity != self.identity and self._expires_in() > 0:
             return False
 
@@ -217,7 +222,10 @@ class LeaderElector:
         return await self._write(self._renewal(found), self._lock.update)
 
     async def _write(self, record: LeaderElectionRecord, send: Callable[[LeaderElectionRecord], Awaitable[None]]) -> bool:
-        """The lease is ours from the moment on at which this was sent, not from that of the answer: others count from what lies between."""
+        """Writes the lease, and returns whether it was written.
+
+        It counts as ours from when it was sent, and not from the answer on, because others count from a moment between the two.
+        """
         sent_at = self._boot_time()
         if self._renewed_at is not None and self._left(self._renewed_at) <= 0:
             return False
@@ -228,20 +236,20 @@ class LeaderElector:
 
     def _renewal(self, of: LeaderElectionRecord) -> LeaderElectionRecord:
         now = rfc3339(self._now(), "microseconds")
-        ours = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
+        renewed = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
         if of.holder_identity == self.identity:
-            return replace(ours, acquire_time=of.acquire_time or now)
-        return replace(ours, leader_transitions=of.leader_transitions + 1) if of != LeaderElectionRecord() else ours
+            return replace(renewed, acquire_time=of.acquire_time or now)
+        return replace(renewed, leader_transitions=of.leader_transitions + 1) if of != LeaderElectionRecord() else renewed
 
     def _expires_in(self) -> float:
-        """Seconds after which the lease has expired, counted from when we first saw it as it is."""
+        """Returns the seconds until the lease expires, counted from when it was first seen as it is."""
         lasts: float = self._observed.lease_duration_seconds
         if not 1 <= lasts <= LONGEST_BELIEVED:
             lasts = self._lease_duration
         return lasts - (self._boot_time() - self._observed_at)
 
     def _left(self, renewed_at: float | None) -> float:
-        """Seconds for which we may go on without another renewal."""
+        """Returns the seconds until the next renewal must have succeeded."""
         return 0.0 if renewed_at is None else self._renew_deadline - (self._boot_time() - renewed_at)
 
     def _observe(self, record: LeaderElectionRecord) -> None:

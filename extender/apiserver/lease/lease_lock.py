@@ -1,4 +1,4 @@
-"""LeaseLock: the Lease object in which replicas write down who of them leads.
+"""LeaseLock: the Lease object that records the leader.
 
 Upstream: client-go/tools/leaderelection/resourcelock, leaselock.go (v1.36.2).
 """
@@ -18,13 +18,13 @@ HIGHEST_TRANSITIONS: Final = 2**31 - 1
 
 
 class LeaseError(Exception):
-    """What stands in the lease cannot be read."""
+    """The lease cannot be read."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LeaderElectionRecord:
-    """What the lease says. Times are as they were written: nobody's clock is believed."""
+    """The contents of the lease. Times are texts, because clocks of other replicas are not trusted."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -35,15 +35,14 @@ class LeaderElectionRecord:
 
 @final
 class LeaseLock:
-    """Reads and writes one lease. State: the lease as it was last read or written, so that nobody's word is overwritten unseen."""
+    """Reads and writes one lease. State: the lease as it was last read or written, so that an update cannot overwrite an unseen change.
+
+    Arguments:
+        key: (namespace, name) of the lease.
+        timeout: seconds for one request.
+    """
 
     def __init__(self, client: Client, key: Key, *, timeout: float) -> None:
-        """Nothing is asked yet.
-
-        Arguments:
-            key: (namespace, name) of the lease.
-            timeout: seconds for one request.
-        """
         self.key = key
         self._client = client
         self._timeout = timeout
@@ -55,37 +54,37 @@ class LeaseLock:
         return "/".join(self.key)
 
     async def get(self) -> LeaderElectionRecord:
-        """What the lease says now.
+        """Returns the contents of the lease.
 
         Raises:
             ApiError: NotFound if there is none.
             LeaseError: it cannot be read.
         """
-        return self._taken(await self._client.get(self._path, timeout=self._timeout))
+        return self._decoded(await self._client.get(self._path, timeout=self._timeout))
 
     async def create(self, record: LeaderElectionRecord) -> None:
-        """The lease is there, and says this.
+        """Creates the lease.
 
         Raises:
-            ApiError: AlreadyExists if somebody was faster.
-            LeaseError: what came back cannot be read.
+            ApiError: AlreadyExists if another replica was faster.
+            LeaseError: the answer cannot be read.
         """
         namespace, name = self.key
         lease = {"apiVersion": f"{GROUP}/v1", "kind": "Lease", "metadata": {"name": name, "namespace": namespace}, "spec": _spec(record)}
-        self._taken(await self._client.create(self._leases, lease, timeout=self._timeout))
+        self._decoded(await self._client.create(self._leases, lease, timeout=self._timeout))
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """The lease says this now.
+        """Updates the lease.
 
         Raises:
             ApiError: Conflict if it has changed since it was last read or written.
-            LeaseError: what came back cannot be read; or it was never read.
+            LeaseError: the answer cannot be read, or the lease was never read.
         """
         if not self._lease:
             raise LeaseError("lease not initialized, call get or create first")
-        self._taken(await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout))
+        self._decoded(await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout))
 
-    def _taken(self, body: bytes) -> LeaderElectionRecord:
+    def _decoded(self, body: bytes) -> LeaderElectionRecord:
         try:
             lease = msgspec.json.decode(body, type=dict[str, Any])
             found = msgspec.convert(lease, _Lease)

@@ -10,7 +10,7 @@ from extender.apiserver.errors import NoAnswer, NotKubernetes
 from extender.apiserver.transport.carrier import CARRIER_ERRORS, Answer, failure
 
 MAX_STEP: Final = 1 << 20
-"""Bytes that come out of a compressed body at a time: the next ones only when somebody wants them."""
+"""The most bytes that are decompressed at a time; the next ones are decompressed when they are read."""
 
 _GZIP: Final = zlib.MAX_WBITS | 16
 
@@ -19,12 +19,15 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 class Body:
     """The body of an answer.
 
+    Arguments:
+        request: method and path, for messages.
+        answer: to be closed by the caller.
+
     Raises:
-        NotKubernetes: at once for an encoding that nobody asked for; by `read_some` for what is not what it claims to be.
+        NotKubernetes: at once for an encoding that was not requested; by `read_some` for a body that cannot be decompressed.
     """
 
     def __init__(self, request: str, answer: Answer) -> None:
-        """Arguments: method and path, for messages; the answer, which stays whose it is."""
         encoding = answer.header("content-encoding").strip().lower()
         if encoding not in ("", "identity", "gzip"):
             raise NotKubernetes(f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=answer.status)
@@ -33,7 +36,7 @@ class Body:
         self._inflater = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
-        """The next bytes; none at the end. Errors of the carrier come as they are."""
+        """Returns the next bytes; none at the end. Errors of the carrier are passed on."""
         inflater = self._inflater
         if inflater is None:
             return await self._answer.read_some()
@@ -47,16 +50,16 @@ class Body:
                 raise self._broken(str(exc)) from exc
             if plain:
                 return plain
-        # To its end, so that the connection can be used again.
+        # The answer is read to its end, so that the connection can be reused.
         while await self._answer.read_some():
             pass
         return b""
 
     async def read(self, cap: int) -> bytes:
-        """The whole body.
+        """Returns the whole body.
 
         Raises:
-            NotKubernetes: it is longer than so many bytes.
+            NotKubernetes: it has more than `cap` bytes.
         """
         parts: list[bytes] = []
         total = 0
@@ -72,18 +75,18 @@ class Body:
 
 
 MAX_LINE_BYTES = 64 << 20
-"""Far more than an object may have; an endless line ends the watch before it fills the memory."""
+"""Far more than an object may have. An endless line ends the watch before it fills the memory."""
 
 
 @final
 class WatchLines(AsyncIterator[bytes]):
-    """One watch event after the other, as they come, each a whole line of JSON without its line feed.
+    """The events of a watch, each a complete line of JSON without its line feed, as they arrive.
 
-    Ends when the server ends the watch; what came of a line that it did not finish is dropped.
+    It ends when the server ends the watch; an incomplete last line is dropped.
 
     Raises:
-        NoAnswer: when nothing, not even a bookmark, came for `silence` seconds, or the connection was cut.
-        NotKubernetes: when a line does not end.
+        NoAnswer: nothing, not even a bookmark, came for `silence` seconds, or the connection was cut.
+        NotKubernetes: a line does not end.
     """
 
     def __init__(self, request: str, body: Body, silence: float) -> None:
@@ -100,7 +103,7 @@ class WatchLines(AsyncIterator[bytes]):
         return self._lines.popleft()
 
     def arrived(self) -> Sequence[bytes]:
-        """The further lines that have come already: no waiting, and none of them comes again."""
+        """Returns the further lines that have already arrived, without waiting. They are not returned again."""
         lines = tuple(self._lines)
         self._lines.clear()
         return lines

@@ -1,6 +1,6 @@
 """Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport in memory (`httpx_carrier`).
 
-What goes wrong on the way is reported as one of the errors in this module.
+Failures on the way are raised as one of the errors in this module.
 """
 
 from abc import ABC, abstractmethod
@@ -9,39 +9,43 @@ from typing import final
 from extender.apiserver.errors import ApiError, NoAnswer, Unreachable
 
 Headers = tuple[tuple[str, str], ...]
-"""Names and values, neither with a line break in it."""
+"""Names and values, without line breaks."""
 
 
 @final
 class NotSentError(Exception):
-    """No connection came about, so that nothing was sent."""
+    """There was no connection, so that nothing was sent."""
 
 
 @final
 class CutError(Exception):
-    """The request was (perhaps) sent, and no whole answer came: the connection was lost, or what came is no HTTP."""
+    """The request was (perhaps) sent, and no complete answer came: the connection was lost, or the answer is not HTTP."""
 
 
 class Answer(ABC):
-    """The head of an answer; its body is still to come."""
+    """The head of an answer, whose body is still to be read."""
 
     status: int
 
     @abstractmethod
     def header(self, name: str) -> str:
-        """The value of the header with this name, which is given in lower case; empty if there is none."""
+        """Returns the value of the header; empty if there is none.
+
+        Arguments:
+            name: in lower case.
+        """
 
     @abstractmethod
     async def read_some(self) -> bytes:
-        """The next bytes of the body, as they come, compressed if the head says so; none at its end.
+        """Returns the next bytes of the body as they arrive, compressed if the head says so; none at the end.
 
         Raises:
-            CutError: the body does not come to its end.
+            CutError: the body is incomplete.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """No more of it is read. To be called once, whatever happened."""
+        """Stops reading. Must be called once, in any case."""
 
 
 class Carrier(ABC):
@@ -49,28 +53,28 @@ class Carrier(ABC):
 
     @abstractmethod
     async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
-        """The answer, as soon as its head is there. There is no time limit but the one for the connection.
+        """Returns the answer as soon as its head has arrived. Only the connection has a time limit.
 
         Arguments:
             path: below the server's URL, quoted, perhaps with a query.
-            connect_seconds: at most, until there is a connection.
+            connect_seconds: the most seconds until there is a connection.
 
         Raises:
             NotSentError: there was none.
             CutError: no head came.
-            TimeoutError: the carrier has a time limit of its own.
+            TimeoutError: a time limit of the carrier has passed.
         """
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Ends all connections, those in use too."""
+        """Closes all connections, including those in use."""
 
 
 CARRIER_ERRORS = (NotSentError, CutError)
 
 
 def failure(request: str, error: NotSentError | CutError) -> ApiError:
-    """The `ApiError` for what a carrier raised.
+    """Returns the `ApiError` for an error of a carrier.
 
     Arguments:
         request: method and path, for the message.

@@ -1,4 +1,4 @@
-"""The connections behind a `Client`: opened with the certificates in force, kept alive, replaced when certificates rotate."""
+"""The connections of a `Client`: opened with the current certificates, kept alive, replaced when certificates rotate."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ log = logging.getLogger(__name__)
 @final
 @dataclass(slots=True, eq=False)
 class ConnectionPool:
-    """One carrier, and how many are using it."""
+    """A carrier, and the number of requests that use it."""
 
     carrier: Carrier
     material: TlsMaterial | None
-    """None: not ours to replace."""
+    """None if the carrier is never replaced."""
     users: int = 0
 
 
@@ -30,12 +30,16 @@ class ConnectionPool:
 class Connections:
     """Lends a carrier and an identity for each request.
 
-    When certificates change on disk, new connections use the new ones; the old connections end with their last request. A change that can
-    not be used (half written, or a key that does not belong to the certificate) is logged, and what was in force stays.
+    When certificates change on disk, new connections use the new ones; the old connections are closed after their last request. New
+    certificates that cannot be used (half written, or with a key that does not belong to them) are logged, and the old ones stay in use.
     """
 
     def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
-        """Nothing is opened yet. `carrier`: instead of sockets."""
+        """Opens nothing yet.
+
+        Arguments:
+            carrier: used instead of sockets.
+        """
         self._target = target
         self._pool = ConnectionPool(carrier, None) if carrier is not None else None
         self._retired: list[ConnectionPool] = []
@@ -44,10 +48,10 @@ class Connections:
         self._closed = False
 
     async def borrow(self) -> tuple[ConnectionPool, Identity]:
-        """What carries the next request, to be given back, and who we are.
+        """Returns the pool for the next request, which must be given back, and the identity.
 
         Raises:
-            Unreachable: when credentials or certificates can not be had, and none are in force.
+            Unreachable: credentials or certificates cannot be read, and no earlier ones can be used.
         """
         if self._closed:
             raise RuntimeError("the client is closed")
@@ -61,18 +65,18 @@ class Connections:
         return pool, identity
 
     async def give_back(self, pool: ConnectionPool) -> None:
-        """The request is over. A carrier that was replaced ends with its last request."""
+        """Ends the use of a pool. A pool that was replaced is closed after its last request."""
         pool.users -= 1
         if self._retired:
             await self._close_unused()
 
-    def doubt(self, refused: Identity) -> None:
-        """The server refused this identity: credentials and certificates are read again before the next request."""
-        self._target.credentials.doubt(refused)
+    def invalidate(self, refused: Identity) -> None:
+        """Reads credentials and certificates again before the next request, because the server refused this identity."""
+        self._target.credentials.invalidate(refused)
         self._read_at = float("-inf")
 
     async def aclose(self) -> None:
-        """Ends all connections, those in use too."""
+        """Closes all connections, including those in use."""
         self._closed = True
         pools = [*self._retired, *([self._pool] if self._pool is not None else [])]
         self._retired.clear()

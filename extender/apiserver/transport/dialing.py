@@ -1,4 +1,4 @@
-"""Opening connections to a server: by the first of its addresses that answers, with TLS, through a proxy."""
+"""Opens connections to a server: to the first of its addresses that answers, with TLS, through a proxy."""
 
 import asyncio
 import base64
@@ -15,7 +15,7 @@ from extender.apiserver.transport.carrier import CutError, NotSentError
 from extender.apiserver.transport.http1 import Connection
 
 ATTEMPT_DELAY: Final = 0.25
-"""Seconds after which the next address is tried as well. RFC 8305, Connection Attempt Delay."""
+"""Seconds after which the next address is tried, too. RFC 8305, Connection Attempt Delay."""
 
 
 @final
@@ -31,12 +31,12 @@ class Route:
     """The way to a server."""
 
     def __init__(self, server: str, trust: ssl.SSLContext, *, server_name: str | None = None, proxy: str | None = None) -> None:
-        """Nothing is opened.
+        """Opens nothing yet.
 
         Arguments:
             server: URL, http or https.
-            trust: for https, and for a proxy that speaks it.
-            server_name: that the server's certificate must hold; None for the host.
+            trust: for https, and for a proxy that uses it.
+            server_name: the name that the server's certificate must have; None for the host.
             proxy: URL, perhaps with user and password.
         """
         parts = urlsplit(server)
@@ -49,32 +49,32 @@ class Route:
         self._proxy = _Proxy(proxy) if proxy is not None else None
         host = f"[{self._host}]" if ":" in self._host else self._host
         self.authority = host if parts.port is None else f"{host}:{parts.port}"
-        """For the Host header."""
+        """The Host header."""
         path = quote(parts.path, safe="/%:@!$&'()*+,;=~")
         is_read_by_proxy = self._proxy is not None and not is_secure
         self.prefix = f"http://{self.authority}{path}" if is_read_by_proxy else path
-        """Of what is asked for: a proxy that reads the request itself has to be told the whole URL."""
+        """The beginning of the request target. A proxy that reads the request itself needs the whole URL."""
         self.proxy_headers = self._proxy.headers if self._proxy is not None and is_read_by_proxy else ()
-        """That such a proxy wants in each request."""
+        """The headers for such a proxy in each request."""
 
     async def dial(self) -> Connection:
-        """A connection on which the server can be asked.
+        """Returns a connection to the server.
 
         Raises:
-            NotSentError: none came about.
+            NotSentError: there is none.
         """
         proxy = self._proxy
         if proxy is None:
             return await _dial(self._host, self._port, self._tls, self._server_name)
         connection = await _dial(proxy.host, proxy.port, self._trust if proxy.is_secure else None, proxy.host)
-        return connection if self._tls is None else await self._through(connection, proxy, self._tls)
+        return connection if self._tls is None else await self._tunnelled(connection, proxy, self._tls)
 
-    async def _through(self, connection: Connection, proxy: "_Proxy", tls: ssl.SSLContext) -> Connection:
-        """The connection behind a tunnel of the proxy's."""
-        goal = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
-        lines = [f"CONNECT {goal} HTTP/1.1", f"Host: {goal}", *(f"{name}: {value}" for name, value in proxy.headers), "", ""]
+    async def _tunnelled(self, connection: Connection, proxy: "_Proxy", tls: ssl.SSLContext) -> Connection:
+        """Returns the connection through a tunnel of the proxy."""
+        destination = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+        lines = [f"CONNECT {destination} HTTP/1.1", f"Host: {destination}", *(f"{name}: {value}" for name, value in proxy.headers), "", ""]
         try:
-            answer = await connection.ask("\r\n".join(lines).encode(), Connection.abort)
+            answer = await connection.send("\r\n".join(lines).encode(), Connection.abort)
         except CutError as exc:
             raise NotSentError(f"{proxy}: the proxy does not connect us: {exc}") from exc
         if answer.status // 100 != 2:
@@ -85,12 +85,12 @@ class Route:
             transport = await asyncio.get_running_loop().start_tls(connection.transport, inner, tls, server_hostname=self._server_name)
         except OSError as exc:
             connection.abort()
-            raise NotSentError(f"{goal}: {_reason(exc)}") from exc
+            raise NotSentError(f"{destination}: {_reason(exc)}") from exc
         except BaseException:
             connection.abort()
             raise
         if transport is None:
-            raise NotSentError(f"{goal}: the connection was closed during the TLS handshake")
+            raise NotSentError(f"{destination}: the connection was closed during the TLS handshake")
         inner.connection_made(transport)
         return inner
 
@@ -126,36 +126,37 @@ async def _dial(host: str, port: int, tls: ssl.SSLContext | None, server_name: s
 
 
 async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | None, server_name: str) -> Connection:
-    """A connection to one of the addresses. The next is tried when one has failed, or is slow to answer.
+    """Returns a connection to one of the addresses. The next one is tried when one has failed or is slow to answer.
 
     Raises:
-        OSError: what the first one said, if none answers.
+        OSError: the error of the first address, if none answers.
     """
     if len(addresses) == 1:
         return await _connected(addresses[0], tls, server_name)
     won: list[Connection] = []
-    refusals: list[OSError] = []
-    news = asyncio.Event()
+    failures: list[OSError] = []
+    attempt_ended = asyncio.Event()
 
     async def attempt(address: _Address) -> None:
         try:
             won.append(await _connected(address, tls, server_name))
         except OSError as exc:
-            refusals.append(exc)
+            failures.append(exc)
         finally:
-            news.set()
+            attempt_ended.set()
 
+    # Attempts run side by side. Each one that ends wakes the loop, which stops at the first connection or after the last failure.
     left = list(addresses)
     try:
         async with asyncio.TaskGroup() as group:
             tasks: list[asyncio.Task[None]] = []
-            while not won and len(refusals) < len(addresses):
-                news.clear()
+            while not won and len(failures) < len(addresses):
+                attempt_ended.clear()
                 if left:
                     tasks.append(group.create_task(attempt(left.pop(0))))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(ATTEMPT_DELAY if left else None):
-                        await news.wait()
+                        await attempt_ended.wait()
             for task in tasks:
                 task.cancel()
     except BaseException:
@@ -165,7 +166,7 @@ async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | 
     for made in won[1:]:
         made.abort()
     if not won:
-        raise refusals[0]
+        raise failures[0]
     return won[0]
 
 
@@ -178,12 +179,14 @@ async def _connected(address: _Address, tls: ssl.SSLContext | None, server_name:
         ssl=tls,
         server_hostname=server_name if tls is not None else None,
     )
-    _notice_when_it_is_dead(transport.get_extra_info("socket"))
+    _set_keepalive(transport.get_extra_info("socket"))
     return connection
 
 
-def _notice_when_it_is_dead(made: socket.socket) -> None:
-    """A peer that vanished is found out after about a minute, whether we wait (probes) or send (user timeout)."""
+def _set_keepalive(made: socket.socket) -> None:
+    """Makes the kernel notice within about a minute that the peer has vanished, both while reading (probes) and while sending (user
+    timeout).
+    """
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30)

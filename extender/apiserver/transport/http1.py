@@ -1,6 +1,6 @@
-"""HTTP/1.1 as far as an API server speaks it: one request after the other on a connection, answers of any length.
+"""HTTP/1.1 as far as an API server uses it: one request after the other on a connection, answers of any length.
 
-The bytes are understood by httptools. Nothing here opens a connection, chooses one, or knows of time.
+Bytes are parsed by httptools. This module opens no connections, chooses none, and has no time limits.
 """
 
 import asyncio
@@ -12,17 +12,17 @@ import httptools
 from extender.apiserver.transport.carrier import Answer, CutError, Headers, NotSentError
 
 MAX_OVERHEAD: Final = 1 << 20
-"""Bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
+"""The most bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
 
 MOST_UNREAD: Final = 1 << 20
-"""Bytes of a body that wait for their reader; the server is held up beyond them."""
+"""Bytes of a body that wait for their reader; beyond them reading from the server is paused."""
 
 
 def head_lines(headers: Headers) -> bytes:
-    """The headers as they are sent.
+    """Returns the headers as they are sent.
 
     Raises:
-        ValueError: one of them would be more than a header.
+        ValueError: a header contains a line break.
     """
     text = "".join(f"{name}: {value}\r\n" for name, value in headers)
     if text.count("\r") != len(headers) or text.count("\n") != len(headers):
@@ -32,28 +32,28 @@ def head_lines(headers: Headers) -> bytes:
 
 @final
 class Connection(asyncio.Protocol):
-    """A connection to a server. State: the answer that is coming, and whether the connection is good for another."""
+    """A connection to a server. State: the answer in progress, and whether the connection can be reused."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._answer: Http1Answer | None = None
         self._is_lost = False
-        self._speaks_unasked = False
+        self._got_unsolicited = False
         self._keeps_alive = False
         self._is_paused = False
         self._overhead = 0
-        self.has_heard = False
-        """Whether anything has come since the last request."""
+        self.has_received = False
+        """Whether any bytes have come since the last request."""
         self.idle_since = 0.0
-        """By the event loop; kept by whoever keeps the connection."""
+        """The event loop's time; set by the carrier."""
 
     @property
     def transport(self) -> asyncio.Transport:
-        """What is below.
+        """The transport below.
 
         Raises:
-            CutError: it was never there.
+            CutError: there is none.
         """
         if self._transport is None:
             raise CutError("there is no connection")
@@ -61,21 +61,21 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether the server has not hung up, as far as is known, nor said anything that nobody asked for."""
-        return not (self._is_lost or self._speaks_unasked or self._transport is None or self._transport.is_closing())
+        """Whether the server has neither closed the connection, as far as is known, nor sent anything unsolicited."""
+        return not (self._is_lost or self._got_unsolicited or self._transport is None or self._transport.is_closing())
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the last answer was read to its end, and another request may be sent."""
+        """Whether the last answer was read to its end, so that another request may be sent."""
         answer = self._answer
         is_read = answer is not None and answer.is_complete and not answer.is_unread
         return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
 
-    async def ask(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Answer":
-        """Sends a request, and waits for the head of its answer.
+    async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Answer":
+        """Sends a request, and returns the answer once its head has arrived.
 
         Arguments:
-            on_close: called once when the answer is closed. Without an answer it is not.
+            on_close: called once when the answer is closed; not called without an answer.
 
         Raises:
             NotSentError: the connection had ended before.
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
             raise NotSentError("the connection ended before anything was sent")
         self._answer = answer = Http1Answer(self, on_close)
         self._overhead = 0
-        self.has_heard = False
+        self.has_received = False
         self.transport.write(request)
         try:
             while not answer.has_head:
@@ -96,32 +96,30 @@ class Connection(asyncio.Protocol):
         return answer
 
     def abort(self) -> None:
-        """Hang up."""
+        """Closes the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
-    def hold_up(self) -> None:
-        """Read no more for now."""
+    def pause(self) -> None:
+        """Pauses reading."""
         if not self._is_paused and self.is_open:
             self._is_paused = True
             self.transport.pause_reading()
 
-    def go_on(self) -> None:
-        """Read on."""
+    def resume(self) -> None:
+        """Resumes reading."""
         if self._is_paused and self.is_open:
             self._is_paused = False
             self.transport.resume_reading()
 
-    # What the event loop calls.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Requests can be sent."""
-        # One that reads and writes; uvloop's are not derived from asyncio's.
+        # It reads and writes, but uvloop's transports are not derived from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
-        self.has_heard = True
+        self.has_received = True
         self._overhead += len(data)
         try:
             self._parser.feed_data(data)
@@ -130,13 +128,12 @@ class Connection(asyncio.Protocol):
         else:
             if self._overhead > MAX_OVERHEAD:
                 self._break("the head of the answer does not end")
-            elif self._speaks_unasked:
+            elif self._got_unsolicited:
                 self.abort()
         if self._answer is not None:
-            self._answer.tell()
+            self._answer.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more comes."""
         self._is_lost = True
         answer = self._answer
         if answer is not None and not answer.is_complete:
@@ -144,37 +141,37 @@ class Connection(asyncio.Protocol):
                 answer.is_complete = True
             elif answer.error is None:
                 answer.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
-            answer.tell()
+            answer.wake()
 
-    # What the parser calls.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
-        """The first byte of an answer is there."""
+        """Handles the first byte of an answer."""
         if self._answer is None or self._answer.is_complete:
-            self._speaks_unasked = True
+            self._got_unsolicited = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header is there, or a trailer."""
+        """Handles a header or a trailer."""
         if self._answer is not None and not self._answer.has_head:
             self._answer.headers.setdefault(name.lower(), value)
 
     def on_headers_complete(self) -> None:
-        """The head is there; it may be one of 1xx, which no answer is."""
+        """Handles the end of a head, which may be one of 1xx, after which the answer itself follows."""
         status = self._parser.get_status_code()
-        if self._answer is not None and not self._speaks_unasked and status >= 200:
+        if self._answer is not None and not self._got_unsolicited and status >= 200:
             self._answer.begin(status)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body is there."""
-        if self._answer is None or self._speaks_unasked:
+        """Handles a part of the body."""
+        if self._answer is None or self._got_unsolicited:
             return
         self._overhead = 0
         self._answer.take(body)
 
     def on_message_complete(self) -> None:
-        """The answer is there to its end."""
+        """Handles the end of an answer."""
         answer = self._answer
-        if answer is None or self._speaks_unasked:
+        if answer is None or self._got_unsolicited:
             return
         if not answer.has_head:
             answer.headers.clear()  # 1xx: the answer itself is still to come
@@ -191,7 +188,7 @@ class Connection(asyncio.Protocol):
 
 @final
 class Http1Answer(Answer):
-    """An answer on its way. `is_complete` and `error` say how it came to its end."""
+    """An answer in progress. `is_complete` and `error` hold how it ended."""
 
     def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
         self.status = 0
@@ -206,25 +203,23 @@ class Http1Answer(Answer):
 
     @property
     def has_head(self) -> bool:
-        """Whether status and headers are there."""
+        """Whether status and headers have arrived."""
         return self.status != 0
 
     @property
     def is_unread(self) -> bool:
-        """Whether some of the body waits for its reader."""
+        """Whether a part of the body waits for its reader."""
         return bool(self._unread)
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether nothing but the end of the connection says where the body ends."""
+        """Whether only the end of the connection marks the end of the body."""
         return self.has_head and b"content-length" not in self.headers and b"transfer-encoding" not in self.headers
 
     def header(self, name: str) -> str:
-        """See `Answer`."""
         return self.headers.get(name.encode("latin-1"), b"").decode("latin-1")
 
     async def read_some(self) -> bytes:
-        """See `Answer`."""
         while not self._unread:
             if self.is_complete:
                 return b""
@@ -232,20 +227,20 @@ class Http1Answer(Answer):
         body = self._unread[0] if len(self._unread) == 1 else b"".join(self._unread)
         self._unread.clear()
         self._num_unread = 0
-        self._connection.go_on()
+        self._connection.resume()
         return body
 
     async def aclose(self) -> None:
-        """See `Answer`; a second time nothing happens."""
+        """Calls `on_close` once; later calls do nothing."""
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close(self._connection)
 
     async def arrival(self) -> None:
-        """Returns when something has come.
+        """Returns when something has arrived.
 
         Raises:
-            CutError: nothing will.
+            CutError: nothing more will arrive.
         """
         if self.error is not None:
             raise self.error
@@ -255,20 +250,20 @@ class Http1Answer(Answer):
         finally:
             self._waiting = None
 
-    # What the connection tells.
+    # Called by the connection.
 
     def begin(self, status: int) -> None:
-        """The head is there."""
+        """Sets the head."""
         self.status = status
 
     def take(self, body: bytes) -> None:
-        """A part of the body is there."""
+        """Adds a part of the body."""
         self._unread.append(body)
         self._num_unread += len(body)
         if self._num_unread > MOST_UNREAD:
-            self._connection.hold_up()
+            self._connection.pause()
 
-    def tell(self) -> None:
-        """Something has happened."""
+    def wake(self) -> None:
+        """Wakes the reader."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

@@ -1,4 +1,4 @@
-"""Connections to one server that are kept for the next request."""
+"""The carrier over sockets: keeps connections to one server for further requests."""
 
 import asyncio
 from typing import Final, final
@@ -8,24 +8,25 @@ from extender.apiserver.transport.dialing import Route
 from extender.apiserver.transport.http1 import Connection, head_lines
 
 MAX_CONNECTIONS: Final = 200
-"""Each watch holds one (about twenty of them); the rest is for requests."""
+"""Each watch holds one (about twenty in all); the rest is for requests."""
 
 KEEP_ALIVE_SECONDS: Final = 60.0
-"""An API server closes idle connections after 90 s: we are earlier, so that no request meets a connection that is just being closed."""
+"""An API server closes idle connections after 90 s. Ours are closed earlier, so that no request meets a connection that is just being
+closed."""
 
 MAX_ENCODED_HEADERS: Final = 16
-"""Sets of request headers that are remembered; a rotated token makes another."""
+"""The most sets of request headers that are cached; a rotated token makes another."""
 
 
 @final
 class Http1Carrier(Carrier):
-    """State: the connections, idle or in use."""
+    """Sends requests over kept connections. State: the connections, idle or in use."""
 
     def __init__(self, route: Route, *, max_connections: int = MAX_CONNECTIONS) -> None:
-        """Nothing is opened yet.
+        """Opens nothing yet.
 
         Arguments:
-            max_connections: in use at a time; whoever comes then waits for one.
+            max_connections: in use at a time; further requests wait.
         """
         self._route = route
         self._always = head_lines((("Host", route.authority), *route.proxy_headers))
@@ -38,7 +39,7 @@ class Http1Carrier(Carrier):
         self._is_closed = False
 
     async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
-        """See `Carrier`. A GET goes out again if the connection turns out to have been closed while it was idle."""
+        """Sends a GET again if its connection turns out to have been closed while it was idle."""
         request = self._encode(method, path, headers, content)
         if self._permits.locked():
             try:
@@ -51,18 +52,17 @@ class Http1Carrier(Carrier):
         try:
             while (connection := self._pop_idle()) is not None:
                 try:
-                    return await self._ask(connection, request)
+                    return await self._send_on(connection, request)
                 except CutError:
-                    # The server may have hung up while nobody asked; whether a write was done before that nobody knows.
-                    if connection.has_heard or method != "GET":
+                    # The server may have closed the idle connection. A write is not sent again, because it may have been performed.
+                    if connection.has_received or method != "GET":
                         raise
-            return await self._ask(await self._dial(connect_seconds), request)
+            return await self._send_on(await self._dial(connect_seconds), request)
         except BaseException:
             self._permits.release()
             raise
 
     async def aclose(self) -> None:
-        """See `Carrier`."""
         self._is_closed = True
         if self._sweep is not None:
             self._sweep.cancel()
@@ -70,15 +70,15 @@ class Http1Carrier(Carrier):
             connection.abort()
         self._idle.clear()
 
-    async def _ask(self, connection: Connection, request: bytes) -> Answer:
+    async def _send_on(self, connection: Connection, request: bytes) -> Answer:
         self._in_use.add(connection)
         try:
-            return await connection.ask(request, self._take_back)
+            return await connection.send(request, self._keep_or_close)
         except BaseException:
             self._in_use.discard(connection)
             raise
 
-    def _take_back(self, connection: Connection) -> None:
+    def _keep_or_close(self, connection: Connection) -> None:
         self._in_use.discard(connection)
         self._permits.release()
         if self._is_closed or not connection.is_reusable:
@@ -100,7 +100,7 @@ class Http1Carrier(Carrier):
         return None
 
     def _sweep_idle(self) -> None:
-        """Hang up where nothing was asked for long; there is another sweep as long as there is anything to sweep."""
+        """Closes connections that were idle for too long, and plans the next sweep if any are left."""
         loop = asyncio.get_running_loop()
         oldest = loop.time() - KEEP_ALIVE_SECONDS
         kept = []

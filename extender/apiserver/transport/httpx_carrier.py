@@ -1,4 +1,4 @@
-"""A transport of httpx's as a carrier: an API server in memory, or one that a test makes up."""
+"""A carrier over a transport of httpx: an API server in memory, or one that a test simulates."""
 
 from collections.abc import AsyncIterator
 from typing import Final, cast, final
@@ -13,14 +13,13 @@ _CUT: Final = (httpx.HTTPError, httpx.StreamError, OSError)
 
 @final
 class TransportCarrier(Carrier):
-    """No state but the transport's, which is closed with it."""
+    """Has no state but the transport, which is closed with it."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport, server: str) -> None:
         self._transport = transport
         self._server = server
 
     async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
-        """See `Carrier`."""
         request = httpx.Request(method, self._server + path, headers=headers, content=content)
         try:
             return _TransportAnswer(await self._transport.handle_async_request(request))
@@ -32,7 +31,6 @@ class TransportCarrier(Carrier):
             raise CutError(_what(exc)) from exc
 
     async def aclose(self) -> None:
-        """See `Carrier`."""
         await self._transport.aclose()
 
 
@@ -41,7 +39,7 @@ class _TransportAnswer(Answer):
     def __init__(self, response: httpx.Response) -> None:
         self.status = response.status_code
         self._response = response
-        # Of a response that came from an asynchronous transport.
+        # The response comes from an asynchronous transport.
         self._chunks: AsyncIterator[bytes] = aiter(cast(httpx.AsyncByteStream, response.stream))
 
     def header(self, name: str) -> str:

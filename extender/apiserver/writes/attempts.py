@@ -1,7 +1,7 @@
-"""Performing a call to the end: which failures are tried again, and what a lost answer means.
+"""Performs a call to its end: which failures are retried, and what a lost answer means.
 
-A binding is pursued until its outcome is definite. Its room stays taken meanwhile: forgetting the pod would free room that a late commit
-takes. All other writes may fail: whoever wanted them decides anew.
+A binding is pursued until its outcome is definite. The pod stays assumed meanwhile, because forgetting it would free room that a late
+commit takes. All other writes may fail, because their callers decide again.
 
 Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches (v1.36.2); a binding whose answer is lost is
 forgotten there.
@@ -40,37 +40,35 @@ from extender.framework import (
 from extender.objects.decoding import DecodeError
 
 STATUS_PAUSES: Final = (0.01, 0.05, 0.25)
-"""Between attempts at a status patch. Upstream: retry.DefaultBackoff."""
+"""Seconds between attempts at a status patch. Upstream: retry.DefaultBackoff."""
 WRITE_PAUSES: Final = (0.1, 0.5, 2.5)
-"""Between attempts at a write whose answer was lost."""
+"""Seconds between attempts at a write whose answer was lost."""
 FIRST_BIND_PAUSE: Final = 0.1
 LONGEST_BIND_PAUSE: Final = 5.0
 
 
 @final
 class Attempts:
-    """Performs calls one after the other or at the same time; knows nothing of queues.
+    """Performs calls, also several at a time. Queueing is left to the dispatcher.
 
     State: the bindings whose outcome is unknown.
+
+    Arguments:
+        fence: returns why nothing may be written at the moment; None if writing is allowed. Called before each attempt.
     """
 
     def __init__(
         self, client: Client, *, rng: random.Random, now: Callable[[], datetime], fence: Callable[[], str | None] = lambda: None
     ) -> None:
-        """Nothing is sent yet.
-
-        Arguments:
-            fence: why nothing may be written at the moment; None if it may. Asked before each attempt.
-        """
         self._client = client
         self._random = rng
         self._now = now
         self._fence = fence
         self.in_limbo: dict[str, float] = {}
-        """Pod UID -> the event loop's time since when nobody knows whether it is bound."""
+        """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
 
     async def perform(self, call: ApiCall[Any]) -> Any:
-        """What the call yields.
+        """Returns the result of the call.
 
         Raises:
             CallError: see `Dispatcher.perform`.
@@ -102,7 +100,7 @@ class Attempts:
                     await self._send(call)
                     return
                 except Conflict:
-                    # The pod has a node by now, or is another one, or is going: what was sent before can change that no more.
+                    # The pod has a node by now, or is another one, or is terminating: an earlier attempt cannot change that any more.
                     if await self._is_bound(call):
                         return
                     raise
@@ -128,7 +126,7 @@ class Attempts:
             self.in_limbo.pop(call.uid, None)
 
     async def _is_bound(self, call: BindPod) -> bool:
-        """Whether the pod runs on the node, as the API server says; asked until it does say."""
+        """Returns whether the pod is bound to the node on the API server, which is asked until it answers."""
         pause = FIRST_BIND_PAUSE
         while True:
             try:
@@ -147,20 +145,20 @@ class Attempts:
             try:
                 return await self._send(call)  # type: ignore[no-any-return]
             except Conflict as exc:
-                now = await self._as_it_is_now(call, exc)
-                if now.is_no_op:
+                rebased = await self._rebased(call, exc)
+                if rebased.is_no_op:
                     return None
-                call = now
+                call = rebased
             except (ServerError, Unreachable):
                 pass
             await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
         return await self._send(call)  # type: ignore[no-any-return]
 
-    async def _as_it_is_now(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
-        """The patch for the pod as the API server has it; as it was, if that cannot be learnt.
+    async def _rebased(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
+        """Returns the patch for the pod as the API server has it now; the same patch if the pod cannot be read.
 
         Raises:
-            Conflict: nothing is to be said of that pod.
+            Conflict: the patch does not apply to that pod.
         """
         try:
             found = call.rebased_on(await read(self._client, call))
@@ -171,7 +169,9 @@ class Attempts:
         return found
 
     async def _write(self, call: ApiCall[Any]) -> Any:
-        """A lost answer is asked for again. If it was done the first time, the second attempt is refused, and the object tells why."""
+        """Performs a write, again if its answer was lost. If it was performed the first time, the second attempt is refused, and the object
+        shows why.
+        """
         was_lost = False
         for pause in (*WRITE_PAUSES, None):
             try:
@@ -193,7 +193,7 @@ class Attempts:
 
 
 def _call_error(exc: ApiError) -> CallError:
-    """What the caller has to know, in the API server's words."""
+    """Returns the error for the caller, with the API server's message."""
     match exc:
         case NotFound():
             return CallNotFound(exc.message)

@@ -1,7 +1,7 @@
-"""Calls that wait to be performed: which one is next, and which need not be performed at all.
+"""The calls that wait to be performed: which one is next, and which need not be performed at all.
 
-Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one line for all calls; here bindings do not wait behind what
-nobody waits for.
+Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one queue for all calls; here bindings overtake calls for
+which no pod waits.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Any, Final, final
 
 from extender.framework import ApiCall, CallError, CallSkipped, RecordEvent
 
-MOST_EVENTS: Final = 10_000
-"""That wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it does not bind hundreds of pods a
-second."""
+MAX_QUEUED_EVENTS: Final = 10_000
+"""The most events that wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it does not bind
+hundreds of pods a second."""
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
 OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
@@ -24,7 +24,7 @@ MERGED: Final = "a call of the same type was enqueued for this object"
 
 
 class Lane(enum.IntEnum):
-    """Who goes before whom."""
+    """The lanes of the queue; urgent calls go first."""
 
     URGENT = 0
     ORDINARY = 1
@@ -32,7 +32,7 @@ class Lane(enum.IntEnum):
 
 
 def lane_of(call: ApiCall[Any]) -> Lane:
-    """Where the call waits."""
+    """Returns the lane in which the call waits."""
     return Lane.URGENT if call.is_urgent else Lane.EVENTS if isinstance(call, RecordEvent) else Lane.ORDINARY
 
 
@@ -43,36 +43,36 @@ class Ticket:
 
     call: ApiCall[Any]
     outcome: "asyncio.Future[Any]"
-    """What the call yields, or why it came to nothing."""
+    """The result of the call, or why it failed."""
     following: "Ticket | None" = None
     """The next call about the object, held back while this one is being performed."""
 
 
 @final
 class CallQueue:
-    """In order of arrival within each lane. About one pod at most one call waits, and at most one is being performed."""
+    """The calls in order of arrival, by lane. At most one call about a pod waits, and at most one is being performed."""
 
     def __init__(self) -> None:
         self._lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}
-        """By outcome, so that whoever is cancelled finds his among thousands."""
+        """By outcome, so that a cancelled call is found among thousands."""
         self._by_object: dict[str, Ticket] = {}
-        """Calls with a relevance: the one that waits or is being performed."""
+        """For calls with a relevance: the one that waits or is being performed."""
         self._in_flight: set[Ticket] = set()
         self._is_closed = False
 
     def add(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
-        """The call waits from now on; or its outcome is known at once, because it need not be performed."""
+        """Enqueues the call, or sets its outcome at once if it need not be performed."""
         if self._is_closed:
             outcome.set_exception(CallError(CLOSED))
         elif call.relevance:
             self._add_relevant(call, outcome)
-        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= MOST_EVENTS:
+        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= MAX_QUEUED_EVENTS:
             outcome.set_exception(CallSkipped("too many events wait to be recorded"))
         else:
             self._enqueue(Ticket(call, outcome))
 
     def pop(self, lane: Lane) -> Ticket | None:
-        """The next call of a lane, to be performed now and then given to `finish`; None if none waits."""
+        """Returns the next call of a lane, to be performed and then passed to `finish`; None if none waits."""
         waiting = self._lanes[lane]
         if not waiting:
             return None
@@ -81,7 +81,7 @@ class CallQueue:
         return ticket
 
     def finish(self, ticket: Ticket, *, succeeded: bool) -> None:
-        """The call has been performed; the next one about its object is no longer held back."""
+        """Ends a call that was performed, so that the next one about its object is no longer held back."""
         self._in_flight.discard(ticket)
         if not ticket.call.relevance:
             return
@@ -92,7 +92,7 @@ class CallQueue:
             self._add_relevant(call, following.outcome)
 
     def withdraw(self, outcome: "asyncio.Future[Any]") -> None:
-        """Whoever waited for this outcome waits no more: a call that was not begun is not performed."""
+        """Removes the call with this outcome unless it is being performed, because its caller was cancelled."""
         for waiting in self._lanes.values():
             withdrawn = waiting.pop(outcome, None)
             if withdrawn is not None:
@@ -104,7 +104,7 @@ class CallQueue:
                 ticket.following = None
 
     def close(self) -> None:
-        """Nothing is performed any more, what waits included. Events that come to nothing are for the closer to tell of, all at once."""
+        """Fails all waiting calls; events with CallSkipped, because the caller logs their number in one line."""
         self._is_closed = True
         held_back = [ticket.following for ticket in self._in_flight]
         for ticket in [*(ticket for waiting in self._lanes.values() for ticket in waiting.values()), *held_back]:
@@ -116,23 +116,23 @@ class CallQueue:
         self._by_object = {key: ticket for key, ticket in self._by_object.items() if ticket in self._in_flight}
 
     def waiting(self) -> Iterator[ApiCall[Any]]:
-        """The calls that wait, those that are held back included."""
+        """Yields the calls that wait, including those that are held back."""
         for waiting in self._lanes.values():
             yield from (ticket.call for ticket in waiting.values())
         yield from (ticket.following.call for ticket in self._in_flight if ticket.following is not None)
 
     def num_waiting(self, lane: Lane) -> int:
-        """How many calls of a lane wait, those that are held back not counted."""
+        """Returns the number of calls that wait in a lane, without those that are held back."""
         return len(self._lanes[lane])
 
     @property
     def is_empty(self) -> bool:
-        """True when nothing waits and nothing is being performed."""
+        """True when no call waits or is being performed."""
         return not self._in_flight and not any(self._lanes.values())
 
     def _add_relevant(self, call: ApiCall[Any], outcome: "asyncio.Future[Any]") -> None:
         if outcome.done():
-            return  # whoever wanted it was cancelled
+            return  # its caller was cancelled
         first = self._by_object.get(call.object_key)
         if first is None:
             if call.is_no_op:

@@ -1,4 +1,4 @@
-"""What each call is as a request, and how to see afterwards whether it was done."""
+"""The request for each call, and how to see in the object whether the call was performed."""
 
 from datetime import datetime
 from typing import Any, Final
@@ -29,10 +29,11 @@ from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 BIND_SECONDS: Final = 5.0
-"""For one attempt: less than a leader may go without renewing its lease, so that none is under way when another one begins."""
+"""The time limit of one attempt. It is shorter than a leader may go without renewing its lease, so that none is in flight when another
+begins."""
 WRITE_SECONDS: Final = 30.0
 STATUS_SECONDS: Final = 10.0
-"""Less, because the binding of the same pod may wait for it."""
+"""Shorter than for other writes, because the binding of the same pod may wait for it."""
 
 ClaimCall = ReadResourceClaim | ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
 
@@ -40,10 +41,10 @@ _RESOURCE_GROUP: Final = "resource.k8s.io"
 
 
 async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
-    """One attempt at a call, and what it yields.
+    """Makes one attempt at a call, and returns its result.
 
     Raises:
-        ApiError: it was refused, or nobody knows.
+        ApiError: it was refused, or its outcome is unknown.
         DecodeError: the answer cannot be read.
     """
     match call:
@@ -65,17 +66,17 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
         case ReadResourceClaim():
             return await read(client, call)
         case ProtectResourceClaim():
-            body = {"metadata": {**_as_it_was(call), "finalizers": [CLAIM_FINALIZER]}}
+            body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
             return decode(ResourceClaim, await client.patch(_claim(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
         case ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
             kind = MERGE_PATCH if isinstance(call, DeallocateResourceClaim) else STRATEGIC_MERGE_PATCH
             answer = await client.patch(_claim(call, "status"), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
             return decode(ResourceClaim, answer)
-    raise TypeError(f"nobody knows how to perform {type(call).__name__}")
+    raise TypeError(f"{type(call).__name__} cannot be performed")
 
 
 async def read(client: Client, call: ApiCall[Any]) -> Any:
-    """The object that a call is about, as it is now.
+    """Returns the object that a call is about, as it is now.
 
     Raises:
         ApiError: it cannot be read.
@@ -93,7 +94,7 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
 
 
 def is_done(call: ApiCall[Any], found: Any) -> bool:
-    """Whether the object shows that the call was performed; False for calls that leave no trace in it."""
+    """Returns whether the object shows that the call was performed; False for calls that leave no trace in it."""
     match call, found:
         case BindPod(), Pod():
             return call.uid in ("", found.uid) and found.spec.node_name == call.node
@@ -162,17 +163,17 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
     if call.changes_nomination:
         status["nominatedNodeName"] = call.nominated_node_name or None
     # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
-    metadata = _as_it_was(call)
+    metadata = _preconditions(call)
     return {"metadata": metadata, "status": status} if metadata else {"status": status}
 
 
 def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:
     annotations = {"annotations": {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}} if call.bound_by_controller else {}
-    return {"metadata": {**_as_it_was(call), **annotations}, "spec": {"claimRef": _wire(call.claim)}}
+    return {"metadata": {**_preconditions(call), **annotations}, "spec": {"claimRef": _wire(call.claim)}}
 
 
 def _volume_claim_patch(call: PatchPersistentVolumeClaim) -> dict[str, Any]:
-    return {"metadata": {**_as_it_was(call), "annotations": {SELECTED_NODE_ANNOTATION: call.selected_node}}}
+    return {"metadata": {**_preconditions(call), "annotations": {SELECTED_NODE_ANNOTATION: call.selected_node}}}
 
 
 def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim) -> dict[str, Any]:
@@ -181,15 +182,15 @@ def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | De
             status: dict[str, Any] = {"reservedFor": [_wire(call.consumer)]}
             if call.allocation is not None:
                 status["allocation"] = _wire(call.allocation)
-            return {"metadata": _as_it_was(call), "status": status}
+            return {"metadata": _preconditions(call), "status": status}
         case UnreserveResourceClaim():
-            gone = {"$patch": "delete", "uid": call.pod_uid}
-            return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [gone]}}
+            removal = {"$patch": "delete", "uid": call.pod_uid}
+            return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [removal]}}
         case DeallocateResourceClaim():
-            return {"metadata": _as_it_was(call), "status": {"allocation": None, "reservedFor": None, "devices": None}}
+            return {"metadata": _preconditions(call), "status": {"allocation": None, "reservedFor": None, "devices": None}}
 
 
-def _as_it_was(
+def _preconditions(
     call: PatchPodStatus
     | PatchPersistentVolume
     | PatchPersistentVolumeClaim
@@ -197,13 +198,13 @@ def _as_it_was(
     | ReserveResourceClaim
     | DeallocateResourceClaim,
 ) -> dict[str, Any]:
-    """The metadata that makes the API server refuse the patch if the object is another one or has changed."""
+    """Returns the metadata that makes the API server refuse the patch if the object is another one or has changed."""
     known = (("uid", call.uid), ("resourceVersion", call.resource_version))
     return {name: value for name, value in known if value}
 
 
 def _wire(value: Any) -> Any:
-    """An object as JSON, without what it does not say. What is no object of ours (a driver's parameters) is left as it is."""
+    """Returns a value for JSON, without empty members of our own objects. Other values, such as a driver's parameters, are unchanged."""
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True)
         return {name: _wire(member) for name, member in members if member not in (None, "", [], {}, ())}

@@ -1,4 +1,4 @@
-"""The dispatcher: all writes to the API server go through here, and each is sent when it is its turn.
+"""ApiDispatcher: performs all writes to the API server, in the order of their lanes.
 
 Upstream: pkg/scheduler/backend/api_dispatcher/api_dispatcher.go (v1.36.2).
 """
@@ -21,18 +21,18 @@ from extender.metrics import Histogram, exponential
 T = TypeVar("T")
 
 CALL_TYPES: Final[Mapping[str, str]] = {"BindPod": "pod_binding", "PatchPodStatus": "pod_status_patch"}
-"""What upstream calls the writes that it knows. The others, which it does without its dispatcher, are called by their class."""
+"""Upstream's names for the writes that its dispatcher has. The others, which upstream performs directly, are named after their class."""
 
 AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane.EVENTS: 4}
-"""Calls that are being performed at most. Each lane has its own: while the API server is away, bindings whose outcome nobody knows fill
-theirs, and must not keep others from failing."""
+"""The most calls that are performed at the same time. Each lane has its own limit: while the API server is away, bindings in limbo fill
+theirs, and must not keep other calls from failing."""
 
 _log = logging.getLogger(__name__)
 
 
 @final
 class ApiDispatcher:
-    """Performs calls while `run` runs. It is the `ApiDispatcher` of the contract.
+    """Performs calls while `run` runs; implements the contract `Dispatcher`.
 
     State: the calls that wait or are being performed, and the events that were recorded lately.
     """
@@ -46,12 +46,12 @@ class ApiDispatcher:
         instance: str = "",
         fence: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Nothing is sent yet.
+        """Sends nothing before `run`.
 
         Arguments:
-            now: the clock on the wall.
-            instance: what tells this process from others that record events in the same name, such as the host's name.
-            fence: why nothing may be written at the moment; None if it may.
+            now: the wall clock.
+            instance: tells this process from others that record events under the same name, such as the host's name.
+            fence: returns why nothing may be written at the moment; None if writing is allowed.
         """
         self._attempts = Attempts(client, rng=rng, now=now, fence=fence)
         self._recorder = EventRecorder(client, now=now, instance=instance, fence=fence)
@@ -63,13 +63,13 @@ class ApiDispatcher:
             ("call_type", "result"),
             exponential(0.001, 2, 15),
         )
-        """Of all calls but events, by what they are called in metrics and what came of them."""
+        """The durations of all calls but events, by call type and result."""
         self._wake = asyncio.Event()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
     async def run(self) -> None:
-        """Perform what is asked for, until cancelled. Cancelling cuts off what is under way; see `drain`."""
+        """Performs calls until cancelled, which cuts off calls in flight; see `drain`."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._recorder.keep())
@@ -88,10 +88,10 @@ class ApiDispatcher:
             self._note_idleness()
 
     async def perform(self, call: ApiCall[T]) -> T:
-        """Perform the call, and wait until that is done. Whoever is cancelled meanwhile withdraws a call that was not begun.
+        """Performs the call and returns its result. A caller that is cancelled withdraws a call that was not begun.
 
         Raises:
-            CallError: see `ApiDispatcher.perform`.
+            CallError: see `Dispatcher.perform`.
         """
         outcome = self._add(call)
         try:
@@ -104,21 +104,21 @@ class ApiDispatcher:
         return result
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
-        """Have the call performed in the background; failure is logged."""
+        """Performs the call in the background, and logs a failure."""
         done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
-        def tell(outcome: "asyncio.Future[T]") -> None:
+        def finish(outcome: "asyncio.Future[T]") -> None:
             failure = outcome.exception()
             if failure is not None and not isinstance(failure, CallSkipped):
                 _log.warning("%s: %s", type(call).__name__, failure)
             if not done.done():
                 done.set_result(None if failure is not None else outcome.result())
 
-        self._add(call).add_done_callback(tell)
+        self._add(call).add_done_callback(finish)
         return done
 
     async def drain(self, within: float) -> bool:
-        """Wait until all that was asked for is done, but no longer than so many seconds; whether it is."""
+        """Waits until all calls are done, but at most this many seconds; returns whether they are."""
         try:
             async with asyncio.timeout(within):
                 await self._is_idle.wait()
@@ -128,11 +128,11 @@ class ApiDispatcher:
 
     @property
     def in_limbo(self) -> Mapping[str, float]:
-        """Pod UID -> the event loop's time since when nobody knows whether the pod is bound."""
+        """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
         return self._attempts.in_limbo
 
     def pending(self) -> Counter[str]:
-        """How many calls wait for their turn, events not counted, by what they are called in metrics."""
+        """Returns the number of waiting calls by call type, events not counted."""
         return Counter(call_type_of(call) for call in self._queue.waiting() if not isinstance(call, RecordEvent))
 
     def _add(self, call: ApiCall[T]) -> "asyncio.Future[T]":
@@ -191,12 +191,12 @@ class ApiDispatcher:
 
 
 def call_type_of(call: ApiCall[Any]) -> str:
-    """What the call is called in metrics."""
+    """Returns the name of the call in metrics."""
     name = type(call).__name__
     return CALL_TYPES.get(name) or "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
 def _forget(outcome: "asyncio.Future[Any]") -> None:
-    """Nobody waits for it any more; it must not be reported as an error that nobody looked at."""
+    """Logs the error of a call whose caller was cancelled, so that asyncio does not report it as never retrieved."""
     if not outcome.cancelled() and outcome.exception() is not None:
         _log.info("a call whose caller had gone: %s", outcome.exception())

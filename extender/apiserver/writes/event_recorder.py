@@ -1,4 +1,5 @@
-"""Recording events: the first of a kind is created, the second makes it a series, further ones are counted and written now and then.
+"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones, writing the count from
+time to time.
 
 Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
 """
@@ -19,9 +20,9 @@ from extender.golang.times import rfc3339
 from extender.objects.storage import ObjectReference
 
 FINISH_INTERVAL: Final = 360.0
-"""A series that has had no event for so many seconds is over; the next event begins a new one."""
+"""Seconds without an event after which a series ends; the next event begins a new one."""
 REFRESH_INTERVAL: Final = 1800.0
-"""How often the counts of series are written."""
+"""Seconds between two writes of the counts of series."""
 ATTEMPTS: Final = 12
 PAUSE: Final = 10.0
 LONGEST_NOTE: Final = 1024
@@ -38,14 +39,14 @@ class _Recorded:
     name: str
     first_observed: str
     last: float
-    """When the last one came, by the event loop."""
+    """The event loop's time of the last event."""
     last_observed: str
     count: int = 1
 
 
 @final
 class EventRecorder:
-    """State: the events of the last minutes, by all that makes them equal; the note does not."""
+    """Records events. State: the events of the last minutes, by everything that makes them equal, which excludes the note."""
 
     def __init__(
         self, client: Client, *, now: Callable[[], datetime], instance: str, fence: Callable[[], str | None] = lambda: None
@@ -58,10 +59,10 @@ class EventRecorder:
         self._last_name = 0
 
     async def record(self, event: RecordEvent) -> None:
-        """The event is on the API server, or counted.
+        """Writes the event, or counts it.
 
         Raises:
-            CallError: the API server does not take it, or was away for too long.
+            CallError: the API server refused it, or was away for too long.
         """
         now = self._now()
         at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
@@ -77,7 +78,7 @@ class EventRecorder:
             await self._try(known)
 
     async def keep(self) -> None:
-        """Ends series, and writes the counts of those that go on; until cancelled."""
+        """Ends series, and writes the counts of those that go on, until cancelled."""
         loop = asyncio.get_running_loop()
         refreshed = loop.time()
         while True:
@@ -108,8 +109,8 @@ class EventRecorder:
             except ApiError as exc:
                 refusal = exc
                 if attempt and isinstance(exc, AlreadyExists):
-                    return  # only the answer to an earlier attempt was lost
-                # What the API server itself refuses it will refuse again; only when nobody answered it is worth another try.
+                    return  # the answer to an earlier attempt was lost
+                # What the API server has refused it would refuse again. Only a lost request is worth another try.
                 if exc.status:
                     break
         raise CallError(refusal.message) from refusal
@@ -117,7 +118,7 @@ class EventRecorder:
     async def _write(self, known: _Recorded) -> None:
         events = path("events.k8s.io", "v1", "events", namespace=known.event.namespace)
         if known.count > 1:
-            with suppress(NotFound):  # it expired; the series goes on in a new one
+            with suppress(NotFound):  # the event has expired, so that the series goes on in a new one
                 await self._client.patch(f"{events}/{known.name}", {"series": _series(known)}, STRATEGIC_MERGE_PATCH)
                 return
         await self._client.create(events, self._body(known))
@@ -154,7 +155,7 @@ def _series(known: _Recorded) -> dict[str, Any]:
 
 
 def _cut(note: str) -> str:
-    """Upstream: schedule_one.go, truncateMessage."""
+    """Returns the note, cut between two characters if it is too long. Upstream: schedule_one.go, truncateMessage."""
     text = note.encode()
     return note if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.writes.call_queue import MOST_EVENTS, CallQueue, Lane
+from extender.apiserver.writes.call_queue import MAX_QUEUED_EVENTS, CallQueue, Lane
 from extender.framework import (
     ApiCall,
     BindPod,
@@ -215,7 +215,7 @@ def test_bindings_wait_in_a_lane_of_their_own() -> None:
 def test_only_so_many_events_wait() -> None:
     def story(queue: Queue) -> None:
         event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
-        outcomes = [queue.add(event) for _ in range(MOST_EVENTS + 1)]
+        outcomes = [queue.add(event) for _ in range(MAX_QUEUED_EVENTS + 1)]
 
         assert sum(outcome.done() for outcome in outcomes) == 1
         assert skipped(outcomes[-1]) == "too many events wait to be recorded"

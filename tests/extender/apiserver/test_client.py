@@ -360,7 +360,7 @@ class Renewed(Credentials):
     async def identity(self, now: float) -> Identity:
         return self.current
 
-    def doubt(self, refused: Identity) -> None:
+    def invalidate(self, refused: Identity) -> None:
         if refused is self.current:
             self.number += 1
             self.current = Identity(f"Bearer {self.number}")

@@ -8,8 +8,8 @@ from extender.apiserver.credentials.target import (
     CredentialsError,
     Target,
     TokenFile,
+    anonymous,
     basic_auth,
-    nobody,
     token,
 )
 from extender.testing import virtual_time
@@ -20,7 +20,7 @@ def authorization(credentials: Credentials, now: float = 0.0) -> str | None:
 
 
 def test_nobody_says_nothing_a_token_is_borne_and_a_password_encoded():
-    assert authorization(nobody()) is None
+    assert authorization(anonymous()) is None
     assert authorization(token(" abc\n")) == "Bearer abc"
     assert authorization(basic_auth("jäger", "pw")) == "Basic asOkZ2VyOnB3"
 
@@ -51,7 +51,7 @@ def test_a_refused_token_is_read_again_at_once(file: Path):
         credentials = TokenFile(file)
         refused = await credentials.identity(0)
         rotate(file)
-        credentials.doubt(refused)
+        credentials.invalidate(refused)
         return (await credentials.identity(1)).authorization
 
     assert virtual_time.run(refuse()) == "Bearer second"
@@ -63,7 +63,7 @@ def test_a_token_that_was_replaced_already_is_not_read_once_more(file: Path):
         refused = await credentials.identity(0)
         await credentials.identity(REREAD_SECONDS)
         rotate(file)
-        credentials.doubt(refused)
+        credentials.invalidate(refused)
         return (await credentials.identity(REREAD_SECONDS + 1)).authorization
 
     assert virtual_time.run(refuse_the_old()) == "Bearer first"

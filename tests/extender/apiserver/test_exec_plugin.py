@@ -87,9 +87,9 @@ def test_it_runs_again_when_its_credentials_were_refused_but_once_for_all_who_we
 
     async def refuse() -> list[str | None]:
         first = await made.identity(0)
-        made.doubt(first)
+        made.invalidate(first)
         second = await made.identity(0)
-        made.doubt(first)
+        made.invalidate(first)
         return [first.authorization, second.authorization, (await made.identity(0)).authorization]
 
     assert asyncio.run(refuse()) == ["Bearer 0", "Bearer 1", "Bearer 1"]

@@ -184,7 +184,7 @@ def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
     listed, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
 
     assert told(listed.replace({}, unreadable={("", "a"): "second"})) == [("first@5", "")]
-    assert told(watched.keep_unread(gone("a", 9, "second"))) == [("first@5", "")]
+    assert told(watched.keep_unreadable(gone("a", 9, "second"))) == [("first@5", "")]
     assert told(watched.put(ns("a", 6, "first"))) == []
 
 
@@ -192,5 +192,5 @@ def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
 def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -> None:
     store = holding(ns("a", 5, "first"))
 
-    assert told(store.keep_unread(gone("a", version, uid))) == []
+    assert told(store.keep_unreadable(gone("a", version, uid))) == []
     assert shown(store.objects["", "a"]) == "first@5"

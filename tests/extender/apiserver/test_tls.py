@@ -104,7 +104,7 @@ class FromPlugin(Credentials):
     async def identity(self, now: float) -> Identity:
         return self.identities.pop(0) if len(self.identities) > 1 else self.identities[0]
 
-    def doubt(self, refused: Identity) -> None:
+    def invalidate(self, refused: Identity) -> None:
         pass
 
 

@@ -52,7 +52,7 @@ def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
         ({**TLS, "url_prefix": "http://e", "tls_config": INSECURE}, 'urlPrefix: Invalid value: "http://e": must have scheme https if'),
         ({"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")}, 'httpTimeout: Invalid value: "-1s": must be greater than 0'),
         ({"url_prefix": "http://e", "http_timeout": Duration.parse("31s")}, 'httpTimeout: Invalid value: "31s": must be greater than 0'),
-        (TLS, "tlsConfig.caFile: Required value: whom to trust must be said"),
+        (TLS, "tlsConfig.caFile: Required value: set caFile or caData"),
         ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/x", insecure=True)}, "tlsConfig.insecure: Forbidden: specifying a root"),
         ({**TLS, "tls_config": replace(INSECURE, cert_file="/x")}, "tlsConfig: Required value: a certificate needs its key"),
         ({**TLS, "tls_config": replace(INSECURE, key_data=b"x")}, "tlsConfig: Required value: a certificate needs its key"),
