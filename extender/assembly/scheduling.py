@@ -84,6 +84,7 @@ def assemble_scheduler(
         dispatcher=dispatcher,
         live=cluster.cache,
     )
+    # `pods` is filled by the event handlers, and read by the queue and the cycles. Plugins of all profiles share the metrics.
     pods: dict[str, Pod] = {}
     metrics = Metrics()
     first = next(iter(frameworks.values()))

@@ -232,7 +232,7 @@ _VALIDATE: Final[dict[type, Callable[[str, Any], Iterator[FieldError]]]] = {
     VolumeBindingArgs: validate_volume_binding_args,
 }
 
-# NodeResourcesFit is missing because upstream has it there under a name that no plugin bears.
+# NodeResourcesFit is missing, because upstream has it in this map under a name that no plugin has.
 CHECKED_WHEN_LOADED: Final = frozenset(
     {
         "DefaultPreemption",

@@ -29,7 +29,11 @@ class ConfigErrors(Exception):  # noqa: N818  it carries all of them
     """The configuration cannot be used. Its text is upstream's aggregate of all errors."""
 
     def __init__(self, errors: Iterable[FieldError | str], stage: Stage = "validation") -> None:
-        """Arguments: errors: a text is an error about the whole configuration."""
+        """Creates the error.
+
+        Arguments:
+            errors: a text is an error about the whole configuration.
+        """
         self.errors: Final = tuple(FieldError("", detail=error) if isinstance(error, str) else error for error in errors)
         self.stage: Final = stage
         super().__init__(aggregate(self.errors))

@@ -63,7 +63,7 @@ class DurationType(GoType):
         return Duration()
 
     def read(self, value: Json, reading: Reading) -> Duration:
-        # Anything but a duration ends the reading: upstream's type reads itself.
+        # Anything but a duration ends the reading, because upstream's type unmarshals itself.
         if value is not None and not isinstance(value, str):
             raise JsonError(cannot_unmarshal(type_word(value), "string"))
         try:

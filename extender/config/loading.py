@@ -142,7 +142,7 @@ def _document(text: str) -> YamlDocument:
 
 
 def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_GroupVersionKind, Any, list[str]]:
-    """Returns an object of the registered kind that it says it is, or of the default one, and what is forbidden in it."""
+    """Returns an object of the registered kind that it names, or of the default one, and what is forbidden in it."""
     kind = _interpret(value, default)
     if not kind.kind:
         raise _UnreadableError(f"Object 'Kind' is missing in '{text}'")
@@ -197,7 +197,7 @@ def _profiles(written: tuple[_ProfileAsWritten, ...], forbidden: list[str]) -> t
             configs.append(PluginConfig(config.name, args))
         name = profile.scheduler_name
         if name is None:
-            # Only the only profile gets a name; validation tells the others that they need one.
+            # A single profile gets the default name. Of several profiles, validation requires names.
             name = DEFAULT_SCHEDULER_NAME if len(written) == 1 else ""
         profiles.append(
             Profile(

@@ -17,7 +17,7 @@ from extender.objects.resource_names import is_extended_resource_name
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
 
-# Upstream walks a map without order here; sorted, the first of its possible answers comes out. multiPoint and placement are not looked at.
+# Upstream iterates over a map, in any order; sorted, this is one of its possible results. multiPoint and placement points are not checked.
 _POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(point for point in EXTENSION_POINTS if not point.startswith("placement"))
 _REMOVED: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
@@ -52,7 +52,7 @@ def _leader_election(election: LeaderElection) -> Iterator[FieldError]:
         if duration.nanoseconds <= 0:
             yield invalid(f"leaderElection.{name}", str(duration), "must be greater than zero")
     if election.lease_duration <= election.renew_deadline:
-        # Upstream shows the renew deadline at the path of the lease duration.
+        # Upstream reports the renew deadline at the path of the lease duration.
         yield invalid("leaderElection.leaseDuration", str(election.renew_deadline), "must be greater than `RenewDeadline`")
     for name, value in (
         ("resourceLock", election.resource_lock),
@@ -79,7 +79,7 @@ def _profiles(profiles: Sequence[Profile]) -> Iterator[FieldError]:
         path = f"profiles[{index}]"
         yield from _profile(path, profile)
         if profile.scheduler_name in names:
-            # Upstream shows the path of the other profile, of which JSON has nothing to show.
+            # Upstream passes the path of the other profile as the value, which is printed as an empty object.
             yield duplicate(child(path, "schedulerName"), Marshalled("{}"))
         names.add(profile.scheduler_name)
     yield from _common_queue_sort(profiles)

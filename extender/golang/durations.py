@@ -73,7 +73,7 @@ class Duration:
         return self.nanoseconds / _SECOND
 
     def __str__(self) -> str:
-        """As Go prints it: `10m0s`, `1.5s`, `100ms`, `0s`."""
+        """Returns the duration as Go prints it: `10m0s`, `1.5s`, `100ms`, `0s`."""
         sign, rest = ("-", -self.nanoseconds) if self.nanoseconds < 0 else ("", self.nanoseconds)
         if rest == 0:
             return "0s"

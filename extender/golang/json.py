@@ -19,7 +19,7 @@ class Number(float):
     text: str
 
     def __new__(cls, text: str) -> "Number":
-        """The number that `text` spells; infinite where a double cannot hold it."""
+        """Returns the number that `text` spells; infinity where a double cannot hold it."""
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -51,13 +51,13 @@ class TooLargeError(JsonError):
 
 
 MAX_DEPTH: Final = 100
-"""Lists and objects may not be nested more deeply, unless the caller says otherwise. A configuration needs a dozen levels."""
+"""The greatest depth of lists and objects, unless the caller passes another one. A configuration needs a dozen levels."""
 
 _MAX_INT_DIGITS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-"""Brackets, and strings as a whole, so that brackets in them do not count."""
+"""Matches brackets, and strings as a whole, so that brackets in strings do not count."""
 
 _UNSAFE_IN_HTML: Final = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 _LITERALS: Final = {"n": "null", "t": "true", "f": "false"}
@@ -72,7 +72,7 @@ _GO_WORDS: Final = {
     "Invalid \\escape": "in string escape code",
     "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
 }
-"""What Go says for the messages of Python's decoder, which begin so."""
+"""The beginning of a message of Python's decoder -> Go's message."""
 
 
 def parse_json(text: str, *, max_depth: int = MAX_DEPTH, keep_digits: bool = True) -> Json:
@@ -149,7 +149,7 @@ def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
 
 
 def go_words(error: json.JSONDecodeError) -> str:
-    """Returns what Go says where Python's decoder says `error`. Upstream: scanner.go."""
+    """Returns Go's message for the message `error` of Python's decoder. Upstream: scanner.go."""
     text, place = error.doc, error.pos
     if place >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"

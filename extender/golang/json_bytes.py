@@ -38,7 +38,7 @@ def read(kind: type[T], document: Document, what: str = "the body") -> T:
     except msgspec.ValidationError as exc:
         raise JsonError(f"{what}: {exc}") from exc
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        # The decoder's text tells the position; UnicodeDecodeError's would repeat the bytes.
+        # The decoder's message contains only the position, whereas that of UnicodeDecodeError would repeat the bytes.
         detail = "not valid UTF-8" if isinstance(exc, UnicodeDecodeError) else str(exc)
         raise JsonError(f"{what} is not JSON: {detail}") from exc
     except RecursionError as exc:
@@ -67,7 +67,7 @@ def first_value(body: bytes) -> Raw:
         JsonError: there is none.
     """
     if not body.isascii():
-        # Go puts U+FFFD for what is no UTF-8.
+        # Go replaces what is not UTF-8 by U+FFFD.
         body = body.decode(errors="replace").encode()
     if is_too_deep(body):
         raise JsonError("exceeded max depth")
@@ -153,7 +153,7 @@ def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
     try:
         value, _ = _TOLERANT.raw_decode(text, start)
     except (ValueError, RecursionError) as exc:
-        # The text of the decoder tells a position, and nothing of what is there.
+        # The decoder's message contains a position, and nothing of the document.
         raise JsonError("unexpected EOF" if "truncated" in str(refusal) else f"invalid character: {refusal}") from exc
     written = json.dumps(value, ensure_ascii=False)
     return Raw(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
@@ -164,7 +164,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _large_as_float(digits: str) -> int | float:
-    # No int64 has more digits than this; as a fraction it is refused wherever an integer is asked for.
+    # No int64 has more digits than this. As a fraction the number is refused wherever an integer is expected.
     return int(digits) if len(digits) <= 20 else 0.5
 
 

@@ -11,16 +11,16 @@ import numpy as np
 from extender.golang.json import JsonError, TooLargeError
 
 MAX_DEPTH: Final = 64
-"""Objects and arrays inside each other. API objects reach about 30."""
+"""The greatest depth of objects and arrays. API objects reach about 30."""
 
 MAX_NUMBER: Final = 30
-"""Characters of one number."""
+"""The most characters of a number."""
 
 MAX_STRING: Final = 2 * 2**20
-"""Bytes of one string as written."""
+"""The most bytes of a string as written."""
 
 MAX_VALUES: Final = 4 * 2**20
-"""Members and items in one body, roughly: a body of a hundred megabytes that is nothing but `1,1,1,...` would take gigabytes decoded."""
+"""The most members and items in a body, roughly. A body of a hundred megabytes of `1,1,1,...` would take gigabytes decoded."""
 
 _WINDOW: Final = 2**18
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
@@ -41,11 +41,11 @@ def check_json(document: bytes, depth: int = 0) -> None:
     if not document.isascii():
         _check_utf8(document)
     if b"\\" in document:
-        # An escaped backslash first: what is left of an odd run escapes the character after it.
+        # Escaped backslashes are removed first, so that a backslash that is left escapes the character after it.
         document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
     position, inside = 0, False
     while position < len(document):
-        # A window ends with a quote, so that it cuts neither a string nor a number in two.
+        # A window ends at a quote, so that it splits neither a string nor a number.
         end = document.find(b'"', position + _WINDOW) + 1 or len(document)
         parts = document[position:end].split(b'"')
         if end - position > MAX_STRING and max(map(len, parts[not inside :: 2]), default=0) > MAX_STRING:

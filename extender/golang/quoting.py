@@ -27,7 +27,7 @@ _TYPES: Final[Mapping[type, str]] = {
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes. Upstream: strconv.Quote."""
+    """Returns the text in double quotes. Upstream: strconv.Quote."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     escaped = "".join(_escaped(character, '"') for character in text)
@@ -35,7 +35,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_character(character: str) -> str:
-    """The character in single quotes. Upstream: strconv.QuoteRune."""
+    """Returns the character in single quotes. Upstream: strconv.QuoteRune."""
     escaped = _escaped(character, "'")
     return f"'{escaped}'"
 

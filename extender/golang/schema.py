@@ -21,7 +21,7 @@ from extender.golang.quoting import quoted
 from extender.golang.times import TimeError, read_micro_time, read_time
 
 MAX_PROBLEMS: Final = 100
-"""No more unknown and repeated fields than this are reported. Upstream: sigs.k8s.io/json, maxStrictErrors."""
+"""The most unknown and repeated fields that are reported. Upstream: sigs.k8s.io/json, maxStrictErrors."""
 
 
 @final
@@ -364,7 +364,7 @@ class Struct(GoType):
                 continue
             part = reading.field(known.type, member, short_name, name)
             if known.zero_is_default and part == known.type.zero():
-                # Of fields of one name the last one counts: it takes back what an earlier one said.
+                # Of repeated fields the last one counts, so that a zero value drops the value of an earlier one.
                 found.pop(known.attribute or name, None)
             else:
                 found[known.attribute or name] = part
@@ -414,29 +414,29 @@ NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 
 
 def type_meta(value: Json) -> tuple[str, str]:
-    """Returns the apiVersion and the kind that a document says it has, empty if it does not.
+    """Returns the apiVersion and the kind that a document names; empty where it does not.
 
     Raises:
-        JsonError: it is no object, or they are no texts.
+        JsonError: it is no object, or one of the two is no text.
 
     Upstream: apimachinery, runtime/serializer/json/meta.go, SimpleMetaFactory.Interpret.
     """
-    said = {"apiVersion": "", "kind": ""}
+    found = {"apiVersion": "", "kind": ""}
     if value is None:
         return "", ""
     if not isinstance(value, dict):
         raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META))
-    # This one look at the members does not care for upper and lower case; the strict reading that follows does.
-    names = {name.casefold(): name for name in said}
+    # Names are matched in any case here, unlike in the strict reading that follows, because upstream uses encoding/json for this.
+    names = {name.casefold(): name for name in found}
     for key, member in members(value):
         name = names.get(key.casefold())
         if name is None or member is None:
             continue
         if not isinstance(member, str):
-            # The Go struct has no name here: the dot stands alone.
+            # The Go struct is anonymous, so that there is nothing before the dot.
             raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(member), "string", f".{name}"))
-        said[name] = member
-    return said["apiVersion"], said["kind"]
+        found[name] = member
+    return found["apiVersion"], found["kind"]
 
 
 class WrittenEmpty(list[Any]):

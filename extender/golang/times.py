@@ -14,9 +14,9 @@ RFC3339: Final = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO: Final = "2006-01-02T15:04:05.000000Z07:00"
 
 CACHE_SIZE: Final = 4096
-"""Times that are kept after parsing: objects that are written again hold the same ones."""
+"""The number of parsed times that are cached, because objects that are written again contain the same ones."""
 
-# A fraction may be of any length; such texts are not kept.
+# A fraction may be of any length, so that longer texts are not cached.
 _LONGEST_CACHED: Final = 40
 _ZERO: Final = datetime(1, 1, 1, tzinfo=UTC)
 # Each part of the layout, what it looks like in a text, and what it is called when it is out of range.

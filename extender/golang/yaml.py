@@ -19,8 +19,8 @@ from extender.golang.quoting import quoted
 from extender.golang.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
 
 MAX_NODES: Final = 100_000
-"""The most nodes that are read unless the caller says otherwise, counted as often as aliases repeat them. A configuration has a few
-thousand."""
+"""The most nodes, unless the caller passes another number. Nodes that aliases repeat count each time. A configuration has a few thousand.
+"""
 
 _Loader: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SEPARATOR: Final = re.compile(r"^---(?:[ \t].*)?\r?$", re.MULTILINE)
@@ -120,7 +120,7 @@ def _holds_something(events: Iterator[yaml.Event]) -> bool:
 
 def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
     """Returns one node with all below it."""
-    # The collections that are open, from the outside in.
+    # The collections that are open, the outermost first.
     open_nodes: list[_Node] = []
     anchors: dict[str, _Node] = {}
     count = repeated = 0

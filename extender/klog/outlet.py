@@ -72,7 +72,7 @@ class Outlet(logging.Handler):
             if not self._ready.poll(patience):
                 break
             try:
-                # A pipe that is ready takes so much without waiting.
+                # A pipe that is ready accepts PIPE_BUF bytes without blocking.
                 written += os.write(self._descriptor, text[written : written + select.PIPE_BUF])
             except OSError:
                 break

@@ -45,7 +45,7 @@ class TextFormatter(logging.Formatter):
     """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with blanks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        # The time of this machine's zone, as klog.
+        # Local time, as klog.
         second, fraction = divmod(record.created, 1)
         time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
         header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"

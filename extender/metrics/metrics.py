@@ -163,6 +163,7 @@ class Metrics:
         """Pods that were scheduled only after the periodic flush of unschedulable pods. A count above 0 means that a hint is missing."""
         self.running: Counter[str] = Counter()
         """Operation -> number of tasks that perform it now."""
+        # Buckets are upstream's, so that dashboards and alerts for kube-scheduler work.
         self.plugins: Final = PluginMetrics()
         self.points: Final = Histogram(
             "scheduler_framework_extension_point_duration_seconds",
@@ -239,6 +240,7 @@ class Metrics:
             self.running[operation] -= 1
 
     def collect(self) -> Iterator[Metric]:
+        # Counters and gauges are made on collection from plain numbers, which cost less to count.
         by_result = CounterMetricFamily(
             "scheduler_schedule_attempts",
             "Attempts by result: scheduled, unschedulable (no node fits), or error (the attempt failed).",

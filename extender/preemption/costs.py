@@ -21,28 +21,28 @@ ScoreFunction = Callable[[Candidates], Int64s]
 
 
 def fewest_pdb_violations(candidates: Candidates) -> Int64s:
-    """Criterion 1."""
+    """Returns criterion 1."""
     return -candidates.num_pdb_violations
 
 
 def lowest_first_priority(candidates: Candidates) -> Int64s:
-    """Criterion 2: the priority of the most important victim."""
+    """Returns criterion 2: the priority of the most important victim."""
     return -candidates.snapshot.pods.priority[candidates.slots[candidates.first[:-1]]]
 
 
 def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
-    """Criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper than fewer."""
+    """Returns criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper than fewer."""
     shifted = candidates.snapshot.pods.priority[candidates.slots] + 2**31
     return -np.add.reduceat(shifted, candidates.first[:-1])
 
 
 def fewest_victims(candidates: Candidates) -> Int64s:
-    """Criterion 4."""
+    """Returns criterion 4."""
     return -np.diff(candidates.first).astype(np.int64)
 
 
 def latest_start_time(candidates: Candidates) -> Int64s:
-    """Criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work is lost."""
+    """Returns criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work is lost."""
     pods, first = candidates.snapshot.pods, candidates.first[:-1]
     priority, started = pods.priority[candidates.slots], pods.start_time[candidates.slots]
     highest = np.repeat(np.maximum.reduceat(priority, first), np.diff(candidates.first))

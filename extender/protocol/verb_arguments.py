@@ -91,7 +91,7 @@ def read_extender_args(body: bytes, decoded: DecodedNodes) -> AskedNodes:
     if len(body) > MAX_BYTES_WITHOUT_NODES:
         check_number_of_values(body)
     pod_document, bodies, names_document = _parts(body)
-    # The nodes have limits of their own, which are checked where one is not known yet.
+    # The nodes have limits of their own, which are checked when one is decoded for the first time.
     rest = _without(body, bodies) if bodies else body
     if len(rest) > MAX_BYTES_WITHOUT_NODES:
         raise TooLargeError(f"the body has more than {MAX_BYTES_WITHOUT_NODES} bytes besides the nodes in full")

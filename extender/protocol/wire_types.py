@@ -44,7 +44,7 @@ class ExtenderArgs(Struct, Generic[NodeT], frozen=True, gc=False):
 
 
 class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
-    """The answer of filter, with nodes in the form that was asked. A node that does not pass is in one of the two maps, with the reason.
+    """The answer of filter, with nodes in the form of the call. A node that does not pass is in one of the two maps, with the reason.
 
     `FailedNodes` are those where preemption might help.
     """
@@ -59,7 +59,7 @@ class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
 class HostPriority(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The score of one node. Prioritize answers a bare list of these."""
 
-    # Nothing else may be there, or a member in another case, which Go would take for one of these, would be overlooked.
+    # An unknown member may be one of these in another case, which Go accepts. Such entries are then read piece by piece.
 
     host: str = field(name="Host")
     score: Annotated[int, Meta(ge=0, le=MAX_EXTENDER_PRIORITY)] = field(name="Score")

@@ -45,7 +45,7 @@ class FilterPlan:
     of_pods: Filters
     """Filters that look only at a node and its pods."""
     others: Filters
-    """Filters that look further."""
+    """Filters that look at other nodes or objects as well."""
 
 
 @final
@@ -58,7 +58,7 @@ class ScorePlan:
     normalized: Scorers
     """Scorers that look only at a node, and whose scores are normalised over the feasible nodes."""
     others: Scorers
-    """Scorers that look further."""
+    """Scorers that look at other nodes or objects as well."""
 
 
 def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:

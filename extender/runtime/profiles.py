@@ -126,7 +126,7 @@ def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
 
 
 def _check_named(point: str, enabled: Sequence[Plugin], points_of: PointsOf) -> None:
-    """Upstream: framework.go, updatePluginList."""
+    """Checks the plugins that are named at the point. Upstream: framework.go, updatePluginList."""
     seen: set[str] = set()
     for plugin in enabled:
         _check_exists(point, plugin.name, points_of)
@@ -138,7 +138,7 @@ def _check_named(point: str, enabled: Sequence[Plugin], points_of: PointsOf) -> 
 
 
 def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[Plugin], points_of: PointsOf) -> tuple[str, ...]:
-    """Upstream: framework.go, expandMultiPointPlugins."""
+    """Returns the plugins of the point with those of `multiPoint`. Upstream: framework.go, expandMultiPointPlugins."""
     named = [plugin.name for plugin in plugin_set.enabled]
     disabled = {plugin.name for plugin in plugin_set.disabled}
     if EVERYTHING in disabled:

@@ -119,7 +119,7 @@ class Scheduler:
             self._fail(framework, info, outcome, tasks)
 
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
-        """Upstream: skipPodSchedule."""
+        """Returns whether the pod is terminating or already assumed. Upstream: skipPodSchedule."""
         if pod.is_terminating:
             framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}")
             _LOG.info(3, "Skip schedule deleting pod", pod=pod)

@@ -157,7 +157,7 @@ def refused_on_one_node(status: fwk.Status) -> Failure:
 
 
 def activate_pods(world: World, cycle: Cycle) -> None:
-    """Activates the pods that plugins asked for in this cycle, each once."""
+    """Activates the pods that plugins wrote into `PODS_TO_ACTIVATE`, and clears it."""
     pods = cycle.find(fwk.PODS_TO_ACTIVATE)
     if pods:
         try:

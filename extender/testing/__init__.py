@@ -1,7 +1,7 @@
-"""The test kit: builders for objects and snapshots, random clusters, and the laws every Filter keeps.
+"""The test kit: builders for objects and snapshots, random clusters, and the laws of Filters.
 
-For this project's tests and for plugin authors'. Nothing that runs in production imports it, and there is no mocking in here: clusters
-are built through the real `Cache`.
+It serves this project's tests and those of plugin authors; the engine does not import it. Nothing is mocked in here: clusters are built
+through the real `Cache`.
 """
 
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term

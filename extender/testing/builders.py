@@ -1,11 +1,11 @@
-"""Builders: a pod, a node, a snapshot in one line each.
+"""Builders that make a pod, a node or a snapshot in one line.
 
     make_pod("web").req(cpu="1", memory="1Gi").label(app="web").priority(10).obj()
     make_node("n1").capacity(cpu="4", memory="8Gi").taint("dedicated", "batch").obj()
     make_snapshot(make_node("n1").capacity(cpu="4"), pods=[make_pod("web").node("n1")])
 
-A builder never changes: every step returns a new one, so that a common start can be shared. For fields without a step, build the
-struct with `extender.objects.decoding.replaced`.
+A builder never changes: every step returns a new one, so that builders can be shared. For fields without a step, build the struct with
+`extender.objects.decoding.replaced`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,12 +35,12 @@ from extender.objects.pod import (
 from extender.snapshot import Snapshot
 
 Amount = str | int | float
-"""A quantity as a manifest spells it."""
+"""A quantity as in a manifest."""
 
 
 @final
 class PodBuilder:
-    """A pod under construction; `obj()` hands it out."""
+    """A pod under construction; `obj()` returns it."""
 
     __slots__ = ("_pod",)
 
@@ -48,7 +48,7 @@ class PodBuilder:
         self._pod = pod
 
     def obj(self) -> Pod:
-        """The pod. Its UID is `namespace/name` unless `uid` said otherwise."""
+        """Returns the pod. Its UID is `namespace/name` unless it was set."""
         pod = self._pod
         return pod if pod.uid else replaced(pod, metadata=replaced(pod.metadata, uid=pod.key))
 
@@ -61,166 +61,158 @@ class PodBuilder:
     def _status(self, **changes: Any) -> "PodBuilder":
         return PodBuilder(replaced(self._pod, status=replaced(self._pod.status, **changes)))
 
-    # Who it is.
+    # Identity.
 
     def name(self, name: str) -> "PodBuilder":
-        """metadata.name."""
         return self._meta(name=name)
 
     def namespace(self, namespace: str) -> "PodBuilder":
-        """metadata.namespace."""
         return self._meta(namespace=namespace)
 
     def uid(self, uid: str) -> "PodBuilder":
-        """metadata.uid."""
         return self._meta(uid=uid)
 
     def label(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
-        """Further labels; those whose key is no Python name go into the mapping."""
+        """Adds labels. Those whose key is no Python name are passed in the mapping."""
         return self._meta(labels={**self._pod.labels, **(labels or {}), **more})
 
     def annotation(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
-        """Further annotations."""
+        """Adds annotations."""
         return self._meta(annotations={**self._pod.annotations, **(annotations or {}), **more})
 
     def terminating(self, since: str = "2026-01-01T00:00:00Z") -> "PodBuilder":
-        """metadata.deletionTimestamp."""
+        """Sets metadata.deletionTimestamp."""
         return self._meta(deletion_timestamp=since)
 
     def priority(self, priority: int) -> "PodBuilder":
-        """spec.priority."""
         return self._spec(priority=priority)
 
     def preemption_policy(self, policy: str) -> "PodBuilder":
-        """spec.preemptionPolicy."""
         return self._spec(preemption_policy=policy)
 
     def scheduler_name(self, name: str) -> "PodBuilder":
-        """spec.schedulerName."""
         return self._spec(scheduler_name=name)
 
-    # Where it is.
+    # Placement.
 
     def node(self, name: str) -> "PodBuilder":
-        """spec.nodeName: it runs there, or wants to run nowhere else."""
+        """Sets spec.nodeName: the pod runs there, or may run nowhere else."""
         return self._spec(node_name=name)
 
     def nominated_node(self, name: str) -> "PodBuilder":
-        """status.nominatedNodeName."""
+        """Sets status.nominatedNodeName."""
         return self._status(nominated_node_name=name)
 
     def start_time(self, time: str) -> "PodBuilder":
-        """status.startTime, as RFC 3339 writes it."""
+        """Sets status.startTime, an RFC 3339 text."""
         return self._status(start_time=time)
 
     def phase(self, phase: str) -> "PodBuilder":
-        """status.phase."""
         return self._status(phase=phase)
 
-    # What it runs.
+    # Containers and volumes.
 
     def container(self, container: Container) -> "PodBuilder":
-        """One more container, as given."""
+        """Adds a container."""
         return self._spec(containers=[*self._pod.spec.containers, container])
 
     def init_container(self, container: Container) -> "PodBuilder":
-        """One more init container, as given."""
+        """Adds an init container."""
         return self._spec(init_containers=[*self._pod.spec.init_containers, container])
 
     def req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """One more container, asking for this much; names that are no Python names go into the mapping."""
-        return self.container(self._asking("c", {**(requests or {}), **more}))
+        """Adds a container with these requests. Names that are no Python names are passed in the mapping."""
+        return self.container(self._requesting("c", {**(requests or {}), **more}))
 
     def init_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """One more init container, asking for this much."""
-        return self.init_container(self._asking("i", {**(requests or {}), **more}))
+        """Adds an init container with these requests."""
+        return self.init_container(self._requesting("i", {**(requests or {}), **more}))
 
     def sidecar_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """One more sidecar, asking for this much."""
-        return self.init_container(replaced(self._asking("s", {**(requests or {}), **more}), restart_policy="Always"))
+        """Adds a sidecar with these requests."""
+        return self.init_container(replaced(self._requesting("s", {**(requests or {}), **more}), restart_policy="Always"))
 
     def overhead(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
-        """spec.overhead."""
         return self._spec(overhead={**(amounts or {}), **more})
 
     def image(self, image: str) -> "PodBuilder":
-        """One more container, running the image."""
+        """Adds a container that runs the image."""
         return self.container(Container(name=self._next("c"), image=image))
 
     def host_port(self, port: int, protocol: str = "", ip: str = "") -> "PodBuilder":
-        """One more host port of the last container; without a container there is one now."""
+        """Adds a host port to the last container, or to a new one if there is none."""
         builder = self if self._pod.spec.containers else self.container(Container(name=self._next("c")))
         *others, last = builder._pod.spec.containers
         wanted = ContainerPort(container_port=port, host_port=port, host_ip=ip, protocol=protocol)
         return builder._spec(containers=[*others, replaced(last, ports=[*last.ports, wanted])])
 
     def claim(self, name: str) -> "PodBuilder":
-        """One more volume, from the PersistentVolumeClaim."""
+        """Adds a volume from the PersistentVolumeClaim."""
         source = PersistentVolumeClaimVolumeSource(claim_name=name)
         return self.volume(Volume(name=f"v{len(self._pod.spec.volumes)}", persistent_volume_claim=source))
 
     def volume(self, volume: Volume) -> "PodBuilder":
-        """One more volume, as given."""
+        """Adds a volume."""
         return self._spec(volumes=[*self._pod.spec.volumes, volume])
 
     def host_network(self, *, host_users: bool | None = None) -> "PodBuilder":
-        """spec.hostNetwork, and spec.hostUsers as given."""
+        """Sets spec.hostNetwork, and spec.hostUsers as given."""
         return self._spec(host_network=True, host_users=host_users)
 
-    def _asking(self, prefix: str, requests: ResourceList) -> Container:
+    def _requesting(self, prefix: str, requests: ResourceList) -> Container:
         return Container(name=self._next(prefix), resources=ResourceRequirements(requests=requests))
 
     def _next(self, prefix: str) -> str:
         return f"{prefix}{len(self._pod.spec.containers) + len(self._pod.spec.init_containers)}"
 
-    # Where it may go.
+    # Constraints.
 
     def gate(self, name: str) -> "PodBuilder":
-        """One more scheduling gate."""
+        """Adds a scheduling gate."""
         return self._spec(scheduling_gates=[*self._pod.spec.scheduling_gates, PodSchedulingGate(name=name)])
 
     def toleration(self, key: str = "", value: str = "", effect: str = "", operator: str = "") -> "PodBuilder":
-        """One more toleration; no operator means Equal."""
+        """Adds a toleration; no operator means Equal."""
         wanted = Toleration(key=key, operator=operator, value=value, effect=effect)
         return self._spec(tolerations=[*self._pod.spec.tolerations, wanted])
 
     def node_selector(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
-        """Further entries of spec.nodeSelector; without any it is there and empty."""
+        """Adds entries to spec.nodeSelector. Without any, the selector is empty but present."""
         return self._spec(node_selector={**(self._pod.spec.node_selector or {}), **(labels or {}), **more})
 
     def node_affinity(self, *terms: NodeSelectorTerm) -> "PodBuilder":
-        """The required node affinity: any of the terms (see `label_term` and `name_term`)."""
+        """Sets the required node affinity, of which any term must match (see `label_term` and `name_term`)."""
         return self._affinity(node_affinity=replaced(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms))))
 
     def preferred_node_affinity(self, weight: int, term: NodeSelectorTerm) -> "PodBuilder":
-        """One more preferred node affinity term."""
+        """Adds a preferred node affinity term."""
         preferred = [*(self._node_affinity.preferred or []), PreferredSchedulingTerm(weight=weight, preference=term)]
         return self._affinity(node_affinity=replaced(self._node_affinity, preferred=preferred))
 
     def pod_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
-        """One more required affinity term: near pods with these labels."""
+        """Adds a required affinity term for pods with these labels."""
         stanza = self._stanza("pod_affinity")
         return self._affinity(pod_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
 
     def pod_anti_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
-        """One more required anti-affinity term: away from pods with these labels."""
+        """Adds a required anti-affinity term against pods with these labels."""
         stanza = self._stanza("pod_anti_affinity")
         return self._affinity(pod_anti_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
 
     def preferred_pod_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
-        """One more preferred affinity term."""
+        """Adds a preferred affinity term."""
         stanza = self._stanza("pod_affinity")
         term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
         return self._affinity(pod_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
 
     def preferred_pod_anti_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
-        """One more preferred anti-affinity term."""
+        """Adds a preferred anti-affinity term."""
         stanza = self._stanza("pod_anti_affinity")
         term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
         return self._affinity(pod_anti_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
 
     def spread(self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str) -> "PodBuilder":
-        """One more topology spread constraint over pods with these labels."""
+        """Adds a topology spread constraint over pods with these labels."""
         constraint = TopologySpreadConstraint(
             max_skew=max_skew,
             topology_key=topology_key,
@@ -244,7 +236,7 @@ class PodBuilder:
 
 @final
 class NodeBuilder:
-    """A node under construction; `obj()` hands it out."""
+    """A node under construction; `obj()` returns it."""
 
     __slots__ = ("_node",)
 
@@ -252,7 +244,6 @@ class NodeBuilder:
         self._node = node
 
     def obj(self) -> Node:
-        """The node."""
         return self._node
 
     def _spec(self, **changes: Any) -> "NodeBuilder":
@@ -262,59 +253,59 @@ class NodeBuilder:
         return NodeBuilder(replaced(self._node, status=replaced(self._node.status, **changes)))
 
     def label(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
-        """Further labels; those whose key is no Python name go into the mapping."""
+        """Adds labels. Those whose key is no Python name are passed in the mapping."""
         merged = {**self._node.labels, **(labels or {}), **more}
         return NodeBuilder(replaced(self._node, metadata=replaced(self._node.metadata, labels=merged)))
 
     def capacity(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "NodeBuilder":
-        """status.capacity and status.allocatable; room for 110 pods unless `pods` says otherwise."""
+        """Sets status.capacity and status.allocatable, which include 110 pods unless `pods` is given."""
         allocatable = {"pods": 110, **self._node.status.allocatable, **(amounts or {}), **more}
         return self._status(allocatable=allocatable, capacity=allocatable)
 
     def taint(self, key: str, value: str = "", effect: str = "NoSchedule") -> "NodeBuilder":
-        """One more taint."""
+        """Adds a taint."""
         return self._spec(taints=[*self._node.spec.taints, Taint(key=key, value=value, effect=effect)])
 
     def unschedulable(self) -> "NodeBuilder":
-        """spec.unschedulable: the node is cordoned."""
+        """Cordons the node."""
         return self._spec(unschedulable=True)
 
     def image(self, *names: str, size: int) -> "NodeBuilder":
-        """One more image, under all its names; size in bytes."""
+        """Adds an image under all its names; the size is in bytes."""
         return self._status(images=[*self._node.status.images, ContainerImage(names=list(names), size_bytes=size)])
 
     def declared_features(self, *features: str) -> "NodeBuilder":
-        """status.declaredFeatures."""
+        """Sets status.declaredFeatures."""
         return self._status(declared_features=list(features))
 
 
 def make_pod(name: str = "p") -> PodBuilder:
-    """A pending pod in namespace `default` that asks for nothing."""
+    """Returns a pending pod in namespace `default` without requests."""
     return PodBuilder(Pod(metadata=ObjectMeta(name=name, namespace="default")))
 
 
 def make_node(name: str = "n") -> NodeBuilder:
-    """A node without labels, taints or resources; it takes pods once `capacity` was given."""
+    """Returns a node without labels, taints or resources. It takes pods once `capacity` was called."""
     return NodeBuilder(Node(metadata=ObjectMeta(name=name)))
 
 
 def label_term(key: str, operator: str, *values: str) -> NodeSelectorTerm:
-    """A node selector term of one requirement on a label."""
+    """Returns a node selector term with one requirement on a label."""
     return NodeSelectorTerm(match_expressions=[NodeSelectorRequirement(key=key, operator=operator, values=list(values))])
 
 
 def name_term(operator: str, *names: str) -> NodeSelectorTerm:
-    """A node selector term of one requirement on the node's name."""
+    """Returns a node selector term with one requirement on the node's name."""
     return NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key="metadata.name", operator=operator, values=list(names))])
 
 
 def make_snapshot(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Snapshot:
-    """The cluster with these nodes, pods (each on its spec.nodeName) and other objects."""
+    """Returns a snapshot of a cluster with these nodes, pods (each on its spec.nodeName) and other objects."""
     return make_cache(*nodes, pods=pods, objects=objects).update_snapshot()
 
 
 def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Cache:
-    """The same as a Cache, for tests in which the cluster changes."""
+    """Returns the same as a Cache, for tests in which the cluster changes."""
     cache = Cache()
     for node in nodes:
         cache.add_node(node.obj() if isinstance(node, NodeBuilder) else node)

@@ -1,4 +1,4 @@
-"""Certificates for a day, made by the openssl command: Python can read certificates, and make none."""
+"""Certificates that are valid for a day, made by the openssl command because Python can only read certificates."""
 
 import shutil
 import subprocess
@@ -9,26 +9,26 @@ _NEW_KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", 
 
 
 class CertificateFiles(NamedTuple):
-    """Two PEM files that belong together."""
+    """A certificate and its key as PEM files."""
 
     certificate: Path
     key: Path
 
 
 def can_make_certificates() -> bool:
-    """Whether there is an openssl command."""
+    """Returns whether the openssl command exists."""
     return shutil.which("openssl") is not None
 
 
 @final
 class Authority:
-    """A certificate authority and what it signs, as files in one folder."""
+    """A certificate authority and the certificates that it signs, as files in one folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
         """Makes the authority's own certificate.
 
         Raises:
-            subprocess.CalledProcessError: when openssl refuses.
+            subprocess.CalledProcessError: openssl failed.
         """
         self._folder = folder
         self._name = name
@@ -39,11 +39,11 @@ class Authority:
 
     @property
     def certificate(self) -> Path:
-        """What others have to trust."""
+        """The certificate that others have to trust."""
         return self._own.certificate
 
     def sign(self, name: str, *alternative_names: str) -> CertificateFiles:
-        """A certificate for this common name.
+        """Returns a certificate for this common name.
 
         Arguments:
             alternative_names: such as `IP:127.0.0.1` and `DNS:kubernetes.default`, for a server; none for a client.
@@ -59,11 +59,11 @@ class Authority:
 
 
 def encrypted(key: Path, password: str) -> Path:
-    """The same key, behind a password."""
+    """Returns the same key, encrypted with a password."""
     locked = key.with_suffix(".locked")
     _openssl("pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", f"pass:{password}")
     return locked
 
 
 def _openssl(*arguments: str | Path) -> None:
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)  # noqa: S603, S607 - our own words
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)  # noqa: S603, S607 - the arguments are ours

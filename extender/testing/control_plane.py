@@ -1,9 +1,9 @@
-"""A real control plane for tests: etcd and kube-apiserver, as envtest runs them. No controllers, no kubelets, no scheduler.
+"""A real control plane for tests: etcd and kube-apiserver, as envtest runs them. There are no controllers, no kubelets and no scheduler.
 
     with ControlPlane.start(assets, folder) as plane:
         client = Client(plane.target())
 
-The programs come from elsewhere: `setup-envtest use 1.36.x` fetches them and says where they are, which KUBEBUILDER_ASSETS then names.
+`setup-envtest use 1.36.x` downloads the programs and prints their folder, which KUBEBUILDER_ASSETS then names.
 """
 
 import secrets
@@ -23,7 +23,7 @@ from extender.testing.processes import Process
 ADMIN: Final = "admin"
 
 START_SECONDS: Final = 60.0
-"""A kube-apiserver on a busy machine takes half a minute."""
+"""A kube-apiserver takes half a minute on a busy machine."""
 
 STOP_SECONDS: Final = 20.0
 
@@ -38,11 +38,11 @@ class ControlPlane:
     def __init__(
         self, assets: Path, folder: Path, users: Mapping[str, Sequence[str]], start_seconds: float, without_admission: Sequence[str]
     ) -> None:
-        """Nothing runs yet; see `start`."""
+        """Starts nothing; see `start`."""
         self._assets = assets
         self._folder = folder
         self._start_seconds = start_seconds
-        # Service accounts are made by a controller, and there is none.
+        # Without controllers there are no service accounts, which this admission plugin requires.
         self._without_admission = ("ServiceAccount", *without_admission)
         self._tokens = {user: secrets.token_urlsafe(24) for user in users}
         self._token_file = folder / "tokens.csv"
@@ -65,16 +65,16 @@ class ControlPlane:
         start_seconds: float = START_SECONDS,
         without_admission: Sequence[str] = (),
     ) -> Iterator["ControlPlane"]:
-        """A control plane that is ready; it ends with the `with`.
+        """Yields a control plane that is ready, and stops it after the `with`.
 
         Arguments:
-            assets: where the programs are.
-            folder: empty; certificates, etcd's data and the logs go there.
+            assets: the folder with the programs.
+            folder: an empty folder for certificates, etcd's data and the logs.
             users: further users and their groups; `admin` may do everything.
-            without_admission: admission plugins that it does without.
+            without_admission: admission plugins to disable.
 
         Raises:
-            ProcessError: when a program is missing, ends, or does not become ready.
+            ProcessError: a program is missing, ends, or does not become ready.
         """
         plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission)
         with ExitStack() as stack:
@@ -84,16 +84,16 @@ class ControlPlane:
             yield plane
 
     def target(self, user: str = ADMIN) -> Target:
-        """How `user` reaches it."""
+        """Returns the target for requests of the user."""
         return Target(self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user]))
 
     @property
     def url(self) -> str:
-        """Of the API server; the same after a restart."""
+        """The URL of the API server, which stays the same after a restart."""
         return f"https://127.0.0.1:{self._port}"
 
     def start_api_server(self) -> None:
-        """Returns when it is ready."""
+        """Starts the API server, and returns when it is ready."""
         process = Process([self._assets / "kube-apiserver", *self._api_server_flags(self._serving)], self._folder / "kube-apiserver.log")
         self._api_server = process
         with httpx.Client(
@@ -102,13 +102,13 @@ class ControlPlane:
             process.wait_until(lambda: _is_ok(http, f"{self.url}/readyz"), self._start_seconds)
 
     def stop_api_server(self) -> None:
-        """The API server goes away, and with it all connections; what it has stored stays. Nothing to do when it has gone."""
+        """Stops the API server, if it runs. Its connections end; its data stay."""
         if self._api_server is not None:
             self._api_server.stop(STOP_SECONDS)
             self._api_server = None
 
     def kill_api_server(self) -> None:
-        """It goes away without a word."""
+        """Kills the API server, if it runs."""
         if self._api_server is not None:
             self._api_server.kill()
             self._api_server = None
@@ -132,7 +132,7 @@ class ControlPlane:
 
     def _api_server_flags(self, serving: CertificateFiles) -> list[str]:
         return [
-            # Without these it looks for an address of this machine that others could reach, and there may be none.
+            # Without these flags it looks for an address that other machines can reach, and there may be none.
             "--advertise-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
             "--allow-privileged=true",

@@ -1,7 +1,7 @@
 """Builders for dynamic resources: devices, slices, classes and claims in one line each. Field names are those of manifests.
 
-make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1")
-make_claim("c", exactly(2, **selecting('device.attributes["gpu.example.com"].model == "a100"')))
+make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1") make_claim("c", exactly(2,
+**selecting('device.attributes["gpu.example.com"].model == "a100"')))
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 DRIVER = "gpu.example.com"
 
 Manifest = Mapping[str, Any]
-"""A part of an object, as a manifest has it."""
+"""A part of an object, as in a manifest."""
 
 _ATTRIBUTE_KINDS = {str: "string", int: "int", bool: "bool"}
 
 
 def make_device(name: str, /, attributes: Mapping[str, str | int | bool] | None = None, **more: Any) -> Manifest:
-    """A device in a slice; its attributes by value."""
+    """Returns a device for a slice, with typed attributes."""
     typed = {key: {_ATTRIBUTE_KINDS[type(value)]: value} for key, value in (attributes or {}).items()}
     return {"name": name, "attributes": typed, **more}
 
@@ -27,7 +27,7 @@ def make_device(name: str, /, attributes: Mapping[str, str | int | bool] | None 
 def make_slice(
     *devices: Manifest | str, name: str = "slice", pool: str = "pool", generation: int = 1, of: int = 1, **where: Any
 ) -> ResourceSlice:
-    """One of `of` slices of a pool, for the node `n` unless `where` says otherwise; a bare name is a device without attributes."""
+    """Returns one of `of` slices of a pool, for the node `n` unless `where` is given. A bare name is a device without attributes."""
     spec = {
         "driver": DRIVER,
         "pool": {"name": pool, "generation": generation, "resourceSliceCount": of},
@@ -38,34 +38,34 @@ def make_slice(
 
 
 def make_device_class(name: str, *expressions: str) -> DeviceClass:
-    """A class of the devices that all the expressions match."""
+    """Returns a class of the devices that all the expressions match."""
     return convert(DeviceClass, {"metadata": {"name": name}, "spec": selecting(*expressions)})
 
 
 def selecting(*expressions: str) -> dict[str, Any]:
-    """CEL selectors, as classes and requests have them."""
+    """Returns CEL selectors, as classes and requests contain them."""
     return {"selectors": [{"cel": {"expression": expression}} for expression in expressions]}
 
 
 def exactly(count: int = 1, /, name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
-    """A request for so many devices of a class."""
+    """Returns a request for this many devices of a class."""
     return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more}}
 
 
 def everything(name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
-    """A request for all devices of a class."""
+    """Returns a request for all devices of a class."""
     return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "All", **more}}
 
 
 def first_of(*alternatives: Manifest, name: str = "r") -> Manifest:
-    """A request for the first of these that can be had."""
+    """Returns a request for the first alternative that can be allocated."""
     return {"name": name, "firstAvailable": [{"name": one["name"], **one["exactly"]} for one in alternatives]}
 
 
 def make_claim(
     name: str, *requests: Manifest, constraints: Sequence[Manifest] = (), metadata: Manifest | None = None, **status: Any
 ) -> ResourceClaim:
-    """A claim in namespace `default`; its UID is its name."""
+    """Returns a claim in namespace `default`. Its UID is its name."""
     return convert(
         ResourceClaim,
         {
@@ -77,7 +77,7 @@ def make_claim(
 
 
 def allocation_of(*devices: Manifest | str, node_selector: Manifest | None = None, **more: Any) -> Manifest:
-    """An allocation for status.allocation; a bare name is a device of the pool `pool`."""
+    """Returns an allocation for status.allocation. A bare name is a device of the pool `pool`."""
     full = [{"device": device} if isinstance(device, str) else device for device in devices]
     results = [{"request": "r", "driver": DRIVER, "pool": "pool", **device} for device in full]
     where = {} if node_selector is None else {"nodeSelector": node_selector}
@@ -85,5 +85,5 @@ def allocation_of(*devices: Manifest | str, node_selector: Manifest | None = Non
 
 
 def label_selector(key: str, *values: str) -> Manifest:
-    """A node selector: one of these values of a label."""
+    """Returns a node selector for a label with one of these values."""
     return {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]}

@@ -41,6 +41,7 @@ def make_framework(
         dispatcher, live: for plugins that write; see `extender.testing.writes`.
     """
 
+    # The framework is the plugins' handle, so that they are made by its constructor.
     def make_plugins(handle: fwk.Handle) -> PluginsByPoint:
         made = [plugin if isinstance(plugin, fwk.Plugin) else plugin(None, handle) for plugin in plugins]
         return _by_point(made, weights or {})

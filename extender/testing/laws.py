@@ -1,4 +1,4 @@
-"""The laws of `FilterPlugin`, checked on hypotheses drawn at random.
+"""The laws of `FilterPlugin`, checked on random hypotheses.
 
 check_filter(MyPlugin(), make_snapshot(...), make_pod("p").obj(), random.Random(1), arrivals=[make_pod("q").obj()])
 """
@@ -23,7 +23,7 @@ from extender.snapshot.axes import Index
 @final
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A pod comes to a row (+1) or leaves it (-1)."""
+    """A pod is added to a row (+1) or removed from it (-1)."""
 
     row: int
     slot: int
@@ -31,7 +31,7 @@ class _Move:
 
 
 def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: random.Random, *, arrivals: Sequence[Pod] = ()) -> None:
-    """The plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with `chance`.
+    """Checks that the plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with `chance`.
 
     1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really moved.
     2. Rows do not talk: filtering some of the rows gives those rows the same answers.
@@ -39,10 +39,10 @@ def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: ran
 
     Arguments:
         snapshot: the cluster; it is copied, not read later.
-        arrivals: pods that may come to a node; the pods of the cluster may leave theirs.
+        arrivals: pods that may be added to a node; pods of the cluster may be removed from theirs.
 
     Raises:
-        AssertionError: naming the law, the node, both answers and the pods that moved.
+        AssertionError: a law is broken; with the law, the node, both answers and the pods that moved.
     """
     cache = _copy_of(snapshot)
     waiting = [cache.nominate(arrival) for arrival in arrivals]
@@ -59,7 +59,7 @@ def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: ran
     _check_rows_do_not_talk(plugin, state, pod, changed, verdicts, chance)
     if not plugin.looks_at_pods:
         _check_pods_do_not_matter(plugin, state, pod, everything, verdicts)
-    # From here on the cache moves pods, so that `before` and everything made from it must not be read any more.
+    # From here on the cache changes, so that `before` and everything made from it must not be read any more.
     answers = [verdicts.status_of(row) for row in range(len(changed))]
     names = everything.names
     by_row: defaultdict[int, list[tuple[Pod, int]]] = defaultdict(list)
@@ -85,7 +85,7 @@ def _copy_of(snapshot: Snapshot) -> Cache:
 
 
 def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState | None:
-    """The state that Filter finds; None when PreFilter leaves nothing to filter."""
+    """Returns the state that Filter gets; None when PreFilter leaves nothing to filter."""
     state = CycleState()
     if isinstance(plugin, PreFilterPlugin) and not plugin.pre_filter(state, pod, snapshot).status.is_success:
         return None
@@ -93,13 +93,13 @@ def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState
 
 
 def _draw_steps(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> tuple[list[_Move], list[_Move]]:
-    """Two hypotheses, one on top of the other. Within each, pods leave before others come, as with `PodChanges`.
+    """Returns two hypotheses, one on top of the other. Within each, pods are removed before others are added, as with `PodChanges`.
 
-    Pods that terminate do not move: upstream's topology spread counts them when they move, but not where they are.
+    Terminating pods do not move: upstream's topology spread counts them when they move, but not where they are.
     """
-    leaving = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
-    coming = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
-    moves = [move for move in leaving + coming if not snapshot.pod_at(move.slot).is_terminating]
+    removed = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
+    added = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
+    moves = [move for move in removed + added if not snapshot.pod_at(move.slot).is_terminating]
     steps: tuple[list[_Move], list[_Move]] = ([], [])
     for move in moves:
         chance.choice(steps).append(move)
@@ -107,7 +107,7 @@ def _draw_steps(snapshot: Snapshot, waiting: Sequence[int], chance: random.Rando
 
 
 def _changed_in_steps(rows: Rows, steps: tuple[list[_Move], list[_Move]], chance: random.Random) -> Rows:
-    """All rows with all moves made; between the two hypotheses the rows are shuffled."""
+    """Returns all rows with all moves made. Between the two hypotheses the rows are shuffled."""
     order = np.array(chance.sample(range(len(rows)), len(rows)), np.intp)
     back = np.argsort(order)
     first, second = steps
@@ -147,7 +147,7 @@ def _check_pods_do_not_matter(plugin: FilterPlugin, state: CycleState, pod: Pod,
 
 
 def _check_honest(plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status) -> None:
-    """Only this node's pods move: the other rows are other hypotheses."""
+    """Moves only this node's pods, because the other rows are other hypotheses."""
     for other, sign in moved:
         _move(cache, other, sign, node)
     after = cache.update_snapshot()
@@ -162,12 +162,12 @@ def _check_honest(plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved
 
 
 def _move(cache: Cache, pod: Pod, sign: int, node: str) -> None:
-    there = replaced(pod, spec=replaced(pod.spec, node_name=node))
+    on_node = replaced(pod, spec=replaced(pod.spec, node_name=node))
     if sign > 0:
         cache.unnominate(pod.uid)
-        cache.add_pod(there)
+        cache.add_pod(on_node)
     else:
-        cache.remove_pod(there)
+        cache.remove_pod(on_node)
 
 
 def _agree(plugin: FilterPlugin, law: str, node: str, expected: Status, actual: Status) -> None:

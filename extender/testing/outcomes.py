@@ -1,4 +1,4 @@
-"""What one plugin says of every node of a snapshot, by node name: for tests that read like tables."""
+"""What one plugin answers for every node of a snapshot, by node name: for tests that read like tables."""
 
 from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin, Status
 from extender.objects.pod import Pod
@@ -6,7 +6,7 @@ from extender.snapshot import Rows, Snapshot
 
 
 def filter_nodes(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
-    """Node -> the Filter's answer, its PreFilter run before. Where PreFilter skips or refuses, that is every node's answer."""
+    """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of every node."""
     state = CycleState()
     if isinstance(plugin, PreFilterPlugin):
         status = plugin.pre_filter(state, pod, snapshot).status
@@ -18,12 +18,12 @@ def filter_nodes(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str
 
 
 def refusals(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, str]:
-    """Node -> why the Filter refuses it; nodes that pass are left out."""
+    """Returns node -> why the Filter refuses it; nodes that pass are left out."""
     return {name: status.message for name, status in filter_nodes(plugin, snapshot, pod).items() if status.is_rejected}
 
 
 def score_nodes(plugin: ScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
-    """Node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
+    """Returns node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
 
     Raises:
         AssertionError: PreScore failed.

@@ -1,4 +1,4 @@
-"""Other programs for as long as a test needs them: started, waited for until they are ready, stopped whatever happens."""
+"""Programs that run for the duration of a test: started, waited for until they are ready, and stopped in any case."""
 
 import subprocess
 import time
@@ -11,61 +11,60 @@ _LAST_LINES: Final = 15
 
 
 class ProcessError(RuntimeError):
-    """A program did not start, or did not stop; the text holds the end of what it wrote."""
+    """A program did not start or become ready. The text contains the end of its output."""
 
 
 @final
 class Process:
-    """One program. It runs in real time, so that waiting for it blocks."""
+    """A running program. It runs in real time, so that waiting for it blocks."""
 
     def __init__(self, command: Sequence[str | Path], log: Path) -> None:
-        """Starts it.
+        """Starts the program.
 
         Arguments:
             command: its path and its arguments.
-            log: where it writes; what is there stays.
+            log: the file for its output, which is appended.
 
         Raises:
-            ProcessError: when there is no such program.
+            ProcessError: there is no such program.
         """
         self.name = Path(command[0]).name
         self._log = log
         with log.open("ab") as output:
             try:
-                self._popen = subprocess.Popen(  # noqa: S603 - whoever writes the test says what runs
+                self._popen = subprocess.Popen(  # noqa: S603 - the command comes from the test
                     [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
                 )
             except OSError as error:
                 raise ProcessError(f"{command[0]} can not be run: {error.strerror}") from error
 
     def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
-        """Returns when it is ready; stops it when that does not happen.
+        """Returns when the program is ready; stops it if that takes too long.
 
         Raises:
-            ProcessError: when it has ended, or is not ready after so many seconds.
+            ProcessError: it has ended, or is not ready after this many seconds.
         """
         deadline = time.monotonic() + seconds
         while not is_ready():
             code = self._popen.poll()
             if code is not None:
-                raise ProcessError(f"{self.name} has ended with exit code {code} before it was ready:\n{self._last_words()}")
+                raise ProcessError(f"{self.name} has ended with exit code {code} before it was ready:\n{self._end_of_log()}")
             if time.monotonic() > deadline:
                 self.stop(seconds)
-                raise ProcessError(f"{self.name} was not ready after {seconds:g} s:\n{self._last_words()}")
+                raise ProcessError(f"{self.name} was not ready after {seconds:g} s:\n{self._end_of_log()}")
             time.sleep(_POLL_SECONDS)
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
         return self._popen.poll() is None
 
     def kill(self) -> None:
-        """Ends it without a chance to tidy up."""
+        """Ends the program at once."""
         self._popen.kill()
         self._popen.wait()
 
     def stop(self, seconds: float) -> bool:
-        """Asks it to end, and ends it when it does not within so many seconds. Whether it has ended by itself."""
+        """Terminates the program, and kills it if it does not end within this many seconds. Returns whether it ended by itself."""
         self._popen.terminate()
         try:
             self._popen.wait(seconds)
@@ -74,5 +73,5 @@ class Process:
             return False
         return True
 
-    def _last_words(self) -> str:
+    def _end_of_log(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-_LAST_LINES:])

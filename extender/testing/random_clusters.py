@@ -1,6 +1,6 @@
-"""Small clusters made by chance, rich in what Filters look at: labels, taints, ports, resources, affinities, spread, volumes.
+"""Small random clusters, rich in what Filters look at: labels, taints, ports, resources, affinities, spread, volumes.
 
-Names and values come from tiny pools, so that things do match and collide.
+Names and values come from tiny pools, so that they match and collide often.
 """
 
 import random
@@ -27,7 +27,7 @@ _PROTOCOLS: Final = ("", "TCP", "UDP")
 @final
 @dataclass(frozen=True, slots=True)
 class RandomCluster:
-    """A cluster, a pod to place, and pods that may come."""
+    """A cluster, a pod to place, and pods that may be added."""
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
@@ -37,12 +37,12 @@ class RandomCluster:
     """Claims, volumes and the like."""
 
     def snapshot(self) -> Snapshot:
-        """The cluster as a decision sees it; a new one each time."""
+        """Returns a new snapshot of the cluster."""
         return make_snapshot(*self.nodes, pods=self.pods, objects=self.objects)
 
 
 def random_cluster(chance: random.Random) -> RandomCluster:
-    """Up to five nodes, up to three pods on each, a pending pod and up to three that may come."""
+    """Returns a cluster of up to five nodes with up to three pods each, a pending pod, and up to three pods that may be added."""
     nodes = tuple(_node(f"n{number}", chance) for number in range(chance.randint(1, 5)))
     pods = tuple(_pod(f"p{number}-{node.name}", chance).node(node.name).obj() for node in nodes for number in range(chance.randint(0, 3)))
     arrivals = tuple(_pod(f"a{number}", chance).obj() for number in range(chance.randint(0, 3)))
@@ -50,7 +50,7 @@ def random_cluster(chance: random.Random) -> RandomCluster:
 
 
 def random_cluster_with_volumes(chance: random.Random) -> RandomCluster:
-    """The same, and most pods have volumes."""
+    """Returns the same kind of cluster, in which most pods have volumes."""
     cluster = random_cluster(chance)
     storage = random_storage(cluster.nodes, chance)
     return RandomCluster(

@@ -1,6 +1,6 @@
-"""Claims, volumes and all that comes with them, made by chance for a few nodes; and pods that use them.
+"""Random claims, volumes and the objects that belong to them, for a few nodes; and pods that use them.
 
-Names, zones and sizes come from tiny pools, so that things do match and collide.
+Names, zones and sizes come from tiny pools, so that they match and collide often.
 """
 
 import random
@@ -46,10 +46,10 @@ class RandomStorage:
     exclusive: list[str] = field(default_factory=list)
     """ReadWriteOncePod claims."""
     in_use: set[str] = field(default_factory=set)
-    """Those that a running pod has. Upstream counts on no two of them having one."""
+    """Exclusive claims that a running pod uses. Upstream relies on no two running pods using the same one."""
 
     def give(self, pod: PodBuilder, chance: random.Random, *, is_running: bool = False) -> PodBuilder:
-        """The pod with up to four volumes more."""
+        """Returns the pod with up to four more volumes."""
         for _ in range(chance.choice((0, 1, 2, 4))):
             pod = self._one_more(pod, chance, is_running=is_running)
         return pod
@@ -74,7 +74,7 @@ class RandomStorage:
 
 
 def random_storage(nodes: Sequence[Node], chance: random.Random) -> RandomStorage:
-    """Classes, claims, volumes, attachments, limits and capacities."""
+    """Returns random classes, claims, volumes, attachments, limits and capacities."""
     storage = RandomStorage()
     topology = {ZONE_LABEL: (chance.choice(_ZONES),)} if chance.random() < 0.4 else None
     storage.objects += [
@@ -134,7 +134,7 @@ def _add_delayed(storage: RandomStorage, nodes: Sequence[Node], chance: random.R
                 selector=LabelSelector(match_labels={"disk": "ssd"}) if chance.random() < 0.2 else None,
             )
         )
-    # No two are of one size: which of two equal volumes a claim gets is a matter of chance upstream.
+    # The sizes are distinct, because upstream chooses between volumes of equal size at random.
     sizes = chance.sample(range(1, 9), chance.randint(0, 6))
     for number, size in enumerate(sizes):
         storage.objects.append(

@@ -3,7 +3,7 @@
     make_claim("data", volume="pv", storage_class="std")
     make_volume("pv", claim="data", csi="ebs.csi.aws.com", affinity=[label_term("zone", "In", "z1")])
 
-They hand out finished objects: those of storage have few fields that tests care about, and no common starts.
+They return finished objects, because objects of storage have few fields that tests need.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,12 +65,13 @@ def make_claim(
     deleted: bool = False,
     version: str = "",
 ) -> PersistentVolumeClaim:
-    """A claim in namespace `default`: fully bound if it has a `volume`, else pending.
+    """Returns a claim in namespace `default`: fully bound if it has a `volume`, else pending.
 
     Arguments:
-        selected_node: where a volume is being made for it.
+        selected_node: the node for which a volume is being provisioned.
         owner: the pod of whose generic ephemeral volume it is.
     """
+    # A claim counts as fully bound only with the annotation that the volume controller adds last.
     annotations = {BIND_COMPLETED_ANNOTATION: "yes"} if volume else {}
     if selected_node is not None:
         annotations[SELECTED_NODE_ANNOTATION] = selected_node
@@ -110,12 +111,12 @@ def make_volume(
     phase: str = "",
     version: str = "",
 ) -> PersistentVolume:
-    """A volume: bound if it has a `claim`, else available. Its CSI handle is its name.
+    """Returns a volume: bound if it has a `claim`, else available. Its CSI handle is its name.
 
     Arguments:
         csi: its driver.
         ebs: its volume ID as an in-tree EBS volume.
-        affinity: the nodes it can be reached from, any of the terms; None for all.
+        affinity: the nodes that can reach it, any of the terms; None for all.
     """
     reference = ObjectReference(kind="PersistentVolumeClaim", namespace="default", name=claim, uid=f"uid-{claim}") if claim else None
     return PersistentVolume(
@@ -140,7 +141,7 @@ def make_class(
     binding: str | None = LATER,
     topology: Mapping[str, Sequence[str]] | None = None,
 ) -> StorageClass:
-    """A StorageClass.
+    """Returns a StorageClass.
 
     Arguments:
         topology: label -> values, all in one term of allowedTopologies; None for no such list.
@@ -155,7 +156,7 @@ def make_class(
 
 
 def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, migrated: Sequence[str] = ()) -> CSINode:
-    """What a node says of attaching volumes: driver -> how many, None for no limit; and the in-tree plugins that are migrated."""
+    """Returns a CSINode: driver -> the limit of volumes, None for no limit; and the in-tree plugins that are migrated."""
     annotations = {MIGRATED_PLUGINS_ANNOTATION: ",".join(migrated)} if migrated else {}
     drivers = [
         CSINodeDriver(name=driver, allocatable=None if limit is None else VolumeNodeResources(count=limit))
@@ -165,14 +166,14 @@ def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, 
 
 
 def make_csi_driver(name: str = "csi.example.com", *, publishes_capacity: bool = True) -> CSIDriver:
-    """A CSI driver."""
+    """Returns a CSIDriver."""
     return CSIDriver(metadata=ObjectMeta(name=name), spec=CSIDriverSpec(storage_capacity=publishes_capacity))
 
 
 def make_capacity(
     name: str, capacity: str, topology: LabelSelector | None, *, storage_class: str = "std", largest: str | None = None
 ) -> CSIStorageCapacity:
-    """How much room a driver has for volumes of a class, for the nodes with such labels."""
+    """Returns the capacity that a driver has for volumes of a class, on the nodes with such labels."""
     return CSIStorageCapacity(
         metadata=ObjectMeta(name=name, namespace="kube-system"),
         node_topology=topology,
@@ -183,31 +184,31 @@ def make_capacity(
 
 
 def make_attachment(volume: str, node: str, *, driver: str = "csi.example.com") -> VolumeAttachment:
-    """The volume is attached to the node, or about to be."""
+    """Returns an attachment of the volume to the node."""
     spec = VolumeAttachmentSpec(attacher=driver, source=VolumeAttachmentSource(persistent_volume_name=volume), node_name=node)
     return VolumeAttachment(metadata=ObjectMeta(name=f"{volume}-{node}"), spec=spec)
 
 
 def ephemeral(name: str = "scratch") -> Volume:
-    """A generic ephemeral volume: its claim is called `<pod>-<name>`."""
+    """Returns a generic ephemeral volume, whose claim is named `<pod>-<name>`."""
     return Volume(name=name, ephemeral=EphemeralVolumeSource())
 
 
 def ebs_disk(volume_id: str, *, read_only: bool = False) -> Volume:
-    """An in-tree EBS volume in a pod's spec."""
+    """Returns an in-tree EBS volume for a pod's spec."""
     return Volume(name="ebs", aws_elastic_block_store=AWSElasticBlockStore(volume_id=volume_id, read_only=read_only))
 
 
 def gce_disk(name: str, *, read_only: bool = False) -> Volume:
-    """An in-tree GCE disk in a pod's spec."""
+    """Returns an in-tree GCE disk for a pod's spec."""
     return Volume(name="gce", gce_persistent_disk=GCEPersistentDisk(pd_name=name, read_only=read_only))
 
 
 def iscsi_disk(iqn: str, *, read_only: bool = False) -> Volume:
-    """An iSCSI disk in a pod's spec."""
+    """Returns an iSCSI disk for a pod's spec."""
     return Volume(name="iscsi", iscsi=ISCSIVolume(iqn=iqn, read_only=read_only))
 
 
 def rbd_image(image: str, *monitors: str, pool: str = "rbd", read_only: bool = False) -> Volume:
-    """A Ceph image in a pod's spec."""
+    """Returns a Ceph image for a pod's spec."""
     return Volume(name="rbd", rbd=RBDVolume(monitors=list(monitors), image=image, pool=pool, read_only=read_only))

@@ -1,9 +1,9 @@
-"""Time that passes at once: an event loop for tests, in which waiting costs nothing and timing decides nothing.
+"""Virtual time: an event loop for tests in which waiting takes no time and outcomes do not depend on timing.
 
     assert virtual_time.run(asyncio.sleep(3600, "an hour later")) == "an hour later"
 
-Everything that waits by the loop (`asyncio.sleep`, `asyncio.timeout`, `loop.time()`) waits in the order it would in reality, and the same
-way in every run. In-memory transports only: a socket or a child process has a time of its own.
+Everything that waits by the loop (`asyncio.sleep`, `asyncio.timeout`, `loop.time()`) wakes in the order it would in reality, and in the
+same order in every run. Only in-memory transports work, because sockets and child processes run in real time.
 """
 
 import asyncio
@@ -19,33 +19,33 @@ A_DAY = 24 * 60 * 60.0
 
 
 class DeadlockError(RuntimeError):
-    """The loop has nothing left that could wake anybody, or was still waiting at its horizon."""
+    """Nothing can wake the loop any more, or it was still waiting at its horizon."""
 
 
 def run(main: Coroutine[Any, Any, T], *, horizon: float = A_DAY) -> T:
-    """What `main` returns, on a loop of its own whose time begins at 0 and jumps to the next timer whenever nothing is ready.
+    """Returns the result of `main`, on a new loop whose time begins at 0 and jumps to the next timer whenever nothing is ready.
 
-    Work in threads (`asyncio.to_thread`) takes no time: the clock stands until it is done.
+    Work in threads (`asyncio.to_thread`) takes no virtual time: the clock stands until it is done.
 
     Arguments:
-        horizon: seconds of virtual time after which whoever still waits is considered stuck.
+        horizon: seconds of virtual time after which tasks that still wait count as stuck.
 
     Raises:
-        DeadlockError: when `main` would wait for ever, naming the tasks that wait.
-        RuntimeError: when something opens a socket or a pipe.
+        DeadlockError: `main` would wait for ever; with the names of the tasks that wait.
+        RuntimeError: a socket or a pipe was opened.
     """
-    with runner(horizon=horizon) as one:
-        return one.run(main)
+    with runner(horizon=horizon) as virtual:
+        return virtual.run(main)
 
 
 def runner(*, horizon: float = A_DAY) -> asyncio.Runner:
-    """Runs one thing after the other on the same loop, see `run`. Between two of them time stands still, with all that they began."""
+    """Returns a runner for several calls on the same loop, see `run`. Between two calls time stands still."""
     return asyncio.Runner(loop_factory=lambda: _VirtualLoop(horizon))
 
 
 @final
 class _Clock:
-    """Where the loop and its selector meet."""
+    """The state that the loop and its selector share."""
 
     def __init__(self, horizon: float) -> None:
         self.now = 0.0
@@ -71,7 +71,7 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     async def shutdown_default_executor(self) -> None:
-        # The loop starts a thread of its own for this.
+        # The loop starts a thread for this, which the clock has to wait for.
         self._clock.threads_at_work += 1
         try:
             await super().shutdown_default_executor()
@@ -87,14 +87,14 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 @final
 class _TimeJumps(selectors.DefaultSelector):
-    """Waits for threads, and for nothing else."""
+    """A selector that advances the clock instead of waiting, except for threads."""
 
     def __init__(self, clock: _Clock) -> None:
         super().__init__()
         self._clock = clock
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        if self.get_map():  # the first is the loop's own pipe, by which threads wake it
+        if self.get_map():  # the first one is the loop's own pipe, through which threads wake it
             raise RuntimeError("virtual time works with in-memory transports only: sockets, pipes and processes have a time of their own")
         return super().register(fileobj, events, data)
 
@@ -105,6 +105,6 @@ class _TimeJumps(selectors.DefaultSelector):
             raise DeadlockError(f"nothing will ever wake: {self._clock.who_waits()}")
         self._clock.now += timeout
         if self._clock.now > self._clock.horizon:
-            self._clock.horizon += self._clock.now  # so that those who are cancelled now have time to tidy up
+            self._clock.horizon += self._clock.now  # so that cancelled tasks have time to clean up
             raise DeadlockError(f"still waiting after {self._clock.now:g} s: {self._clock.who_waits()}")
         return super().select(0)

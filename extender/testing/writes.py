@@ -1,12 +1,12 @@
-"""A dispatcher without an API server: what plugins write is noted down, and done to the objects of a Cache as an API server would do it.
+"""A dispatcher without an API server: it records the calls of plugins, and performs them on the objects of a Cache as an API server would.
 
     writes = RecordedWrites(cache)
     framework = make_framework(VolumeBinding, dispatcher=writes, live=cache)
     ...
     assert writes.calls == [PatchPersistentVolume(...)]
 
-It knows one object of a name, versions, and the refusals that plugins have to reckon with. What was written shows in the Cache at once, or
-when `deliver()` is called, as if the watch were late.
+It supports one object of each name, versions, and the refusals that plugins must handle. A write shows in the Cache at once, or when
+`deliver()` is called, as if the watch were late.
 """
 
 import asyncio
@@ -55,12 +55,12 @@ class RecordedWrites:
     """Performs calls on the objects of a cache.
 
     Arguments:
-        late: what is written shows in the cache only after `deliver()`.
+        late: whether writes show in the cache only after `deliver()`.
     """
 
     def __init__(self, cache: Cache, *, late: bool = False) -> None:
         self.calls: list[ApiCall[Any]] = []
-        """All that was asked for, refused or not, in order."""
+        """All calls, refused or not, in order."""
         self.bound: dict[str, str] = {}
         """Pod UID -> node."""
         self._objects = cache.objects
@@ -73,11 +73,11 @@ class RecordedWrites:
         self._last_version = 1000
 
     def fail(self, kind: type[ApiCall[Any]], error: CallError, *, after: int = 0) -> None:
-        """One call of a kind ends with this error, and does nothing: the next one, or a later one."""
+        """Makes one call of a kind fail with this error and do nothing: the next one, or a later one."""
         self._failures.append(_Failure(kind, error, after))
 
     def deliver(self) -> None:
-        """The cache learns what was written."""
+        """Shows the writes in the cache."""
         for show in self._written.values():
             show()
         self._written.clear()
@@ -86,17 +86,17 @@ class RecordedWrites:
         self._resource_claims.clear()
 
     async def perform(self, call: ApiCall[T]) -> T:
-        """Done at once, though others get a turn before.
+        """Performs the call after other tasks had a turn.
 
         Raises:
-            CallError: scripted, or as an API server would refuse.
+            CallError: the error given to `fail`, or a refusal as of an API server.
         """
         await asyncio.sleep(0)
         result: T = self._perform(call)
         return result
 
     def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
-        """Done when others had a turn."""
+        """Performs the call after other tasks had a turn."""
         done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
         def perform() -> None:

@@ -16,7 +16,7 @@ from extender.objects.meta import HasMetadata, ObjectMeta
 
 
 def is_older(version: str, than: str) -> bool:
-    """True if `version` is certainly older than `than`; False for equal ones and for those that cannot be compared."""
+    """Returns whether `version` is certainly older than `than`; False for equal ones and for those that cannot be compared."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 

@@ -1,4 +1,4 @@
-"""Faults between a client and an API server, as a script says them: `script` when, `answers` and `watches` what.
+"""Faults between a client and an API server: `script` decides when one happens, `answers` and `watches` what happens.
 
 transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
 """

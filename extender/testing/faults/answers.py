@@ -1,4 +1,4 @@
-"""What can go wrong with one request."""
+"""Faults of one request."""
 
 import asyncio
 import gzip
@@ -28,7 +28,7 @@ REASONS: Mapping[int, str] = {
 
 
 def status_object(code: int, message: str = "injected", *, reason: str | None = None, details: object = None) -> dict[str, Any]:
-    """A Status, as the API server writes it."""
+    """Returns a Status as the API server writes it."""
     found: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
     return found | {"reason": REASONS.get(code, "") if reason is None else reason, "code": code} | ({"details": details} if details else {})
 
@@ -36,13 +36,13 @@ def status_object(code: int, message: str = "injected", *, reason: str | None = 
 def status(
     code: int, message: str = "injected", *, reason: str | None = None, retry_after: int | None = None, details: object = None
 ) -> Action:
-    """The server refuses; nothing was done."""
+    """Refuses the request with a Status; nothing is done."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     return answer(json.dumps(status_object(code, message, reason=reason, details=details)), code, headers=headers)
 
 
 def too_large_resource_version(retry_after: int | None = 1) -> Action:
-    """The server is behind what the client has seen elsewhere."""
+    """Refuses the request because the server lags behind the version that the client has seen elsewhere."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return status(504, "Timeout: Too large resource version: 2, current: 1", retry_after=retry_after, details={"causes": causes})
 
@@ -50,7 +50,7 @@ def too_large_resource_version(retry_after: int | None = 1) -> Action:
 def answer(
     body: bytes | str, code: int = 200, *, content_type: str = "application/json", headers: Mapping[str, str] | None = None
 ) -> Action:
-    """This body, whatever was asked."""
+    """Answers with this body, whatever was requested."""
     content = body.encode() if isinstance(body, str) else body
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
@@ -60,12 +60,12 @@ def answer(
 
 
 def login_page() -> Action:
-    """A proxy that wants to know who we are, with status 200."""
+    """Answers with the login page of a proxy, with status 200."""
     return answer("<!DOCTYPE html><html><body><form>Please sign in</form></body></html>", content_type="text/html")
 
 
 def gzip_bomb(size: int = 1 << 28) -> Action:
-    """A few bytes that become many."""
+    """Answers with a few bytes that decompress to many."""
     bomb = gzip.compress(b" " * size, 1)
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
 
@@ -80,7 +80,7 @@ def gzip_bomb(size: int = 1 << 28) -> Action:
 
 
 def refused() -> Action:
-    """Nobody listens."""
+    """Refuses the connection."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
@@ -89,7 +89,7 @@ def refused() -> Action:
 
 
 def drop_before_commit() -> Action:
-    """The connection is reset before the server has read the request."""
+    """Resets the connection before the server has read the request."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         raise connection_reset()
@@ -98,7 +98,7 @@ def drop_before_commit() -> Action:
 
 
 def commit_then_drop() -> Action:
-    """The server does it, and its answer is lost."""
+    """Lets the server perform the request, and resets the connection instead of answering."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         await (await forward()).aread()
@@ -108,7 +108,7 @@ def commit_then_drop() -> Action:
 
 
 def commit_then(other: Action) -> Action:
-    """The server does it; the client hears something else."""
+    """Lets the server perform the request, and answers with another action."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         await (await forward()).aread()
@@ -118,7 +118,7 @@ def commit_then(other: Action) -> Action:
 
 
 def black_hole() -> Action:
-    """The connection is accepted, and that is all that ever happens."""
+    """Accepts the connection and never answers."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         never: asyncio.Future[httpx.Response] = asyncio.get_running_loop().create_future()
@@ -128,7 +128,7 @@ def black_hole() -> Action:
 
 
 def commit_late(seconds: float) -> Action:
-    """The server does it only so many seconds later, even if nobody waits for it any more."""
+    """Lets the server perform the request this many seconds later, even if the client no longer waits."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         async def later() -> httpx.Response:
@@ -141,7 +141,7 @@ def commit_late(seconds: float) -> Action:
 
 
 def delay(seconds: float) -> Action:
-    """Everything as it should be, only later."""
+    """Forwards the request this many seconds later."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         await asyncio.sleep(seconds)
@@ -151,7 +151,7 @@ def delay(seconds: float) -> Action:
 
 
 def truncate(size: int) -> Action:
-    """The answer breaks off after so many bytes."""
+    """Resets the connection after this many bytes of the answer."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         response = await forward()
@@ -167,7 +167,7 @@ def truncate(size: int) -> Action:
 
 
 def slow_body(bytes_per_second: int) -> Action:
-    """The answer drips."""
+    """Sends the answer at this rate."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         response = await forward()
@@ -184,7 +184,7 @@ def slow_body(bytes_per_second: int) -> Action:
 
 
 def edited_json(edit: Callable[[dict[str, Any]], object]) -> Action:
-    """The server's JSON, changed in place by `edit`."""
+    """Answers with the server's JSON, changed in place by `edit`."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         response = await forward()
@@ -196,7 +196,7 @@ def edited_json(edit: Callable[[dict[str, Any]], object]) -> Action:
 
 
 def first_time_again() -> Action:
-    """The answer that it gave the first time, whatever has happened since: a server that lags behind."""
+    """Repeats the first answer, whatever has happened since, as a server that lags behind."""
     first: list[tuple[int, bytes]] = []
 
     async def act(call: Call, forward: Forward) -> httpx.Response:

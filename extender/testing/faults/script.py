@@ -1,4 +1,4 @@
-"""A transport that goes wrong as its script says, around one that works."""
+"""A transport with scripted faults around one that works."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,10 +11,10 @@ import httpx
 from extender.testing.faults.streams import CuttableStream, connection_reset
 
 Forward = Callable[[], Awaitable[httpx.Response]]
-"""Sends the request on to the server, which may be done any number of times, or never."""
+"""Sends the request to the server; may be called any number of times, or never."""
 
 Action = Callable[["Call", Forward], Awaitable[httpx.Response]]
-"""What goes wrong with one request."""
+"""Answers one request with a fault."""
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -22,12 +22,12 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 @final
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request, as Kubernetes' RBAC would describe it."""
+    """One request, in the terms of Kubernetes' RBAC."""
 
     verb: str
     """get, list, watch, create, update, patch or delete."""
     resource: str
-    """Plural; empty for what is no resource, such as /version."""
+    """Plural; empty for paths that are no resource, such as /version."""
     namespace: str
     name: str
     subresource: str
@@ -37,12 +37,12 @@ class Call:
 
     @property
     def params(self) -> httpx.QueryParams:
-        """Of the query."""
+        """The parameters of the query."""
         return self.request.url.params
 
     @staticmethod
     def of(request: httpx.Request, at: float) -> "Call":
-        """What a request asks for."""
+        """Returns the call that a request makes."""
         parts = request.url.path.strip("/").split("/")
         rest = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else []
         namespace = ""
@@ -58,30 +58,30 @@ class Call:
 @final
 @dataclass(slots=True)
 class Fault:
-    """When something goes wrong, and what.
+    """Which requests fail, and how.
 
-    Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods
-    Fault(status(503), probability=0.3, times=None)              three in ten requests, for good
+    Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods Fault(status(503), probability=0.3, times=None)
+    three in ten requests, for good
     """
 
     action: Action
     verb: str | None = None
-    """None for any; so with the others."""
+    """None for any, as with the following."""
     resource: str | None = None
     subresource: str | None = None
     name: str | None = None
     where: Callable[[Call], bool] | None = None
     """A further condition."""
     skip: int = 0
-    """So many of the requests that it is about go well before."""
+    """The number of matching requests that succeed first."""
     times: int | None = 1
-    """It strikes so often; None for ever."""
+    """The number of times that it strikes; None for no limit."""
     probability: float = 1.0
     struck: int = 0
-    """How often it did."""
+    """The number of times that it has struck."""
 
     def strikes(self, call: Call, rng: Random) -> bool:
-        """Whether it is this request's turn; counts."""
+        """Returns whether the fault strikes this request, and counts it."""
         wanted = ((self.verb, call.verb), (self.resource, call.resource), (self.subresource, call.subresource), (self.name, call.name))
         if any(want is not None and want != found for want, found in wanted) or (self.where is not None and not self.where(call)):
             return False
@@ -98,7 +98,7 @@ class Fault:
 
 @final
 class FaultyTransport(httpx.AsyncBaseTransport):
-    """Every request is written down; the first fault whose turn it is decides how it ends.
+    """Records every request, and applies the first fault that strikes it.
 
     `inner` may be exchanged, which is how a server comes back with another past.
     """
@@ -109,38 +109,37 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         self.calls: list[Call] = []
         self._rng = rng or Random(0)
         self._open: dict[CuttableStream, None] = {}
-        """In the order in which they were opened, so that a run can be repeated."""
+        """In the order in which they were opened, so that runs are repeatable."""
         self._is_down = False
 
     def add(self, *faults: Fault) -> None:
-        """Further faults, after those that are there."""
+        """Adds faults after the existing ones."""
         self.faults += faults
 
     def count(self, verb: str, resource: str | None = None) -> int:
-        """How many such requests came."""
+        """Returns the number of such requests."""
         return sum(call.verb == verb and resource in (None, call.resource) for call in self.calls)
 
     @property
     def missed(self) -> list[Fault]:
-        """Faults that never struck: a script that misses its mark tests nothing."""
+        """The faults that never struck: a script that misses its target tests nothing."""
         return [fault for fault in self.faults if not fault.struck]
 
     def go_down(self) -> None:
-        """Nobody listens any more, and whatever is open is reset."""
+        """Refuses all connections from now on, and resets the open ones."""
         self._is_down = True
         self.cut()
 
     def come_up(self) -> None:
-        """The end of `go_down`."""
+        """Ends `go_down`."""
         self._is_down = False
 
     def cut(self, *, cleanly: bool = False) -> None:
-        """End all watches: with a reset in the middle of whatever is being said, or as a server does whose time is over."""
+        """Ends all watches: with a reset, or as a server does when their time is over."""
         for stream in tuple(self._open):
             stream.cut(None if cleanly else connection_reset())
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """What the server answers, or what goes wrong."""
         await request.aread()
         call = Call.of(request, asyncio.get_running_loop().time())
         self.calls.append(call)
@@ -157,6 +156,5 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Ends what is still open."""
         self.cut()
         await self.inner.aclose()

@@ -1,4 +1,4 @@
-"""Bodies that come in pieces: cut, held up, or with other lines than the server wrote."""
+"""Response bodies in pieces: cut, delayed, or with other lines than those of the server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,13 +13,17 @@ Lines = AsyncIterator[bytes]
 
 
 def connection_reset() -> httpx.ReadError:
-    """What a reader sees when the other side is suddenly gone."""
+    """Returns the error of a read from a connection that the peer has reset."""
     return httpx.ReadError("connection reset by peer")
 
 
 @final
 class IteratedStream(httpx.AsyncByteStream):
-    """A body from an iterator; `closes` is another stream that ends with it."""
+    """A body from an iterator.
+
+    Arguments:
+        closes: another stream that is closed with this one.
+    """
 
     def __init__(self, chunks: AsyncIterator[bytes], closes: httpx.AsyncByteStream | None = None) -> None:
         self._chunks = chunks
@@ -30,14 +34,13 @@ class IteratedStream(httpx.AsyncByteStream):
             yield chunk
 
     async def aclose(self) -> None:
-        """The reader has had enough."""
         if self._closes is not None:
             await self._closes.aclose()
 
 
 @final
 class CuttableStream(httpx.AsyncByteStream):
-    """A body that somebody else can end."""
+    """A body that can be ended from outside."""
 
     def __init__(self, inner: httpx.AsyncByteStream, open_ones: dict["CuttableStream", None]) -> None:
         self._inner = inner
@@ -47,7 +50,7 @@ class CuttableStream(httpx.AsyncByteStream):
         open_ones[self] = None
 
     def cut(self, error: Exception | None) -> None:
-        """End it now, with an error or without one."""
+        """Ends the body now, with an error or without one."""
         self._error = error
         self._cut.set()
 
@@ -74,13 +77,12 @@ class CuttableStream(httpx.AsyncByteStream):
             await _cancelled(cut)
 
     async def aclose(self) -> None:
-        """The reader has had enough."""
         self._open.pop(self, None)
         await self._inner.aclose()
 
 
 def edited(response: httpx.Response, edit: Callable[[Lines], Lines]) -> httpx.Response:
-    """The same watch with other lines."""
+    """Returns the same watch with edited lines."""
     if response.status_code != 200 or not isinstance(response.stream, httpx.AsyncByteStream):
         return response
     stream = IteratedStream(edit(_lines(response.stream)), response.stream)
@@ -101,7 +103,7 @@ async def _following(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 async def _cancelled(future: asyncio.Future[T]) -> None:
     future.cancel()
-    # Not `await future`: whoever is cancelled himself meanwhile must not take that for the end of this one.
+    # Not `await future`, in which a cancellation of this task could not be told from that of the future.
     await asyncio.wait((future,))
     if not future.cancelled():
         future.exception()

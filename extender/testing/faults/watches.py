@@ -1,4 +1,4 @@
-"""What can go wrong with a watch, line by line."""
+"""Faults of a watch, line by line."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from extender.testing.faults.script import Action, Call, Forward
 from extender.testing.faults.streams import Lines, connection_reset, edited
 
 Which = Callable[[Mapping[str, Any]], bool]
-"""Chooses events."""
+"""Returns whether an event is chosen."""
 
 
 def event_of(name: str, *kinds: str) -> Which:
-    """Events of an object of that name; of certain types only, if they are given."""
+    """Chooses the events of an object with that name, of certain types if they are given."""
 
     def chosen(event: Mapping[str, Any]) -> bool:
         return event["object"].get("metadata", {}).get("name") == name and (not kinds or event["type"] in kinds)
@@ -25,7 +25,7 @@ def event_of(name: str, *kinds: str) -> Which:
 
 
 def close_after(count: int) -> Action:
-    """The server ends the watch after so many events, as it does when its time is over."""
+    """Ends the watch after this many events, as a server does when its time is over."""
 
     async def edit(lines: Lines) -> Lines:
         if count == 0:
@@ -41,7 +41,7 @@ def close_after(count: int) -> Action:
 
 
 def reset_after(count: int, partial: int = 0) -> Action:
-    """The connection is reset after so many events and `partial` bytes of the next."""
+    """Resets the connection after this many events and `partial` bytes of the next."""
 
     async def edit(lines: Lines) -> Lines:
         async for line in _first(lines, count):
@@ -55,7 +55,7 @@ def reset_after(count: int, partial: int = 0) -> Action:
 
 
 def silent_after(count: int) -> Action:
-    """The peer has vanished after so many events, and nobody was told."""
+    """Sends nothing any more after this many events, as a peer that has vanished."""
 
     async def edit(lines: Lines) -> Lines:
         async for line in _first(lines, count):
@@ -66,7 +66,7 @@ def silent_after(count: int) -> Action:
 
 
 def error_after(count: int, code: int, message: str = "injected", *, reason: str | None = None) -> Action:
-    """An ERROR event after so many others, then the end."""
+    """Sends an ERROR event after this many others, and ends the watch."""
 
     async def edit(lines: Lines) -> Lines:
         async for line in _first(lines, count):
@@ -77,7 +77,7 @@ def error_after(count: int, code: int, message: str = "injected", *, reason: str
 
 
 def line_after(count: int, line: bytes) -> Action:
-    """Something that the server never wrote, after so many events; then it goes on."""
+    """Inserts a line that the server did not write after this many events."""
 
     async def edit(lines: Lines) -> Lines:
         seen = 0
@@ -93,7 +93,7 @@ def line_after(count: int, line: bytes) -> Action:
 
 
 def held(seconds: float) -> Action:
-    """Every event comes so much later."""
+    """Delays every event by this many seconds."""
 
     async def edit(lines: Lines) -> Lines:
         async for line in lines:
@@ -104,17 +104,17 @@ def held(seconds: float) -> Action:
 
 
 def skipping(which: Which) -> Action:
-    """Some events are never said."""
+    """Drops the chosen events."""
     return _edit_events(lambda event: [] if which(event) else [event])
 
 
 def repeating(times: int, which: Which | None = None) -> Action:
-    """Events are said several times over."""
+    """Repeats the chosen events, or all of them."""
     return _edit_events(lambda event: [event] * (times if which is None or which(event) else 1))
 
 
 def changed(edit: Callable[[dict[str, Any]], object]) -> Action:
-    """Events are changed in place."""
+    """Changes events in place."""
 
     def act(event: dict[str, Any]) -> list[dict[str, Any]]:
         edit(event)
@@ -124,7 +124,7 @@ def changed(edit: Callable[[dict[str, Any]], object]) -> Action:
 
 
 def reordered(distance: int, which: Which) -> Action:
-    """A chosen event comes only after so many later ones, or with the end of the watch."""
+    """Delays a chosen event until this many later ones were sent, or until the end of the watch."""
 
     async def edit(lines: Lines) -> Lines:
         waiting: list[tuple[int, bytes]] = []
@@ -145,7 +145,7 @@ def reordered(distance: int, which: Which) -> Action:
 
 
 def rewound(past: list[bytes]) -> Action:
-    """The watch begins with lines from the past: a server that lags behind."""
+    """Begins the watch with lines from the past, as a server that lags behind."""
 
     async def edit(lines: Lines) -> Lines:
         for line in past:
@@ -157,7 +157,7 @@ def rewound(past: list[bytes]) -> Action:
 
 
 def recorded(into: list[bytes]) -> Action:
-    """Nothing goes wrong; what was said is written down."""
+    """Records the lines without changing them."""
 
     async def edit(lines: Lines) -> Lines:
         async for line in lines:
@@ -168,7 +168,7 @@ def recorded(into: list[bytes]) -> Action:
 
 
 async def _first(lines: Lines, count: int) -> Lines:
-    """So many of them; fewer, if there are no more. The rest is left to others."""
+    """Yields this many lines, or fewer if there are no more, and leaves the rest to the caller."""
     for _ in range(count):
         line = await anext(lines, None)
         if line is None:
