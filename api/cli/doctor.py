@@ -97,7 +97,7 @@ def _from_url(url: str, verbs: str, form: str, timeout: int, ca_file: Path | Non
                     preempt_verb=paths.get("preempt", ""),
                     bind_verb=paths.get("bind", ""),
                     weight=1,
-                    enable_https=tls is not None,
+                    enable_https=insecure or ca_file is not None,
                     tls_config=tls,
                     http_timeout=Duration.of(timeout),
                     node_cache_capable=is_by_name,

@@ -11,8 +11,11 @@ from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, 
 from api.doctor.checks.every_verb import IS_IT_RUNNING
 from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
+from extender.http_extender import warnings_of
 
 ENCRYPTED: Final = "is encrypted"
+
+CONFIGURED: Final = "is configured with care"
 
 TRUSTED: Final = "has a certificate that is trusted"
 
@@ -28,6 +31,9 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
         return
     async for finding in _connection(patient):
         yield finding
+    for text in warnings_of(extender):
+        if not text.startswith("tlsConfig: without"):
+            yield warning("", CONFIGURED, text, "change the configuration, or know why not")
     asked = samples.encoded(
         samples.asked_by_name([*(patient.nodes or filter_verb.NAMES)])
         if extender.node_cache_capable
@@ -66,16 +72,15 @@ def _advice(exc: OSError) -> str:
 
 
 async def _connection(patient: Patient) -> AsyncIterator[Finding]:
-    extender, url = patient.extender, urlsplit(patient.extender.url_prefix)
+    url = urlsplit(patient.extender.url_prefix)
     if url.scheme != "https" and url.hostname in _LOOPBACK:
         yield ok("", ENCRYPTED, "called over HTTP, on this machine")
         return
     if url.scheme != "https":
         yield warning("", ENCRYPTED, f"{url.scheme}: anyone on the network can read and change decisions", "set enableHTTPS and a CA")
         return
-    tls = extender.tls_config
-    if tls is not None and tls.insecure:
-        yield warning("", TRUSTED, "insecure: true, so that the certificate is not verified", "give caFile or caData")
+    if not patient.verifies_certificate:
+        yield warning("", TRUSTED, "without a CA the certificate is not verified: whoever answers is trusted", "give caFile or caData")
         return
     try:
         days = await patient.days_of_certificate()

@@ -67,7 +67,13 @@ class Patient:
     @property
     def seconds(self) -> float:
         """How long kube-scheduler waits for an answer."""
-        return min(self.extender.http_timeout.seconds or 5.0, MAX_SECONDS)
+        seconds = self.extender.http_timeout.seconds or 5.0
+        return min(seconds, MAX_SECONDS) if seconds > 0 else MAX_SECONDS
+
+    @property
+    def verifies_certificate(self) -> bool:
+        """Whether kube-scheduler looks at the certificate at all."""
+        return self._trust.verify_mode != ssl.CERT_NONE
 
     def url(self, verb: str) -> str:
         """Returns the URL of a verb."""
@@ -76,7 +82,7 @@ class Patient:
     async def ask(self, verb: str, body: bytes) -> Reply:
         """Sends one POST, and returns whatever comes of it."""
         if self._transport is None:
-            self._transport = open_transport(self._trust)
+            self._transport = open_transport(self._trust, self.extender.url_prefix)
         seconds = min(2 * self.seconds, MAX_SECONDS)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "Go-http-client/1.1"}
         timeout = {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}

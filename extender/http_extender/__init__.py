@@ -5,7 +5,7 @@ Cycles are in `extender.scheduler`, which calls the extenders in upstream's orde
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """
 
-from extender.http_extender.checks import check_extenders
+from extender.http_extender.checks import check_extenders, warnings_of
 from extender.http_extender.http_extender import HTTPExtender, Transports, make_extenders, no_transport
 
-__all__ = ["HTTPExtender", "Transports", "check_extenders", "make_extenders", "no_transport"]
+__all__ = ["HTTPExtender", "Transports", "check_extenders", "make_extenders", "no_transport", "warnings_of"]

@@ -1,13 +1,16 @@
 """Calls of an extender: one POST, over TLS if configured, with failures in the words of Go's client.
 
-Unlike upstream's client, ours follows no redirects, uses no proxy, reads at most `MAX_ANSWER_BYTES` and accepts no compression.
+Redirects are followed as Go's client follows them, and the proxies of the environment are used. Unlike upstream's client, ours reads no
+more than `MAX_ANSWER_BYTES` and asks for no compression; an answer that comes with gzip all the same is unpacked.
 
 Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor (v1.36.2).
 """
 
 import asyncio
 import errno
+import logging
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -17,13 +20,18 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from extender.apiserver.credentials.proxies import environment_proxy
 from extender.apiserver.credentials.tls import Pem, Tls, context
 from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.framework import ExtenderError
+from extender.golang.quoting import quoted
 
-MAX_ANSWER_BYTES: Final = 64 * 2**20
+_LOGGER: Final = logging.getLogger(__name__)
 
-MAX_CONNECT_SECONDS: Final = 1.0
+MAX_ANSWER_BYTES: Final = 256 * 2**20
+"""The most that is read of an answer, unpacked. The full nodes of the largest clusters fit several times."""
+
+MAX_REDIRECTS: Final = 10
 
 PIECE: Final = 2**18
 """Bytes of a body that are sent at once."""
@@ -40,20 +48,34 @@ _ENDS: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, htt
 """The exceptions for a connection that the other side has ended."""
 
 
-def trust_of(extender: Extender) -> ssl.SSLContext | None:
-    """Returns the trusted authorities and our own certificate; None without TLS.
+_PASSWORD: Final = re.compile(r"(?<=//)([^/@:]*):[^/@]*@")
+
+_REDIRECTS_AS_SENT: Final = (httpx.codes.TEMPORARY_REDIRECT, httpx.codes.PERMANENT_REDIRECT)
+
+_REDIRECTS_AS_GET: Final = (httpx.codes.MOVED_PERMANENTLY, httpx.codes.FOUND, httpx.codes.SEE_OTHER)
+
+
+def without_password(url: str) -> str:
+    """Returns the URL as it may be logged and answered."""
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
+def trust_of(extender: Extender) -> ssl.SSLContext:
+    """Returns the authorities to trust and our own certificate, for calls that use TLS.
+
+    With `enableHTTPS` and no authority every certificate is trusted. Without `enableHTTPS`, a server whose URL begins with https:// is
+    verified against `tlsConfig`, or else the authorities of the system. A certificate without its key, or a key without its certificate,
+    is not shown.
 
     Raises:
         TlsError: a file cannot be read, or is not what it should be; the text contains which.
     """
-    if not extender.enable_https:
-        return None
     config = extender.tls_config or ExtenderTLSConfig()
     tls = Tls(
         ca=_pem(config.ca_file, config.ca_data),
         certificate=_pem(config.cert_file, config.cert_data),
         key=_pem(config.key_file, config.key_data),
-        insecure=config.insecure,
+        insecure=config.insecure or (extender.enable_https and not config.has_ca),
     )
     return context(tls.read())
 
@@ -64,13 +86,16 @@ def _pem(file: str, text: bytes) -> Pem | None:
     return Pem(file=Path(file)) if file else None
 
 
-def open_transport(trust: ssl.SSLContext | None) -> httpx.AsyncBaseTransport:
-    """Returns connections to one extender, kept alive between calls. Call it where the event loop runs."""
+def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTransport:
+    """Returns connections to one extender, through the proxy that the environment names for it, kept alive between calls.
+
+    Call it where the event loop runs.
+    """
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=trust if trust is not None else False, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
-        cookie_jar=aiohttp.DummyCookieJar(),
+        connector=aiohttp.TCPConnector(ssl=trust, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS), cookie_jar=aiohttp.DummyCookieJar()
     )
-    return AiohttpTransport(verify=trust if trust is not None else False, client=session)
+    proxy = environment_proxy(url_prefix, os.environ)
+    return AiohttpTransport(verify=trust, client=session, proxy=httpx.Proxy(proxy) if proxy is not None else None)
 
 
 def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
@@ -86,29 +111,31 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 @final
 class ExtenderClient:
-    """Posts to one extender. State: its connections, opened with the first call."""
+    """Posts to one extender. State: its connections, opened with the first call, and whether a redirect was warned of."""
 
     def __init__(
         self,
         url_prefix: str,
         seconds: float,
         *,
-        trust: ssl.SSLContext | None = None,
+        trust: ssl.SSLContext,
         server_name: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """Opens nothing yet.
 
         Arguments:
-            seconds: for a whole exchange, from the connection to the last byte.
+            seconds: for a whole exchange, from the connection to the last byte; negative for no limit.
+            trust: see `trust_of`.
             server_name: the name that the server's certificate must have; empty for the host of the URL.
             transport: used instead of sockets; closed with this client.
         """
         self._prefix = url_prefix.rstrip("/")
-        self._seconds = seconds
+        self._seconds = seconds if seconds >= 0 else None
         self._trust = trust
         self._server_name = server_name
         self._transport = transport
+        self._is_redirected = False
 
     async def post(self, verb: str, body: bytes) -> bytes:
         """Returns the body of an answer with status 200.
@@ -117,33 +144,65 @@ class ExtenderClient:
             ExtenderError: the call failed, or had another status.
         """
         url = f"{self._prefix}/{verb}"
+        shown = without_password(url)
         response: httpx.Response | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                response = await self._send(url, body)
+                response = await self._followed(url, body)
                 if response.status_code != httpx.codes.OK:
-                    raise ExtenderError(f"failed {verb} with extender at URL {url}, code {response.status_code}")
+                    raise ExtenderError(f"failed {verb} with extender at URL {shown}, code {response.status_code}")
                 return await _read(response)
         except TimeoutError as exc:
             if response is not None:
                 raise ExtenderError("context deadline exceeded (Client.Timeout or context cancellation while reading body)") from exc
             # aiohttp's timeout for the connection is a TimeoutError, too. Here the caller need not tell the two apart.
-            raise ExtenderError(f'Post "{url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)') from exc
+            raise ExtenderError(f'Post "{shown}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)') from exc
         except _FAILURES as exc:
             if response is not None:
                 raise ExtenderError("unexpected EOF" if isinstance(_cause(exc), _ENDS) else _words(exc)) from exc
-            raise ExtenderError(f'Post "{url}": {_words(exc)}') from exc
+            raise ExtenderError(f'Post "{shown}": {_words(exc)}') from exc
         finally:
             if response is not None:
                 await response.aclose()
 
-    async def _send(self, url: str, body: bytes) -> httpx.Response:
+    async def _followed(self, url: str, body: bytes) -> httpx.Response:
+        """Returns the answer to a POST, or that of the place to which redirects lead: POST again for 307 and 308, GET for 301 to 303.
+
+        Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
+        """
+        method, first = "POST", httpx.URL(url)
+        for _ in range(MAX_REDIRECTS):
+            response = await self._send(method, url, body)
+            to = response.headers.get("Location")
+            if not to or response.status_code not in (*_REDIRECTS_AS_SENT, *_REDIRECTS_AS_GET):
+                return response
+            await response.aclose()
+            target = httpx.URL(url).join(to)
+            if target.scheme not in ("http", "https") or not target.host:
+                raise ExtenderError(f'Post "{without_password(str(target))}": unsupported protocol scheme {quoted(target.scheme)}')
+            if response.status_code in _REDIRECTS_AS_GET and method == "POST":
+                method, body = "GET", b""
+            if not target.userinfo and _same_host(first, target):
+                target = target.copy_with(userinfo=first.userinfo)
+            url = str(target)
+            self._tell_of_redirect(url)
+        raise ExtenderError(f'Post "{without_password(url)}": stopped after {MAX_REDIRECTS} redirects')
+
+    def _tell_of_redirect(self, url: str) -> None:
+        if not self._is_redirected:
+            self._is_redirected = True
+            text = "Extender %s redirects calls, which costs each decision another round trip; configure where it leads to: %s"
+            _LOGGER.warning(text, without_password(self._prefix), without_password(url))
+
+    async def _send(self, method: str, url: str, body: bytes) -> httpx.Response:
         if self._transport is None:
-            self._transport = open_transport(self._trust)
-        connect = min(MAX_CONNECT_SECONDS, self._seconds)
-        extensions: dict[str, object] = {"timeout": {"connect": connect, "pool": None, "read": None, "write": None}}
+            self._transport = open_transport(self._trust, self._prefix)
+        extensions: dict[str, object] = {"timeout": {"connect": None, "pool": None, "read": None, "write": None}}
         if self._server_name:
             extensions["sni_hostname"] = self._server_name
+        if method == "GET":
+            headers = {name: value for name, value in _HEADERS.items() if name != "Content-Type"}
+            return await self._transport.handle_async_request(httpx.Request("GET", url, headers=headers, extensions=extensions))
         return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
 
     async def aclose(self) -> None:
@@ -155,7 +214,7 @@ class ExtenderClient:
 
 async def _read(response: httpx.Response) -> bytes:
     encoding = response.headers.get("Content-Encoding", "identity")
-    if encoding.lower() != "identity":
+    if encoding.lower() not in ("identity", "gzip"):
         raise ExtenderError(f"the answer is compressed ({encoding[:32]!r}), which was not requested")
     chunks, total = [], 0
     async for chunk in response.aiter_bytes():
@@ -164,6 +223,11 @@ async def _read(response: httpx.Response) -> bytes:
             raise ExtenderError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def _same_host(first: httpx.URL, other: httpx.URL) -> bool:
+    """Whether credentials for the first may be sent to the other: to the same host, or one below it."""
+    return other.host == first.host or other.host.endswith(f".{first.host}")
 
 
 def _cause(exc: Exception) -> BaseException:

@@ -1,21 +1,23 @@
-"""The validation of extenders before the first call: all errors at once.
+"""The validation of extenders before the first call: all errors at once, and what upstream accepts but nobody should want.
 
-Upstream validates none of this. Where HTTPS is enabled without a certificate authority it does not verify certificates; here that requires
-`insecure: true`.
+Upstream looks at none of this: it calls, and fails then. What can never work is refused here; what works is warned of.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Final
 
 import httpx
 
+from extender.apiserver.credentials.proxies import environment_proxy
+from extender.apiserver.credentials.target import CredentialsError
 from extender.apiserver.credentials.tls import TlsError
 from extender.config.configuration import ConfigErrors, Configuration, Extender, ExtenderTLSConfig
 from extender.golang.field_errors import INVALID, FieldError, forbidden, invalid, required
-from extender.http_extender.calling import trust_of
+from extender.http_extender.calling import trust_of, without_password
 
-MAX_TIMEOUT_SECONDS: Final = 30
-"""Upstream has no limit; but scheduling waits for an extender."""
+LONG_TIMEOUT_SECONDS: Final = 30
+"""Longer timeouts are warned of, because all scheduling waits for an extender."""
 
 
 def check_extenders(configuration: Configuration) -> None:
@@ -29,47 +31,62 @@ def check_extenders(configuration: Configuration) -> None:
         raise ConfigErrors(errors, "create")
 
 
+def warnings_of_extenders(configuration: Configuration) -> list[str]:
+    """Returns what is accepted as kube-scheduler accepts it, though it slows or exposes scheduling: `extenders[0].httpTimeout: ...`.
+
+    Arguments:
+        configuration: checked, see `check_extenders`.
+    """
+    return [f"extenders[{index}].{warning}" for index, extender in enumerate(configuration.extenders) for warning in warnings_of(extender)]
+
+
+def warnings_of(extender: Extender) -> Iterator[str]:
+    """Yields the warnings about one extender, each with the member that it is about."""
+    url, tls = httpx.URL(extender.url_prefix), extender.tls_config or ExtenderTLSConfig()
+    seconds = extender.http_timeout.seconds
+    if seconds < 0:
+        yield f"httpTimeout: {extender.http_timeout} means that all scheduling waits for its answer forever"
+    elif seconds > LONG_TIMEOUT_SECONDS:
+        yield f"httpTimeout: {extender.http_timeout} is longer than {LONG_TIMEOUT_SECONDS}s, and all scheduling waits for its answer"
+    if url.userinfo and url.scheme == "http":
+        yield "urlPrefix: user and password are sent in clear"
+    if url.query or url.fragment:
+        yield "urlPrefix: the verb is appended to its query or fragment, not to its path"
+    if url.scheme == "http" and extender.enable_https:
+        yield "enableHTTPS: has no effect, because urlPrefix begins with http://"
+    elif url.scheme == "https" and not tls.has_ca and (extender.enable_https or tls.insecure):
+        yield "tlsConfig: without caFile or caData no certificate is verified: whoever answers is trusted"
+    if bool(tls.cert_file or tls.cert_data) != bool(tls.key_file or tls.key_data):
+        yield "tlsConfig: a certificate needs its key, and a key its certificate: neither is shown to the extender"
+
+
 def _errors(path: str, extender: Extender) -> Iterator[FieldError]:
-    yield from _url_errors(f"{path}.urlPrefix", extender)
-    if not 0 < extender.http_timeout.seconds <= MAX_TIMEOUT_SECONDS:
-        detail = f"must be greater than 0 and at most {MAX_TIMEOUT_SECONDS}s"
-        yield invalid(f"{path}.httpTimeout", str(extender.http_timeout), detail)
-    if extender.enable_https:
-        yield from _tls_errors(f"{path}.tlsConfig", extender)
+    yield from _url_errors(f"{path}.urlPrefix", extender.url_prefix)
+    yield from _tls_errors(f"{path}.tlsConfig", extender)
 
 
-def _url_errors(path: str, extender: Extender) -> Iterator[FieldError]:
-    if not extender.url_prefix:
+def _url_errors(path: str, prefix: str) -> Iterator[FieldError]:
+    if not prefix:
         yield required(path)
         return
     try:
-        url = httpx.URL(extender.url_prefix)
+        url = httpx.URL(prefix)
     except httpx.InvalidURL as exc:
         yield FieldError(path, INVALID, str(exc))
         return
-    if url.userinfo:
-        # The value is not repeated: it holds a password.
-        yield forbidden(path, "user and password would be sent unencrypted, and logged")
-        return
     if url.scheme not in ("http", "https") or not url.host:
-        yield invalid(path, extender.url_prefix, "must be a URL with scheme http or https and a host")
+        yield invalid(path, without_password(prefix), "must be a URL with scheme http or https and a host")
         return
-    if url.fragment or url.query:
-        yield invalid(path, extender.url_prefix, "must have no query and no fragment")
-    if (url.scheme == "https") != extender.enable_https:
-        yield invalid(path, extender.url_prefix, "must have scheme https if enableHTTPS is true, and http if it is not")
+    try:
+        environment_proxy(prefix, os.environ)
+    except CredentialsError as exc:
+        yield FieldError(path, INVALID, f"the proxy that the environment names for it cannot be used: {exc}")
 
 
 def _tls_errors(path: str, extender: Extender) -> Iterator[FieldError]:
     tls = extender.tls_config or ExtenderTLSConfig()
-    if not tls.has_ca and not tls.insecure:
-        yield required(f"{path}.caFile", "set caFile or caData, or insecure: true to skip the verification of the server")
-        return
     if tls.has_ca and tls.insecure:
         yield forbidden(f"{path}.insecure", "specifying a root certificates file with the insecure flag is not allowed")
-        return
-    if bool(tls.cert_file or tls.cert_data) != bool(tls.key_file or tls.key_data):
-        yield required(path, "a certificate needs its key, and a key its certificate")
         return
     try:
         trust_of(extender)

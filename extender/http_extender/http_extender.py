@@ -15,14 +15,14 @@ from extender.config.completion import calling_order
 from extender.config.configuration import Configuration, Extender
 from extender.framework import Candidate, ExtenderError
 from extender.golang.quoting import quoted
-from extender.http_extender.calling import ExtenderClient, trust_of
-from extender.http_extender.checks import check_extenders
+from extender.http_extender.calling import ExtenderClient, trust_of, without_password
+from extender.http_extender.checks import check_extenders, warnings_of_extenders
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
 from extender.protocol.node_lists import EncodedNodes
 from extender.protocol.verb_arguments import binding_args, extender_args, preemption_args
 from extender.protocol.verb_results import read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
-from extender.protocol.wire_types import HostPriority, MetaVictims, Victims
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority, MetaVictims, Victims
 from extender.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class FilterAnswer:
 
 @final
 class HTTPExtender:
-    """Calls one extender. State: its connections, the encoded nodes, and the last warning about its scores."""
+    """Calls one extender. State: its connections, the encoded nodes, and what was last warned of about its scores."""
 
     def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
         """Opens nothing yet; close it with `aclose`.
@@ -72,10 +72,12 @@ class HTTPExtender:
             transport=transport,
         )
         self._last_score_failure = ""
+        self._has_told_of_range = False
 
     @property
     def name(self) -> str:
-        return self._config.url_prefix
+        """The extender's address, as configured, without a password."""
+        return without_password(self._config.url_prefix)
 
     @property
     def is_ignorable(self) -> bool:
@@ -140,7 +142,9 @@ class HTTPExtender:
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """Returns the extender's scores, from 0 to 10 and not weighted. A node may have none or several, and unknown nodes may have some.
+        """Returns the extender's scores, not weighted. A node may have none or several, and unknown nodes may have some.
+
+        The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once.
 
         Raises:
             ExtenderError: it failed.
@@ -150,7 +154,16 @@ class HTTPExtender:
         body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
         scores = await _read(read_prioritize_result, body)
         self._last_score_failure = ""
+        if not self._has_told_of_range:
+            self._tell_of_range(scores)
         return scores
+
+    def _tell_of_range(self, scores: Sequence[HostPriority]) -> None:
+        beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
+        if beyond is not None:
+            self._has_told_of_range = True
+            text = "Extender %s gives node %s the score %d; it counts as it is, though the protocol asks for 0 to %d"
+            _LOGGER.warning(text, self.name, beyond.host, beyond.score, MAX_EXTENDER_PRIORITY)
 
     def log_score_failure(self, exc: ExtenderError) -> None:
         """Logs a failure to score, which has no other consequence. A repeated failure is a warning only once."""
@@ -212,12 +225,14 @@ def no_transport(extender: Extender) -> None:
 
 
 def make_extenders(configuration: Configuration, transports: Transports = no_transport) -> tuple[HTTPExtender, ...]:
-    """Returns the extenders of a configuration, in calling order.
+    """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about them.
 
     Raises:
         ConfigErrors: one cannot be called; contains every reason.
     """
     check_extenders(configuration)
+    for warning in warnings_of_extenders(configuration):
+        _LOGGER.warning("%s", warning)
     return tuple(HTTPExtender(config, transports(config)) for config in calling_order(configuration.extenders))
 
 

@@ -1,7 +1,7 @@
 """The results of the four verbs, written to bytes, and those of other extenders, read from bytes.
 
 Results are written with Go's names and integers, and without null where Go would dereference it; a node that was sent in full is sent back
-byte for byte. Results are read as Go reads them, but numbers are checked: scores have to be 0 to 10.
+byte for byte. Results are read as Go reads them.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
@@ -14,6 +14,7 @@ from typing import Final, TypeVar, final
 import msgspec
 from msgspec import Raw
 
+from extender.golang.int64 import MAX_INT64, MIN_INT64
 from extender.golang.json import JsonError
 from extender.golang.json_bytes import entries, first_value, int64, is_null, items, members, quickly, text
 from extender.objects import decoding
@@ -21,7 +22,6 @@ from extender.objects.node import Node
 from extender.objects.quantity import QuantityError, quantity_of
 from extender.protocol.verb_arguments import AskedNodes
 from extender.protocol.wire_types import (
-    MAX_EXTENDER_PRIORITY,
     ExtenderBindingResult,
     ExtenderFilterResult,
     ExtenderPreemptionResult,
@@ -145,15 +145,12 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
     """Reads HostPriorityList.
 
     Raises:
-        ExtenderError: it cannot be read, or a score is not from 0 to 10.
+        ExtenderError: it cannot be read.
     """
     document = first_value(body)
     scores = quickly(list[HostPriority], document)
-    if scores is None:
+    if scores is None or any(not MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
         scores = [_read_score(entry, "HostPriorityList") for entry in items(document, "HostPriorityList of type HostPriorityList")]
-    for each in scores:
-        if not 0 <= each.score <= MAX_EXTENDER_PRIORITY:
-            raise ExtenderError(f"score {each.score} is out of the range [0, {MAX_EXTENDER_PRIORITY}]")
     return scores
 
 

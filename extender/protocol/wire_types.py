@@ -15,7 +15,10 @@ from extender.objects.name_syntax import DNS_LABEL, LABEL_MAX_LENGTH, SUBDOMAIN,
 from extender.objects.pod import Pod
 
 MAX_EXTENDER_PRIORITY: Final = 10
-"""The highest score that an extender may give."""
+"""The highest score that an extender should give. Higher ones count all the same."""
+
+SCORES: Final = {"minimum": 0, "maximum": MAX_EXTENDER_PRIORITY}
+"""The scores that we give, for the schema; those of others may be any int64."""
 
 UID: Final = r"[A-Za-z0-9](?:[-A-Za-z0-9._:]*[A-Za-z0-9])?"
 UID_MAX_LENGTH: Final = 128
@@ -62,7 +65,7 @@ class HostPriority(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     # An unknown member may be one of these in another case, which Go accepts. Such entries are then read piece by piece.
 
     host: str = field(name="Host")
-    score: Annotated[int, Meta(ge=0, le=MAX_EXTENDER_PRIORITY)] = field(name="Score")
+    score: Annotated[int, Meta(extra_json_schema=SCORES)] = field(name="Score")
 
 
 class MetaPod(Struct, frozen=True, gc=False):

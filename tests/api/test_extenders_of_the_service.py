@@ -13,7 +13,10 @@ from api.starting import prepare
 from tests.extender.http_extender.serving import Served, says_json, serving
 from tests.walks.clusters import node, pod
 
-BAD: list[dict[str, object]] = [{"urlPrefix": "ftp://e"}, {"urlPrefix": "https://e", "enableHTTPS": True, "httpTimeout": "1m"}]
+BAD: list[dict[str, object]] = [
+    {"urlPrefix": "ftp://e"},
+    {"urlPrefix": "https://e", "enableHTTPS": True, "tlsConfig": {"caFile": "/nowhere"}},
+]
 
 
 def settings(tmp_path: Path, extenders: list[dict[str, object]], **options: object) -> Settings:
@@ -31,7 +34,7 @@ def test_what_is_wrong_with_extenders_is_said_in_one_line_before_anything_starts
     said = str(caught.value)
     assert said.startswith(f"configuration {tmp_path / 'config.yaml'}: [extenders[0].urlPrefix: ")
     assert "\n" not in said
-    assert [path for path in ("[1].httpTimeout: ", "[1].tlsConfig.caFile: ") if path not in said] == []
+    assert "[1].tlsConfig: " in said
 
 
 def test_a_service_that_does_not_schedule_does_not_mind(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keep
 @pytest.mark.over_a_socket
 @story
 async def test_extenders_filter_score_and_bind_together() -> None:
-    """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource is not asked."""
+    """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource is not asked.
+
+    The third scores 50 where the protocol asks for 0 to 10, and wins by it.
+    """
     scenes: list[Scene] = []
 
     def binds(arguments: Any) -> Any:
@@ -25,13 +28,13 @@ async def test_extenders_filter_score_and_bind_together() -> None:
     memory = InMemory(
         one_filter=keeping("n1", "n2", "n3"), one_prioritize=scoring(n1=1, n2=10, n3=1),
         two_filter=keeping("n2", "n3", "n5"), two_prioritize=scoring(n2=1, n3=10, n5=1),
-        three_filter=keeping("n1", "n2", "n3", "n4", "n5"), three_prioritize=scoring(n2=5, n3=1), three_bind=binds,
+        three_filter=keeping("n1", "n2", "n3", "n4", "n5"), three_prioritize=scoring(n2=50, n3=1), three_bind=binds,
         four_filter=lambda _: 500,
     )  # fmt: skip
     asked: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize"}
     extenders = [
         an_extender("one", weight=3, node_cache_capable=False, **asked),
-        an_extender("two", weight=3, **asked),
+        an_extender("two", weight=40, **asked),
         an_extender("three", weight=10, bind_verb="bind", **asked),
         an_extender("four", filter_verb="filter", managed_resources=(ExtenderManagedResource("example.com/gpu"),)),
     ]

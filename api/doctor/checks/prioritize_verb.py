@@ -1,4 +1,4 @@
-"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently ignores wrong ones."""
+"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently drops an answer that it cannot read, and counts any integer."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -10,9 +10,11 @@ from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
 from extender.protocol.verb_results import read_prioritize_result
-from extender.protocol.wire_types import HostPriority
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
 
-SCORES: Final = "gives whole scores from 0 to 10"
+SCORES: Final = "gives integers for scores"
+
+RANGE: Final = "gives scores from 0 to 10"
 
 
 async def checks(patient: Patient) -> AsyncIterator[Finding]:
@@ -29,10 +31,12 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     try:
         scores = read_prioritize_result(reply.body)
     except ExtenderError as exc:
-        advice = "answer a list of {Host, Score} with integers: kube-scheduler multiplies what is beyond, and drops what it cannot read"
-        yield bad(verb, SCORES, str(exc), advice)
+        yield bad(
+            verb, SCORES, str(exc), "answer a list of {Host, Score} with integers: kube-scheduler drops an answer that it cannot read"
+        )
         return
     yield ok(verb, SCORES)
+    yield _of_range(verb, scores)
     for finding in _of_scores(verb, scores, names):
         yield finding
     check = "survives a question without any node"
@@ -43,6 +47,14 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         yield ok(verb, check)
     if patient.extender.weight <= 0:
         yield warning(verb, "has a weight", "weight is 0: kube-scheduler refuses that", "set weight to 1 or more")
+
+
+def _of_range(verb: str, scores: Sequence[HostPriority]) -> Finding:
+    beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
+    if beyond is None:
+        return ok(verb, RANGE)
+    outweighs = f"{beyond.score} for {beyond.host!r}: kube-scheduler adds ten times this and the weight to the scores of its plugins"
+    return warning(verb, RANGE, outweighs, "answer 0 to 10, and let weight say how much it counts")
 
 
 def _of_scores(verb: str, scores: Sequence[HostPriority], names: Sequence[str]) -> list[Finding]:

@@ -22,7 +22,6 @@ PLANTED = {
     "body limit": ("filter", "status 400"),
     "slow": ("filter", "1.2"),
     "redirects": ("filter", "a redirect"),
-    "scores beyond 10": ("prioritize", "score 100 is out of the range [0, 10]"),
     "scores are fractions": ("prioritize", "of type int64"),
     "echoes empty victims": ("preempt", "expected at least one victim pod"),
     "preempt crashes on no victims": ("preempt", "status 500"),
@@ -59,6 +58,30 @@ def test_a_planted_defect_is_found(defect: str) -> None:
     assert code == 1
     assert any(words in finding["detail"] for finding in wrong), wrong
     assert all(finding["advice"] for finding in wrong)
+
+
+def test_scores_beyond_10_are_warned_of_because_they_count() -> None:
+    with serving(SampleExtender("scores beyond 10")) as url:
+        code, found = findings(url, "--form", "full", "--verbs", "prioritize")
+
+    assert code == 0
+    (warned,) = [finding for finding in found if finding["grade"] == "warning"]
+    assert warned["check"] == "gives scores from 0 to 10"
+    assert warned["detail"].startswith("100 for 'doctor-node-1'")
+
+
+def test_a_configuration_that_works_with_a_warning_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    with serving(SampleExtender()) as url:
+        file.write_text(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"
+            f"- {{urlPrefix: '{url}', filterVerb: filter, httpTimeout: 1m, enableHTTPS: true}}\n"
+        )
+
+        _, found = findings("--config", str(file))
+
+    warned = [finding["detail"] for finding in found if finding["check"] == "is configured with care"]
+    assert [detail.partition(": ")[0] for detail in warned] == ["httpTimeout", "enableHTTPS"]
 
 
 def test_reprieve_itself_is_well(example: Service) -> None:

@@ -1,6 +1,8 @@
 """Calls over real sockets, to servers that do what servers should not."""
 
 import asyncio
+import gzip
+import json
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -79,8 +81,8 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(says("{}", 500), {}, "failed filter with extender at URL URL/filter, code 500", id="500"),
         pytest.param(says("{}", 201), {}, "failed filter with extender at URL URL/filter, code 201", id="201"),
         pytest.param(raw(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, "failed filter with extender at URL URL/filter, code 204", id="204"),
-        pytest.param(says("{}", 302, Location="/x"), {}, "failed filter with extender at URL URL/filter, code 302", id="302"),
-        pytest.param(says("{}", 307, Location="/x"), {}, "failed filter with extender at URL URL/filter, code 307", id="307"),
+        pytest.param(says("{}", 302), {}, "failed filter with extender at URL URL/filter, code 302", id="302 to nowhere"),
+        pytest.param(says("{}", 307, Location="ftp://x"), {}, 'Post "ftp://x": unsupported protocol scheme "ftp"', id="307 to no place"),
         pytest.param(closes, {}, 'Post "URL/filter": EOF', id="closes"),
         pytest.param(resets, {}, 'Post "URL/filter": EOF', id="resets"),
         pytest.param(raw(b"SMTP ready\r\n\r\n", then_close=True), {}, 'Post "URL/filter": ', id="no HTTP"),
@@ -89,7 +91,8 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(drips, a_short_time(), READING_BODY, id="drips"),
         pytest.param(raw(answer("x" * 99)[:-50], then_close=True), {}, "unexpected EOF", id="ends in the middle of the answer"),
         pytest.param(floods, {}, f"the answer is longer than {MAX_ANSWER_BYTES} bytes", id="floods"),
-        pytest.param(says("", Content_Encoding="gzip"), {}, "the answer is compressed ('gzip'), which was not requested", id="gzip"),
+        pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not requested", id="brotli"),
+        pytest.param(says("not so", Content_Encoding="gzip"), {}, "", id="no gzip"),
         pytest.param(says(""), {}, "EOF", id="empty"),
         pytest.param(says("[" * 10**6), {}, "exceeded max depth", id="deep"),
         pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),  # noqa: E501
@@ -171,10 +174,74 @@ def test_an_extender_recovers_with_its_server() -> None:
     assert asyncio.run(ask()) == ["a"]
 
 
-def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+def test_an_answer_that_comes_compressed_is_unpacked() -> None:
+    body = gzip.compress(json.dumps({"NodeNames": ["a"]}).encode())
 
+    assert asked(says(body, Content_Encoding="gzip"))[0] == ["a"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """
+    307 and 308 are sent once more with their body, the others are fetched.
+    """
+
+    async def ask() -> Served:
+        async with serving(says_json({"NodeNames": ["a"]})) as there:
+            async with serving(says("", status, Location=f"{there.address}/moved")) as here:
+                extender = HTTPExtender(config(here.address))
+                for _ in range(2):
+                    assert [node.name for node in (await extender.filter(POD, NODES)).nodes] == ["a"]
+                await extender.aclose()
+            return there
+
+    served = asyncio.run(ask())
+
+    is_sent_again = status in (307, 308)
+    assert [(request.method, request.path) for request in served.requests] == [("POST" if is_sent_again else "GET", "/moved")] * 2
+    assert all((request.body is not None) == is_sent_again for request in served.requests)
+    assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
+
+
+def test_redirects_in_a_circle_end() -> None:
+    said, served = asked(says("", 307, Location="/filter"))
+
+    assert said == 'Post "URL/filter": stopped after 10 redirects'
+    assert len(served.requests) == 10
+
+
+def test_a_user_and_a_password_in_the_address_are_shown_to_the_extender_and_to_nobody_else() -> None:
+    async def ask() -> tuple[list[str], str, Served]:
+        async with serving(says_json({"NodeNames": ["a"]})) as served:
+            address = served.address.replace("//", "//me:secret@")
+            names = await filtered(address)
+            with pytest.raises(ExtenderError) as caught:
+                await filtered(address, filter_verb="filter", node_cache_capable=True, http_timeout=Duration.parse("1ns"))
+            return names, str(caught.value), served
+
+    names, error, served = asyncio.run(ask())
+
+    assert names == ["a"]
+    assert served.requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
+    assert "//me:***@" in error
+    assert HTTPExtender(config("http://me:secret@e")).name == "http://me:***@e"
+
+
+def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    But not for this machine, as in Go.
+    """
+
+    async def ask() -> Served:
+        async with serving(says_json({"NodeNames": ["a"]})) as proxy:
+            monkeypatch.setenv("HTTP_PROXY", proxy.address)
+            assert await filtered("http://extender.example/base") == ["a"]
+            return proxy
+
+    served = asyncio.run(ask())
+
+    assert [request.path for request in served.requests] == ["http://extender.example/base/filter"]
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     assert asked(says_json({"NodeNames": ["a"]}))[0] == ["a"]
 
 
@@ -202,12 +269,12 @@ def server_side(authority: Authority, *names: str, client_ca: Path | None = None
     return made
 
 
-def asked_over_tls(server: ssl.SSLContext, tls: ExtenderTLSConfig) -> list[str] | str:
+def asked_over_tls(server: ssl.SSLContext, tls: ExtenderTLSConfig | None, *, enable_https: bool = True) -> list[str] | str:
     async def ask() -> list[str] | str:
         with quiet_about_refused_handshakes():
             async with serving(says_json({"NodeNames": ["a"]}), server) as served:
                 try:
-                    return await filtered(served.address, enable_https=True, tls_config=tls)
+                    return await filtered(served.address, enable_https=enable_https, tls_config=tls)
                 except ExtenderError as exc:
                     return str(exc).replace(served.address, "URL")
 
@@ -220,7 +287,7 @@ def quiet_about_refused_handshakes() -> Iterator[None]:
     yield
 
 
-Trusting = Callable[[Authority], ExtenderTLSConfig]
+Trusting = Callable[[Authority], ExtenderTLSConfig | None]
 
 
 @needs_openssl
@@ -234,10 +301,23 @@ Trusting = Callable[[Authority], ExtenderTLSConfig]
         ),
         pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate), server_name="other"), id="another name"),
         pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(insecure=True), id="anybody"),
+        pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(), id="anybody, because no authority is named"),
+        pytest.param(["DNS:other"], lambda ca: None, id="anybody, because nothing is said about TLS"),
     ],
 )
 def test_servers_that_are_trusted(authority: Authority, names: list[str], trusting: Trusting) -> None:
     assert asked_over_tls(server_side(authority, *names), trusting(authority)) == ["a"]
+
+
+@needs_openssl
+def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
+    """
+    Against the authority that is named, or else those of the system.
+    """
+    server = server_side(authority, "IP:127.0.0.1")
+
+    assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]
+    assert str(asked_over_tls(server, None, enable_https=False)).startswith('Post "URL/filter": tls: failed to verify certificate: ')
 
 
 @needs_openssl

@@ -1,6 +1,6 @@
-"""Extenders that cannot be called as meant are refused before the first call, all errors at once."""
+"""Extenders that can never be called are refused before the first call, all errors at once; what upstream accepts is at most warned of."""
 
-from dataclasses import replace
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from extender.config import ConfigErrors, Configuration
 from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.golang.durations import Duration
-from extender.http_extender import check_extenders, make_extenders
+from extender.http_extender import check_extenders, make_extenders, warnings_of
 
 TLS: dict[str, Any] = {"url_prefix": "https://e", "enable_https": True}
 INSECURE = ExtenderTLSConfig(insecure=True)
@@ -45,17 +45,11 @@ def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
         ({"url_prefix": "e:80"}, 'urlPrefix: Invalid value: "e:80": must be a URL with scheme http or https and a host'),
         ({"url_prefix": "http:///x"}, 'urlPrefix: Invalid value: "http:///x": must be a URL with scheme http or https and a host'),
         ({"url_prefix": "http://e:x"}, "urlPrefix: Invalid value: Invalid port"),
-        ({"url_prefix": "http://me:secret@e"}, "urlPrefix: Forbidden: user and password"),
-        ({"url_prefix": "http://e#f"}, 'urlPrefix: Invalid value: "http://e#f": must have no query and no fragment'),
-        ({"url_prefix": "http://e?q=1"}, 'urlPrefix: Invalid value: "http://e?q=1": must have no query and no fragment'),
-        ({"url_prefix": "https://e"}, 'urlPrefix: Invalid value: "https://e": must have scheme https if enableHTTPS is true'),
-        ({**TLS, "url_prefix": "http://e", "tls_config": INSECURE}, 'urlPrefix: Invalid value: "http://e": must have scheme https if'),
-        ({"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")}, 'httpTimeout: Invalid value: "-1s": must be greater than 0'),
-        ({"url_prefix": "http://e", "http_timeout": Duration.parse("31s")}, 'httpTimeout: Invalid value: "31s": must be greater than 0'),
-        (TLS, "tlsConfig.caFile: Required value: set caFile or caData"),
+        (
+            {"url_prefix": "ftp://me:secret@e"},
+            'urlPrefix: Invalid value: "ftp://me:***@e": must be a URL with scheme http or https and a host',
+        ),
         ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/x", insecure=True)}, "tlsConfig.insecure: Forbidden: specifying a root"),
-        ({**TLS, "tls_config": replace(INSECURE, cert_file="/x")}, "tlsConfig: Required value: a certificate needs its key"),
-        ({**TLS, "tls_config": replace(INSECURE, key_data=b"x")}, "tlsConfig: Required value: a certificate needs its key"),
         ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/nowhere/ca")}, "tlsConfig: Invalid value: /nowhere/ca can not be read"),
         ({**TLS, "tls_config": ExtenderTLSConfig(ca_data=b"x")}, "tlsConfig: Invalid value: the certificate authority is no PEM"),
     ],
@@ -67,13 +61,47 @@ def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
     assert "secret" not in said
 
 
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        ({"url_prefix": "http://me:secret@e"}, "urlPrefix: user and password are sent in clear"),
+        ({"url_prefix": "http://e#f"}, "urlPrefix: the verb is appended to its query or fragment"),
+        ({"url_prefix": "http://e?q=1"}, "urlPrefix: the verb is appended to its query or fragment"),
+        ({"url_prefix": "http://e", "enable_https": True}, "enableHTTPS: has no effect"),
+        ({"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")}, "httpTimeout: -1s means that all scheduling waits"),
+        ({"url_prefix": "http://e", "http_timeout": Duration.parse("31s")}, "httpTimeout: 31s is longer than 30s"),
+        (TLS, "tlsConfig: without caFile or caData no certificate is verified"),
+        ({**TLS, "tls_config": INSECURE}, "tlsConfig: without caFile or caData no certificate is verified"),
+        ({"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(cert_file="/x")}, "tlsConfig: a certificate needs its key"),
+        ({"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(key_data=b"x")}, "tlsConfig: a certificate needs its key"),
+    ],
+)
+def test_what_works_with_kube_scheduler_works_with_a_warning(
+    options: dict[str, Any], warning: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    extender = Extender(**options)
+    (made,) = make_extenders(Configuration(extenders=(extender,)))
+    asyncio.run(made.aclose())
+
+    assert errors_of(extender) == []
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith(f"extenders[0].{warning}")
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize("options", [{"url_prefix": "http://e"}, {"url_prefix": "https://e"}, {"url_prefix": "https://me:secret@e"}])
+def test_most_extenders_are_not_warned_of(options: dict[str, Any]) -> None:
+    assert [*warnings_of(Extender(**options))] == []
+
+
 def test_all_errors_come_at_once() -> None:
-    said = errors_of(Extender(url_prefix="ftp://e", http_timeout=Duration.of(-1)), Extender(url_prefix="http://e"), Extender(**TLS))
+    torn = ExtenderTLSConfig(ca_data=b"x")
+    said = errors_of(Extender(url_prefix="ftp://e", tls_config=torn), Extender(url_prefix="http://e"), Extender(**TLS, tls_config=torn))
 
     assert [error.partition(": ")[0] for error in said] == [
         "extenders[0].urlPrefix",
-        "extenders[0].httpTimeout",
-        "extenders[2].tlsConfig.caFile",
+        "extenders[0].tlsConfig",
+        "extenders[2].tlsConfig",
     ]
 
 

@@ -133,8 +133,21 @@ def test_scores_that_do_not_fit_wrap_as_in_go() -> None:
     assert scores.tolist() == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
 
 
+@pytest.mark.parametrize("score", [11, 50, 100, -3, 2**63 - 1, -(2**63)])
+def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(score: int, caplog: pytest.LogCaptureFixture) -> None:
+    extender = an_extender(says([{"Host": "b", "Score": 1}, {"Host": "a", "Score": score}]), weight=3)
+
+    for _ in range(3):
+        scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
+        assert scores.tolist() == [((score * 30 + 2**63) % 2**64) - 2**63, 30, 0]
+
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert f"http://e gives node a the score {score}; it counts as it is" in warnings[0]
+
+
 def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
-    extender = an_extender(says([{"Host": "a", "Score": 11}]))
+    extender = an_extender(says([{"Host": "a", "Score": 0.5}]))
 
     for _ in range(3):
         scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
@@ -142,7 +155,7 @@ def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pyte
 
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == 1
-    assert warnings[0].endswith("http://e: score 11 is out of the range [0, 10]")
+    assert "http://e: json: cannot unmarshal number" in warnings[0]
 
 
 def scheduled(pod: PodBuilder, *extenders: HTTPExtender, plugins: tuple[fwk.Plugin, ...] = ()) -> ScheduleResult:
