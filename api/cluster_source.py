@@ -1,6 +1,5 @@
 """Which cluster the service answers for: a real one, followed through its API server, or the embedded one."""
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,14 +60,13 @@ def choose_cluster(
         kubeconfig = Path(configuration.client_connection.kubeconfig)
     if settings.master is not None and is_own_asked:
         raise StartUpError("--state and --save are about the embedded cluster, --master is about another: give one of them")
+    master = "" if settings.master is None else _base_url(settings.master)
     try:
         if kubeconfig is not None:
-            target = find_target(environment, file=kubeconfig, context=settings.context or "")
-            if settings.master is not None:
-                target = dataclasses.replace(target, server=_base_url(settings.master))
+            target = find_target(environment, file=kubeconfig, context=settings.context or "", server=master)
             return Followed(target, f"the cluster at {target.server}")
-        if settings.master is not None:
-            return Followed(Target(_base_url(settings.master)), f"the cluster at {_base_url(settings.master)}")
+        if master:
+            return Followed(Target(master), f"the cluster at {master}")
         # KUBECONFIG is not used: a person who tries this out would be surprised to find a real cluster followed.
         if not is_own_asked and environment.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").exists():
             known = {name: value for name, value in environment.items() if name != "KUBECONFIG"}

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +60,7 @@ async def about_dump(dump: Path, config: Path | None) -> AsyncIterator[Questions
         yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects)))
 
 
+@cache
 def target_of(kubeconfig: Path, context: str | None) -> Target:
     """Returns the API server that a kubeconfig names.
 

@@ -1,17 +1,21 @@
-"""Finds the API server from flags, environment, service account and home directory."""
+"""Finding the API server: in a kubeconfig, in the environment, or in the cluster that the process runs in."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from extender.apiserver.credentials import kubeconfig
 from extender.apiserver.credentials.proxies import environment_proxy
-from extender.apiserver.credentials.target import CredentialsError, Target, TokenFile
+from extender.apiserver.credentials.target import CredentialsError, Target, TokenFile, anonymous
 from extender.apiserver.credentials.tls import Pem, Tls
 
+_log = logging.getLogger(__name__)
+
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""The folder where the kubelet mounts a pod's token, CA and namespace."""
+"""The folder into which the kubelet puts a pod's token, its CA and its namespace."""
 
 
 def find_target(
@@ -19,22 +23,44 @@ def find_target(
     *,
     file: Path | None = None,
     context: str = "",
+    server: str = "",
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Target:
-    """Returns the API server of: `file`; else the files of KUBECONFIG; else the cluster in which we run; else ~/.kube/config.
+    """Returns the API server of `file`; else of KUBECONFIG's files; else of the cluster that the process runs in; else of ~/.kube/config.
 
-    Proxies of the environment are used where the kubeconfig names none.
+    Proxies of the environment are used where the kubeconfig names none. For a server of plain http, no credentials are returned.
 
     Arguments:
-        context: of the kubeconfig; by default the current one.
-        home: the home directory; None when there is none.
+        context: a context of the kubeconfig; empty for the current one.
+        server: the URL to use in place of the one that was found; empty for that one.
+        home: the home directory; None if there is none.
 
     Raises:
-        CredentialsError: there is none, or something is wrong with it; one line that helps to correct it.
+        CredentialsError: there is no API server, or something is wrong with what names it; one line that says what to do.
     """
     target = _find(environ, file, context, home, service_account)
+    if server:
+        target = replace(target, server=server)
+    target = _safe(target)
     return target if target.proxy is not None else replace(target, proxy=environment_proxy(target.server, environ))
+
+
+def _safe(target: Target) -> Target:
+    """Returns the target without its credentials if they would cross the network in clear text, and warns of what is not safe.
+
+    Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS (v1.36.2).
+    """
+    if urlsplit(target.server).scheme == "https":
+        if target.tls.insecure:
+            _log.warning(
+                "The certificate of %s is not verified (insecure-skip-tls-verify): anyone in between may read the credentials",
+                target.server,
+            )
+        return target
+    if target.credentials != anonymous() or target.tls.certificate is not None:
+        _log.warning("The credentials of the kubeconfig are not sent to %s: they are for https only", target.server)
+    return replace(target, credentials=anonymous(), tls=Tls())
 
 
 def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Path | None, service_account: Path) -> Target:
@@ -56,10 +82,10 @@ def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Pat
 
 
 def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Target:
-    """Returns the API server of the cluster in which we run, with the pod's service account.
+    """Returns the API server of the cluster that the process runs in, with the credentials of the pod's service account.
 
     Raises:
-        CredentialsError: this is no pod, or it has no token.
+        CredentialsError: the process runs in no pod, or the pod has no token.
 
     Upstream: client-go/rest/config.go, InClusterConfig (v1.36.2).
     """

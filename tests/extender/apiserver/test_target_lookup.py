@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.apiserver.credentials.target import CredentialsError
+from extender.apiserver.credentials.target import CredentialsError, Identity, anonymous
 from extender.apiserver.credentials.target_lookup import find_target
 from extender.apiserver.credentials.tls import Pem
 from extender.testing import virtual_time
@@ -11,7 +11,7 @@ from extender.testing import virtual_time
 IN_CLUSTER = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def write(path: Path, server: str) -> Path:
+def write(path: Path, server: str, user: dict[str, object] | None = None, **cluster: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         yaml.safe_dump(
@@ -21,8 +21,8 @@ def write(path: Path, server: str) -> Path:
                     {"name": "x", "context": {"cluster": "c", "user": "u"}},
                     {"name": "other", "context": {"cluster": "c", "user": "u"}},
                 ],
-                "clusters": [{"name": "c", "cluster": {"server": server}}],
-                "users": [{"name": "u", "user": {}}],
+                "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+                "users": [{"name": "u", "user": user or {}}],
             }
         )
     )
@@ -96,3 +96,61 @@ def test_the_proxy_of_the_environment_is_used(tmp_path: Path):
 def test_whoever_finds_nothing_is_told_what_to_do(environ: dict[str, str], words: str, tmp_path: Path):
     with pytest.raises(CredentialsError, match=words):
         find_target(environ, home=tmp_path, service_account=tmp_path)
+
+
+# What is not safe
+
+
+EXEC = {"command": "./says-who-we-are", "apiVersion": "client.authentication.k8s.io/v1"}
+WAYS_TO_SAY_WHO_ONE_IS = [
+    pytest.param({"token": "canary"}, id="token"),
+    pytest.param({"tokenFile": "token"}, id="token file"),
+    pytest.param({"username": "u", "password": "canary"}, id="password"),
+    pytest.param({"exec": EXEC}, id="exec plugin"),
+]
+
+
+@pytest.mark.parametrize("user", WAYS_TO_SAY_WHO_ONE_IS)
+@pytest.mark.parametrize(
+    ("in_the_file", "in_its_place"),
+    [
+        pytest.param("http://127.0.0.1:8080", "", id="server"),
+        pytest.param("k8s.example:8080", "", id="server without a scheme"),
+        pytest.param("https://k8s.example:6443", "http://k8s.example:8080", id="server on the command line"),
+    ],
+)
+def test_over_plain_http_nobody_reads_who_the_caller_is(
+    user: dict[str, object], in_the_file: str, in_its_place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    """
+    As client-go does it: credentials are read for TLS only, and an exec plugin does not even run.
+    """
+    target = find_target({}, file=write(tmp_path / "f", in_the_file, user), server=in_its_place)
+
+    assert virtual_time.run(target.credentials.identity(0)) == Identity()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The credentials of the kubeconfig are not sent to {target.server}: they are for https only"
+    ]
+
+
+@pytest.mark.parametrize("user", WAYS_TO_SAY_WHO_ONE_IS)
+def test_over_tls_the_server_is_told_who_the_caller_is(user: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    target = find_target({}, file=write(tmp_path / "f", "http://k8s.example", user), server="https://k8s.example")
+
+    assert target.credentials != anonymous()
+    assert not caplog.records
+
+
+def test_nothing_is_withheld_from_who_has_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    find_target({}, file=write(tmp_path / "f", "http://127.0.0.1:8001"))
+
+    assert not caplog.records
+
+
+def test_a_server_that_is_not_verified_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    file = write(tmp_path / "f", "https://k8s.example", {"token": "canary"}, **{"insecure-skip-tls-verify": True})
+
+    assert find_target({}, file=file).tls.insecure
+    assert [record.getMessage() for record in caplog.records] == [
+        "The certificate of https://k8s.example is not verified (insecure-skip-tls-verify): anyone in between may read the credentials"
+    ]
