@@ -1,7 +1,8 @@
-"""Paths of the Kubernetes API."""
+"""Paths of the Kubernetes API, and the rights that requests to them need."""
 
 import re
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 from urllib.parse import quote
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.~:-]+")
@@ -42,3 +43,23 @@ def _segment(text: str) -> str:
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} can not be part of a path")
     return text if _PLAIN.fullmatch(text) else quote(text, safe=":")
+
+
+@final
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """What a role has to allow so that a request is not refused with 403."""
+
+    group: str
+    plural: str
+    verb: str
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        group = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.resource}{group}"
+
+    @property
+    def resource(self) -> str:
+        """The resource as rules name it: `pods`, `pods/binding`."""
+        return f"{self.plural}/{self.subresource}" if self.subresource else self.plural

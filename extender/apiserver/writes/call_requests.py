@@ -1,12 +1,13 @@
 """The request for each call, and how to see in the object whether the call was performed."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from extender.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
-from extender.apiserver.paths import path
+from extender.apiserver.paths import Right, path
 from extender.framework import (
     CLAIM_FINALIZER,
     ApiCall,
@@ -36,8 +37,37 @@ STATUS_SECONDS: Final = 10.0
 """Shorter than for other writes, because the binding of the same pod may wait for it."""
 
 ClaimCall = ReadResourceClaim | ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
+RequestCall = BindPod | PatchPodStatus | DeletePod | PatchPersistentVolume | PatchPersistentVolumeClaim | ClaimCall
 
-_RESOURCE_GROUP: Final = "resource.k8s.io"
+_DEVICES: Final = "resource.k8s.io"
+_CLAIM_STATUS: Final = Right(_DEVICES, "resourceclaims", "patch", "status")
+
+REQUESTS: Final[Mapping[type[ApiCall[Any]], Right]] = {
+    BindPod: Right("", "pods", "create", "binding"),
+    PatchPodStatus: Right("", "pods", "patch", "status"),
+    DeletePod: Right("", "pods", "delete"),
+    PatchPersistentVolume: Right("", "persistentvolumes", "patch"),
+    PatchPersistentVolumeClaim: Right("", "persistentvolumeclaims", "patch"),
+    ReadResourceClaim: Right(_DEVICES, "resourceclaims", "get"),
+    ProtectResourceClaim: Right(_DEVICES, "resourceclaims", "patch"),
+    ReserveResourceClaim: _CLAIM_STATUS,
+    UnreserveResourceClaim: _CLAIM_STATUS,
+    DeallocateResourceClaim: _CLAIM_STATUS,
+}
+"""The verb and the resource of each call."""
+
+BIND_CLAIM: Final = Right(_DEVICES, "resourceclaims", "patch", "binding")
+"""Needed to change a claim's allocation or reservations, besides the right to patch its status.
+
+Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
+"""
+
+
+def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
+    """Returns what a role has to allow for calls of this type: the request, and reading the object when the answer was lost."""
+    request = REQUESTS[call]
+    also = {BIND_CLAIM} if request is _CLAIM_STATUS else set()
+    return frozenset({request, Right(request.group, request.plural, "get"), *also})
 
 
 async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
@@ -49,28 +79,28 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
     """
     match call:
         case BindPod():
-            await client.create(_pod(call, "binding"), _binding(call), timeout=BIND_SECONDS)
+            await client.create(_path(call), _binding(call), timeout=BIND_SECONDS)
             return None
         case PatchPodStatus():
-            await client.patch(_pod(call, "status"), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            await client.patch(_path(call), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             return None
         case DeletePod():
-            await client.delete(_pod(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS)
+            await client.delete(_path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS)
             return None
         case PatchPersistentVolume():
-            answer = await client.patch(_volume(call), _volume_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
+            answer = await client.patch(_path(call), _volume_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
             return decode(PersistentVolume, answer)
         case PatchPersistentVolumeClaim():
-            answer = await client.patch(_volume_claim(call), _volume_claim_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
+            answer = await client.patch(_path(call), _volume_claim_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
             return decode(PersistentVolumeClaim, answer)
         case ReadResourceClaim():
             return await read(client, call)
         case ProtectResourceClaim():
             body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
-            return decode(ResourceClaim, await client.patch(_claim(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
+            return decode(ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
         case ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
             kind = MERGE_PATCH if isinstance(call, DeallocateResourceClaim) else STRATEGIC_MERGE_PATCH
-            answer = await client.patch(_claim(call, "status"), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
+            answer = await client.patch(_path(call), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
             return decode(ResourceClaim, answer)
     raise TypeError(f"{type(call).__name__} cannot be performed")
 
@@ -83,13 +113,13 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
     """
     match call:
         case BindPod() | PatchPodStatus() | DeletePod():
-            return decode(Pod, await client.get(_pod(call)))
+            return decode(Pod, await client.get(_object_path(call)))
         case PatchPersistentVolume():
-            return decode(PersistentVolume, await client.get(_volume(call)))
+            return decode(PersistentVolume, await client.get(_object_path(call)))
         case PatchPersistentVolumeClaim():
-            return decode(PersistentVolumeClaim, await client.get(_volume_claim(call)))
+            return decode(PersistentVolumeClaim, await client.get(_object_path(call)))
         case ReadResourceClaim() | ProtectResourceClaim() | ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
-            return decode(ResourceClaim, await client.get(_claim(call)))
+            return decode(ResourceClaim, await client.get(_object_path(call)))
     raise TypeError(f"{type(call).__name__} is about no object that could be read")
 
 
@@ -118,20 +148,14 @@ def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
     return [(result.driver, result.pool, result.device) for result in allocation.devices.results] if allocation is not None else []
 
 
-def _pod(call: BindPod | PatchPodStatus | DeletePod, subresource: str | None = None) -> str:
-    return path("", "v1", "pods", namespace=call.namespace, name=call.name, subresource=subresource)
+def _path(call: RequestCall) -> str:
+    return _object_path(call, REQUESTS[type(call)].subresource or None)
 
 
-def _volume(call: PatchPersistentVolume) -> str:
-    return path("", "v1", "persistentvolumes", name=call.name)
-
-
-def _volume_claim(call: PatchPersistentVolumeClaim) -> str:
-    return path("", "v1", "persistentvolumeclaims", namespace=call.namespace, name=call.name)
-
-
-def _claim(call: ClaimCall, subresource: str | None = None) -> str:
-    return path(_RESOURCE_GROUP, "v1", "resourceclaims", namespace=call.namespace, name=call.name, subresource=subresource)
+def _object_path(call: RequestCall, subresource: str | None = None) -> str:
+    right = REQUESTS[type(call)]
+    namespace = None if isinstance(call, PatchPersistentVolume) else call.namespace
+    return path(right.group, "v1", right.plural, namespace=namespace, name=call.name, subresource=subresource)
 
 
 def _binding(call: BindPod) -> dict[str, Any]:

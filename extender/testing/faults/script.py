@@ -34,6 +34,8 @@ class Call:
     request: httpx.Request = field(repr=False, compare=False)
     at: float = 0.0
     """The event loop's time."""
+    group: str = ""
+    """The API group; empty for the core group."""
 
     @property
     def params(self) -> httpx.QueryParams:
@@ -44,6 +46,7 @@ class Call:
     def of(request: httpx.Request, at: float) -> "Call":
         """Returns the call that a request makes."""
         parts = request.url.path.strip("/").split("/")
+        group = parts[1] if parts[0] == "apis" and len(parts) > 1 else ""
         rest = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else []
         namespace = ""
         if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("finalize", "status"):
@@ -52,7 +55,7 @@ class Call:
         verb = _VERBS.get(request.method, "get" if name else "list")
         if verb == "list" and request.url.params.get("watch") in ("1", "true"):
             verb = "watch"
-        return Call(verb, resource, namespace, name, subresource, request, at)
+        return Call(verb, resource, namespace, name, subresource, request, at, group)
 
 
 @final

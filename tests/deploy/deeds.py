@@ -1,0 +1,216 @@
+"""What a service does with an API server, as small stories about a service with a role: each returns what became of it."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from extender.apiserver.access_review import AccessReview
+from extender.apiserver.client import Client
+from extender.apiserver.credentials.target import Target
+from extender.apiserver.errors import Forbidden
+from extender.apiserver.lease.leader_election import LeaderElector
+from extender.assembly.backend import Backend
+from extender.assembly.live_backend import LiveOptions, live_backend
+from extender.assembly.own_cluster import own_cluster
+from extender.config import Configuration
+from extender.embedded.api_resources import NEW_EVENTS, PODS, Object
+from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.embedded.transport import EmbeddedTransport
+from extender.protocol.wire_types import MetaVictims
+from extender.testing import make_pod
+from extender.testing.faults import Fault, FaultyTransport
+from extender.testing.faults.answers import commit_then_drop, status
+from extender.testing.rbac import Rbac
+from extender.verbs import VerbError
+from tests.walks.clusters import node, pod
+from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, device_objects, named, storage_class, volume
+from tools.generate_manifests import LEASE
+
+HIGH: Final = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+LOCAL: Final = (named("a"), storage_class("kubernetes.io/no-provisioner"), claim(), volume("v", on="a"))
+PROVISIONED: Final = (named("a"), storage_class("csi.example.com"), claim())
+
+
+@dataclass(frozen=True)
+class World:
+    """A cluster, and a service that follows it with a role."""
+
+    cluster: ObjectRegistry
+    """The objects themselves; a story changes them without any role."""
+    backend: Backend
+    client: Client
+
+    async def create(self, *pods: Object, seconds: float = 15.0) -> None:
+        for each in pods:
+            self.cluster.create(PODS, "default", each)
+            await asyncio.sleep(seconds)
+
+    def pod(self, name: str = "web") -> Object:
+        return self.cluster.get(PODS, "default", name)
+
+    def node_of(self, name: str = "web") -> str:
+        return str(self.pod(name)["spec"].get("nodeName", ""))
+
+    def events(self, name: str = "web") -> list[Object]:
+        """In the form of events.k8s.io."""
+        return [event for event in self.cluster.list(NEW_EVENTS, "default") if event["regarding"]["name"] == name]
+
+    def reasons(self, name: str = "web") -> list[str]:
+        return [event["reason"] for event in self.events(name)]
+
+
+@asynccontextmanager
+async def a_world(role: Rbac, *objects: Object, decides: bool = True, faults: Iterable[Fault] = ()) -> AsyncIterator[World]:
+    """A service whose requests are refused as the role says; it has had the time to become ready.
+
+    Arguments:
+        decides: True for `--schedule --leader-elect`, with the lease of the manifest.
+        faults: what else goes wrong between the service and the API server.
+    """
+    configuration = Configuration()
+    async with own_cluster(objects, rng=random.Random(1)) as own:
+        await asyncio.sleep(1)
+        transport = FaultyTransport(EmbeddedTransport(own.api), *role.faults(), *faults)
+        client, elector = Client(Target("http://embedded"), transport=transport), None
+        if decides:
+            election = replace(configuration.leader_election, resource_name=LEASE)
+            elector = LeaderElector(client, election, "this replica", rng=random.Random(1), boot_time=asyncio.get_running_loop().time)
+        writing = client if elector is None else Client(Target("http://embedded"), transport=transport, fence=elector.fence)
+        async with live_backend(configuration, writing, LiveOptions(decides=decides), elector=elector, rng=random.Random(1)) as backend:
+            await asyncio.sleep(5)
+            yield World(own.api.registry, backend, client)
+
+
+# In every mode
+
+
+async def follows_the_cluster(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("a"), decides=False, faults=faults) as world:
+        await asyncio.sleep(120)
+        return world.backend.verbs.is_ready
+
+
+async def follows_a_server_that_streams_no_lists(role: Rbac) -> bool:
+    return await follows_the_cluster(role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None))
+
+
+async def knows_who_a_caller_is(role: Rbac) -> bool:
+    async with a_world(role, decides=False) as world:
+        review = AccessReview(world.client, asyncio.get_running_loop().time)
+        try:
+            user = await review.user("a token")
+            return user is not None and await review.may_list_pods(user, "default")
+        except Forbidden:
+            return False
+
+
+async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:
+    async with a_world(role, node("a"), decides=False) as world:
+        await world.create(pod("low", nodeName="a"))
+        victims = MetaVictims.of((world.pod("low")["metadata"]["uid"],), 0)
+        for _ in range(times):
+            world.backend.verbs.preempt(make_pod("web").uid("u").req(cpu="1").priority(10).obj(), {"a": victims})
+            await asyncio.sleep(5)
+        return any(event["reason"] == "PreemptionNarrowed" and _count(event) == times for event in world.events())
+
+
+async def counts_the_victims_spared(role: Rbac) -> bool:
+    return await tells_that_a_victim_was_spared(role, times=2)
+
+
+# With the bind verb
+
+
+async def binds_for_kube_scheduler(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("a"), decides=False, faults=faults) as world:
+        await world.create(pod("web"))
+        try:
+            await world.backend.verbs.bind("web", "default", world.pod()["metadata"]["uid"], "a")
+        except VerbError:
+            return False
+        return world.node_of() == "a"
+
+
+async def learns_what_became_of_a_binding(role: Rbac) -> bool:
+    return await binds_for_kube_scheduler(role, Fault(commit_then_drop(), verb="create", subresource="binding"))
+
+
+# As a scheduler
+
+
+async def schedules_a_pod(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("a"), faults=faults) as world:
+        await world.create(pod("web"))
+        return world.node_of() == "a"
+
+
+async def tells_that_a_pod_was_scheduled(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("a"), faults=faults) as world:
+        await world.create(pod("web"))
+        return world.reasons() == ["Scheduled"]
+
+
+async def learns_what_became_of_a_pod(role: Rbac) -> bool:
+    return await tells_that_a_pod_was_scheduled(role, Fault(commit_then_drop(), verb="create", subresource="binding"))
+
+
+async def says_why_a_pod_waits(role: Rbac) -> bool:
+    async with a_world(role, node("a")) as world:
+        await world.create(pod("web", cpu="9"))
+        return any(condition["reason"] == "Unschedulable" for condition in world.pod()["status"].get("conditions", ()))
+
+
+async def counts_how_often_it_said_so(role: Rbac) -> bool:
+    async with a_world(role, node("a")) as world:
+        await world.create(pod("web", cpu="9"), seconds=700)
+        return any(_count(event) > 1 for event in world.events())
+
+
+async def preempts(role: Rbac) -> bool:
+    async with a_world(role, node("a"), HIGH) as world:
+        await world.create(pod("low", cpu="2"), pod("web", cpu="2", priorityClassName="high"))
+        return world.node_of() == "a"
+
+
+async def gives_a_volume_to_a_claim(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, *LOCAL, faults=faults) as world:
+        await world.create(pod("web", **SCRATCH))
+        return world.reasons() == ["Scheduled"]
+
+
+async def learns_whose_a_volume_is(role: Rbac) -> bool:
+    return await gives_a_volume_to_a_claim(role, Fault(commit_then_drop(), verb="patch", resource="persistentvolumes"))
+
+
+async def has_a_volume_made(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, *PROVISIONED, faults=faults) as world:
+        await world.create(pod("web", **SCRATCH))
+        return world.reasons() == ["Scheduled"]
+
+
+async def learns_whether_a_volume_is_made(role: Rbac) -> bool:
+    return await has_a_volume_made(role, Fault(commit_then_drop(), verb="patch", resource="persistentvolumeclaims"))
+
+
+async def allocates_devices(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("b"), *device_objects(), faults=faults) as world:
+        await world.create(pod("web", **DEVICE))
+        return world.reasons() == ["Scheduled"]
+
+
+async def learns_what_became_of_a_claim(role: Rbac) -> bool:
+    return await allocates_devices(role, Fault(commit_then_drop(), verb="patch", resource="resourceclaims", subresource="status"))
+
+
+async def leads(role: Rbac) -> bool:
+    async with a_world(role, node("a")) as world:
+        await asyncio.sleep(60)
+        await world.create(pod("web"))
+        return world.node_of() == "a"
+
+
+def _count(event: dict[str, Any]) -> int:
+    return int(event.get("series", {}).get("count", 1))

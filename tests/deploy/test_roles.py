@@ -1,0 +1,107 @@
+"""Each role allows what its mode does, and nothing that it does not do."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import pytest
+
+from extender.objects.kinds import KINDS
+from extender.testing import virtual_time
+from extender.testing.rbac import Rbac
+from tests.deploy import deeds
+from tests.deploy.shipped import shipped
+from tools.generate_manifests import CLASSES, FOLLOW, LEASE, MODES, NAMESPACE
+
+Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
+
+FOLLOWS: Final[dict[str, Deed]] = {
+    **{f"list {kind.resource}": deeds.follows_a_server_that_streams_no_lists for kind in KINDS},
+    **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS},
+    "create events.events.k8s.io": deeds.tells_that_a_victim_was_spared,
+    "patch events.events.k8s.io": deeds.counts_the_victims_spared,
+    "create tokenreviews.authentication.k8s.io": deeds.knows_who_a_caller_is,
+    "create subjectaccessreviews.authorization.k8s.io": deeds.knows_who_a_caller_is,
+}
+BINDS: Final[dict[str, Deed]] = {
+    "create pods/binding": deeds.binds_for_kube_scheduler,
+    "get pods": deeds.learns_what_became_of_a_binding,
+}
+SCHEDULES: Final[dict[str, Deed]] = {
+    "create pods/binding": deeds.schedules_a_pod,
+    "get pods": deeds.learns_what_became_of_a_pod,
+    "create events.events.k8s.io": deeds.tells_that_a_pod_was_scheduled,
+    "patch events.events.k8s.io": deeds.counts_how_often_it_said_so,
+    "patch pods/status": deeds.says_why_a_pod_waits,
+    "delete pods": deeds.preempts,
+    "patch persistentvolumes": deeds.gives_a_volume_to_a_claim,
+    "get persistentvolumes": deeds.learns_whose_a_volume_is,
+    "patch persistentvolumeclaims": deeds.has_a_volume_made,
+    "get persistentvolumeclaims": deeds.learns_whether_a_volume_is_made,
+    "patch resourceclaims.resource.k8s.io": deeds.allocates_devices,
+    "patch resourceclaims/status.resource.k8s.io": deeds.allocates_devices,
+    "patch resourceclaims/binding.resource.k8s.io": deeds.allocates_devices,
+    "get resourceclaims.resource.k8s.io": deeds.learns_what_became_of_a_claim,
+    "create leases.coordination.k8s.io": deeds.leads,
+    "get leases.coordination.k8s.io": deeds.leads,
+    "update leases.coordination.k8s.io": deeds.leads,
+}
+NEEDS: Final = {"follow": FOLLOWS, "extender": BINDS, "scheduler": SCHEDULES}
+"""For each mode the rights that following does not need, or needs for something else, and what cannot be done without them."""
+
+
+def role(mode: str) -> Rbac:
+    return Rbac(shipped(mode), f"system:serviceaccount:{NAMESPACE}:reprieve-{mode}")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_right_is_needed_for_something(mode: str) -> None:
+    expected = {**FOLLOWS, **NEEDS[mode]}.keys() | set(map(str, CLASSES))
+
+    assert {str(grant.right) for grant in role(mode).grants} == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "deed"), [(mode, deed) for mode in MODES for deed in dict.fromkeys([*FOLLOWS.values(), *NEEDS[mode].values()])]
+)
+def test_with_its_role_a_mode_can_do_everything(mode: str, deed: Deed) -> None:
+    allowed = role(mode)
+
+    assert virtual_time.run(deed(allowed))
+
+    assert allowed.refused == []
+
+
+@pytest.mark.parametrize(("mode", "right"), [(mode, right) for mode, needs in NEEDS.items() for right in needs])
+def test_without_one_right_something_fails(mode: str, right: str) -> None:
+    whole = role(mode)
+    (lost,) = {grant.right for grant in whole.grants if str(grant.right) == right}
+    less = whole.without(lost)
+
+    assert not virtual_time.run(NEEDS[mode][right](less))
+
+    assert set(less.refused) == {lost}
+
+
+def test_a_lease_is_one_by_name_in_one_namespace() -> None:
+    leases = {(str(grant.right), grant.namespace, grant.name) for grant in role("scheduler").grants if grant.right.plural == "leases"}
+
+    assert leases == {
+        ("create leases.coordination.k8s.io", NAMESPACE, ""),
+        ("get leases.coordination.k8s.io", NAMESPACE, LEASE),
+        ("update leases.coordination.k8s.io", NAMESPACE, LEASE),
+    }
+
+
+def test_following_writes_nothing_but_events() -> None:
+    assert {str(right) for right in FOLLOW if right.verb not in ("list", "watch")} == {
+        "create events.events.k8s.io",
+        "patch events.events.k8s.io",
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_role_reads_secrets_or_takes_another_identity(mode: str) -> None:
+    dangerous = {"secrets", "configmaps", "users", "groups", "serviceaccounts", "pods/exec", "nodes/proxy", "*"}
+
+    assert not {grant.right.resource for grant in role(mode).grants} & dangerous
+    assert "*" not in {grant.right.verb for grant in role(mode).grants}
