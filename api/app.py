@@ -9,6 +9,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from api.callers.browsers import BrowserGuard
 from api.callers.http_refusals import status_body
 from api.callers.query import only_known_parameters, what_is_wrong
 from api.documents.documentation import describe
@@ -54,6 +55,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.state.settings = settings
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(KubernetesFace)
+    app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(questions.router, dependencies=[Depends(only_known_parameters)])
     app.include_router(page.router)

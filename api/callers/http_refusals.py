@@ -20,6 +20,7 @@ REASONS: Final = {
     408: "Timeout",
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
+    421: "MisdirectedRequest",
     422: "Invalid",
     431: "BadRequest",
     500: "InternalError",

@@ -70,6 +70,7 @@ def _answers(schema: dict[str, Any] | None, what: str, *further: int, example: o
     """Returns 200 with the schema, and a Status for everything that the limits or the reader refuse."""
     meanings = {
         400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
+        404: "Not served.",
         408: "The body took too long to arrive.",
         413: "The body is too large.",
         415: "The body is not application/json, or has a content encoding.",
@@ -111,7 +112,7 @@ PREEMPT: Final[dict[str, Any]] = {
     "openapi_extra": _body(_schema("ExtenderPreemptionArgs"), {"by UID": examples.VICTIMS_BY_UID}),
 }
 BIND: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderBindingResult"), "Bound, or the error."),
+    "responses": _answers(_schema("ExtenderBindingResult"), "Bound, or the error.", 404),
     "openapi_extra": _body(_schema("ExtenderBindingArgs"), {"a pod": examples.BINDING}),
 }
 EVALUATE: Final[dict[str, Any]] = {

@@ -35,7 +35,7 @@ async def page(request: Request) -> HTMLResponse:
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>
 <p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>.</p>
 {"".join(sections)}</body></html>"""
-    return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"})
+    return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
 
 
 def _section(base: str, path: str, method: str, operation: dict[str, Any]) -> str:

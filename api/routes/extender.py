@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
+from api.settings.settings import Settings
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
@@ -72,7 +73,10 @@ async def preempt(request: Request) -> Response:
 
 @router.post("/bind", **BIND)
 async def bind(request: Request) -> Response:
-    """Binds the pod to the node."""
+    """Binds the pod to the node, if the profile of its schedulerName accepts it there. Served with --serve-bind only."""
+    settings: Settings = request.app.state.settings
+    if not settings.serve_bind:
+        raise Refusal(404, "bind is not served: start the service with --serve-bind, or leave bindVerb empty so that kube-scheduler binds")
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:

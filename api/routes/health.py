@@ -136,4 +136,4 @@ def _described(resource: Health) -> str:
 
 
 def _text(text: str, code: int = 200) -> PlainTextResponse:
-    return PlainTextResponse(text, code, {"X-Content-Type-Options": "nosniff"})
+    return PlainTextResponse(text, code)

@@ -117,7 +117,7 @@ async def statusz(request: Request) -> PlainTextResponse:
 
 
 def _metrics(text: bytes) -> Response:
-    return Response(text, media_type=TEXT_FORMAT, headers={"X-Content-Type-Options": "nosniff"})
+    return Response(text, media_type=TEXT_FORMAT)
 
 
 def _shown(value: object) -> str:
@@ -134,4 +134,4 @@ def _is_on_this_machine(client: Address | None) -> bool:
 
 
 def _text(text: str, code: int = 200) -> PlainTextResponse:
-    return PlainTextResponse(text, code, {"X-Content-Type-Options": "nosniff"})
+    return PlainTextResponse(text, code)

@@ -66,6 +66,10 @@ class Settings(BaseModel):
     """File that keeps what was decided, so that `who-preempted` knows it after a restart."""
     access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed for a real cluster, open for the embedded one")] = None
     """Who sees the names of pods under /v1 and on the page: everyone (open), or whom the API server lets list pods (reviewed)."""
+    serve_bind: Annotated[bool, Option()] = False
+    """Serve the verb bind, for pods of a profile's schedulerName on nodes that its Filters accept."""
+    allowed_hosts: Annotated[str, Option()] = ""
+    """Names, with commas between them, by which callers reach the service; an address, localhost and names below it always do."""
 
     config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
     """KubeSchedulerConfiguration file, v1; read as strictly as upstream."""
@@ -160,6 +164,11 @@ class Settings(BaseModel):
         return _patterns(self.vmodule)
 
     @property
+    def allowed_host_names(self) -> list[str]:
+        """The names of `allowed_hosts`."""
+        return _listed(self.allowed_hosts)
+
+    @property
     def listening_port(self) -> int:
         """The port for calls, HTTP or HTTPS."""
         return self.secure_port or self.port
@@ -172,6 +181,10 @@ class Settings(BaseModel):
 
 DECLARATIONS: Final = declared(Settings)
 """All settings by name, in the order in which the documentation has them."""
+
+
+def _listed(text: str) -> list[str]:
+    return [part for each in text.split(",") if (part := each.strip())]
 
 
 def _patterns(text: str) -> list[tuple[str, int]]:

@@ -182,10 +182,6 @@ class FilterPlugin(Plugin):
     looks_at_pods: ClassVar[bool] = True
     """False promises that the verdict does not depend on which pods are on the node."""
 
-    looks_at_room: ClassVar[bool] = False
-    """True if the verdict is about what pods on a node take from each other (resources, ports), so that it is checked again just before a
-    pod is bound."""
-
     looks_only_at_node: ClassVar[bool] = False
     """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node
     and the pods on it), so that it is reused for equal pods while the node is unchanged."""

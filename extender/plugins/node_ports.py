@@ -25,7 +25,6 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
     Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
     """
 
-    looks_at_room = True
     looks_only_at_node = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:

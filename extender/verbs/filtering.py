@@ -1,4 +1,4 @@
-"""The filter verb: on which of the given nodes a pod can run; and the last check of a node before a pod is bound to it."""
+"""The filter verb: on which of the given nodes a pod can run; and the check of a node before a pod is bound to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -73,26 +73,22 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
     return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
 
 
-def why_full(cycle: Cycle, node: str) -> str:
-    """Returns why the node no longer has room for the cycle's pod; empty if it has, or if that is not known.
-
-    Only Filters with `looks_at_room` run, such as those of resources and ports. The caller has filtered before, and may know of volumes and
-    claims that are not known here yet.
+def why_refused(cycle: Cycle, node: str) -> str:
+    """Returns which plugins refuse the cycle's pod on this node, and why; empty if none does.
 
     Raises:
-        PluginError: a plugin failed.
+        PluginError: a plugin failed; the message names it.
     """
-    place = cycle.snapshot.nodes.index.get(node)
-    if place is None or place in cycle.snapshot.nodes.invalid:
+    result = filter_nodes(cycle, [node])
+    if result.kept:
         return ""
-    cycle.run_pre_filter_plugins()
-    row = Rows.of(cycle.snapshot, np.array([place], np.intp))
-    for name, plugin in cycle.framework.plugins.filter:
-        if plugin.looks_at_room and name not in cycle.skip_filter_plugins:
-            verdicts = cycle.run_filter_plugin(name, plugin, row)
-            if not verdicts.all_ok:
-                return verdicts.status_of(0).message
-    return ""
+    reason = (result.failed | result.failed_and_unresolvable)[node]
+    findings = result.findings
+    if findings is None:
+        return reason
+    plugins = [findings.pre_filter.plugin, *(name for name, mask in findings.verdicts.refused_by if mask.any())]
+    named = ", ".join(filter(None, plugins))
+    return f"{named} refused it: {reason}" if named else reason
 
 
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:

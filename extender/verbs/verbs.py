@@ -21,7 +21,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
-from extender.verbs.filtering import FilterResult, filter_nodes, why_full
+from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
 from extender.verbs.preempting import candidates_of, choose_victims
 from extender.verbs.prioritizing import prioritize_nodes
 
@@ -51,7 +51,7 @@ class AnswersVerbs(Protocol):
         ...
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node if it is not bound there already."""
+        """Binds the pod to the node if it is not bound there already. The pod must be one of a profile that accepts the node."""
         ...
 
 
@@ -137,9 +137,9 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        reason = self._why_full(uid, node)
+        reason = self._why_not(uid, node)
         if reason:
-            raise VerbError(f"{pod} was not bound to {node}, which has no room for it any more: {reason}")
+            raise VerbError(f"{pod} was not bound to {node}: {reason}")
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the binding.
         is_assumed, is_bound = self._assume(uid, node), False
         try:
@@ -161,16 +161,23 @@ class Verbs:
         except ValueError:  # the pod cannot be read, so that only the watch can add it once it is bound
             return False
 
-    def _why_full(self, uid: str, node: str) -> str:
-        """Returns why the node has no room for a pending pod; empty if it has, or if that is not known."""
+    def _why_not(self, uid: str, node: str) -> str:
+        """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API server decides."""
         pending = self._cluster.pending.get(uid)
+        pod = pending or self._cluster.cache.pod(uid)
+        if pod is None:
+            _, unreadable = self._cluster.unreadable.get(uid, ("", ""))
+            return f"the pod cannot be read: {unreadable}" if unreadable else "no pod with its UID is known here, perhaps not yet"
+        if pod.scheduler_name not in self._frameworks:
+            return f"its schedulerName is {pod.scheduler_name}, and only pods of {', '.join(sorted(self._frameworks))} are bound here"
         if pending is None or self._cluster.cache.is_assumed(pending):
-            return ""  # the pod is assumed already, or is not known here, so that the API server decides
-        try:
-            _, cycle = self._cycle(pending, (), None, with_nominations=False)
-            return why_full(cycle, node)
-        except (VerbError, CacheError, PluginError, ValueError):
             return ""
+        try:
+            # The caller has counted nominated pods when it decided. A nomination made since then does not undo that.
+            _, cycle = self._cycle(pending, (), None, with_nominations=False)
+            return why_refused(cycle, node)
+        except (VerbError, CacheError, PluginError, ValueError) as exc:
+            return str(exc)
 
     # Used by all verbs.
 

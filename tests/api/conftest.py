@@ -21,7 +21,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def example() -> Iterator[Service]:
     """A service for the example cluster."""
-    with serving(schedule=False) as service:
+    with serving(schedule=False, serve_bind=True) as service:
         yield service
 
 

@@ -35,7 +35,7 @@ class Connection:
         while (line := self._reader.readline().strip()) != b"":
             name, _, value = line.partition(b":")
             headers[name.decode().lower()] = value.strip().decode()
-        return Answer(status, headers, self._reader.read(int(headers["content-length"])))
+        return Answer(status, headers, b"" if status == 204 else self._reader.read(int(headers["content-length"])))
 
     def is_closed(self) -> bool:
         """Whether the other side has closed, or does so within the time."""
@@ -60,7 +60,7 @@ def connected(port: int) -> Iterator[Connection]:
 
 def head(path: str, /, method: object = "POST", **headers: object) -> bytes:
     """A request's line and headers; underscores in names stand for hyphens."""
-    given = {"Host": "x", "Content_Type": "application/json"} | headers
+    given = {"Host": "localhost", "Content_Type": "application/json"} | headers
     lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items() if value is not None]
     return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode()
 

@@ -10,7 +10,7 @@ import yaml
 
 from api.documents.examples import BINDING, POD
 from api.settings.settings import EXAMPLE_CLUSTER
-from tests.api.serving import Service, assert_is_refusal
+from tests.api.serving import Service, assert_is_refusal, serving
 
 CLUSTER = yaml.safe_load(EXAMPLE_CLUSTER.read_text())["items"]
 PODS = {item["metadata"]["name"]: item for item in CLUSTER if item["kind"] == "Pod"}
@@ -208,3 +208,13 @@ def test_i58_two_same_bindings_at_once_get_the_same_answer(example: Service) -> 
 
     assert len(answers) == 2
     assert answers[0] == answers[1]
+
+
+def test_bind_is_served_only_where_it_was_asked_for() -> None:
+    with serving(schedule=False) as service:
+        answer = service.call("bind", BINDING)
+        pod = service.client.get(f"/api/v1/namespaces/{BINDING['PodNamespace']}/pods/{BINDING['PodName']}")
+
+    assert_is_refusal(answer, 404)
+    assert "--serve-bind" in answer.json()["message"]
+    assert "nodeName" not in pod.text

@@ -391,7 +391,7 @@ def in_process(state: Path, story: Callable[[httpx.AsyncClient, Face], Any]) -> 
         app = create_app(Settings.model_validate({"port": 0, "state": state, "schedule": False}))
         async with app.router.lifespan_context(app):
             await until(lambda: app.state.face.backend.verbs.is_ready)
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service") as client:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
                 await story(client, app.state.face)
 
     asyncio.run(main())
@@ -399,7 +399,7 @@ def in_process(state: Path, story: Callable[[httpx.AsyncClient, Face], Any]) -> 
 
 def test_a_caller_may_hang_up_while_his_question_is_tried(service: Service) -> None:
     body = json.dumps({"create": [pod(f"p{place}", f"{90_000 + place}m") for place in range(1000)]}).encode()
-    head = f"POST /v1/whatif HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = f"POST /v1/whatif HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", service.port)) as connection:
             connection.sendall(head + body)

@@ -29,7 +29,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 @pytest.mark.parametrize(("verb", "body"), [("filter", BY_NAME), ("bind", BINDING)])
 def test_i34_verbs_with_an_error_field_tell_the_id_in_it(verb: str, body: object, caplog: pytest.LogCaptureFixture) -> None:
-    with serving(lambda _: FailingEngine(RuntimeError(SECRET))) as service:
+    with serving(lambda _: FailingEngine(RuntimeError(SECRET)), serve_bind=True) as service:
         answer = service.call(verb, body)
 
     assert answer.status_code == 200
@@ -52,7 +52,7 @@ def test_i34_the_others_answer_500(path: str, body: object, caplog: pytest.LogCa
 
 
 def test_what_cannot_be_answered_is_said_in_the_form_of_each_verb(caplog: pytest.LogCaptureFixture) -> None:
-    with serving(lambda _: FailingEngine(VerbError("no profile for this pod"))) as service:
+    with serving(lambda _: FailingEngine(VerbError("no profile for this pod")), serve_bind=True) as service:
         filtered, prioritized = service.call("filter", BY_NAME), service.call("prioritize", BY_NAME)
         preempted, bound = service.call("preempt", VICTIMS_BY_UID), service.call("bind", BINDING)
 
@@ -70,7 +70,7 @@ def test_an_error_of_any_length_fits_into_an_event() -> None:
 
 @pytest.mark.parametrize(("verb", "body"), [("filter", BY_NAME), ("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("bind", BINDING)])
 def test_while_the_engine_is_not_ready_calls_are_sent_away_at_once(verb: str, body: object) -> None:
-    with serving(lambda _: FailingEngine(VerbError(""), is_ready=False)) as service:
+    with serving(lambda _: FailingEngine(VerbError(""), is_ready=False), serve_bind=True) as service:
         answer = service.call(verb, body)
         health = service.client.get("/readyz"), service.client.get("/healthz"), service.client.get("/livez")
 

@@ -259,7 +259,7 @@ class SlowBinder(FailingEngine):
 
 def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:
     engine = SlowBinder()
-    with serving(lambda _: engine) as service, ExitStack() as stack:
+    with serving(lambda _: engine, serve_bind=True) as service, ExitStack() as stack:
         stack.callback(engine.open)
         caller = asked(service.port, "/extender/bind", json.dumps(BINDING).encode())
         engine.wait_for_a_caller()

@@ -115,7 +115,7 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
         try:
             eventually(lambda: "startup complete" in log.read_text())
             with socket.create_connection(("127.0.0.1", port)) as connection:
-                head = b"POST /extender/filter HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+                head = b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
                 connection.sendall(head + b"Expect: 100-continue\r\n\r\n")
                 assert connection.recv(100).startswith(b"HTTP/1.1 100 "), "the body is waited for"
                 process.send_signal(signal.SIGTERM)

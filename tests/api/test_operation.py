@@ -12,6 +12,8 @@ from extender.config import Configuration, written
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import Service, assert_is_refusal, serving
 
+TEXT = {"Content-Type": "text/plain"}
+
 
 def test_metrics_are_in_prometheus_text_format(example: Service) -> None:
     answer = example.client.get("/metrics")
@@ -70,7 +72,7 @@ def levels() -> Iterator[None]:
 
 @pytest.mark.usefixtures("levels")
 def test_how_much_is_logged_can_be_changed(example: Service) -> None:
-    answer = example.client.put("/debug/flags/v", content=b"5")
+    answer = example.client.put("/debug/flags/v", content=b"5", headers=TEXT)
 
     assert (answer.status_code, answer.text) == (200, "successfully set klog.logging.verbosity to 5\n")
     assert logging.getLogger("extender.scheduler.scheduler").isEnabledFor(logging.INFO - 5)
@@ -80,7 +82,7 @@ def test_how_much_is_logged_can_be_changed(example: Service) -> None:
 @pytest.mark.usefixtures("levels")
 @pytest.mark.parametrize("body", [b"", b"x", b"-1", b"9" * 100, b"1\n2", b"\xff"])
 def test_only_numbers_say_how_much(example: Service, body: bytes) -> None:
-    answer = example.client.put("/debug/flags/v", content=body)
+    answer = example.client.put("/debug/flags/v", content=body, headers=TEXT)
 
     assert answer.status_code == 400
     assert answer.text.startswith("failed set klog.logging.verbosity ")
@@ -89,7 +91,7 @@ def test_only_numbers_say_how_much(example: Service, body: bytes) -> None:
 
 def test_without_profiling_nobody_can() -> None:
     with serving(schedule=False, profiling=False) as service:
-        assert_is_refusal(service.client.put("/debug/flags/v", content=b"5"), 404)
+        assert_is_refusal(service.client.put("/debug/flags/v", content=b"5", headers=TEXT), 404)
 
 
 def test_flagz_shows_what_is_set(example: Service) -> None:

@@ -75,7 +75,7 @@ def test_every_view_is_html_that_may_load_nothing_from_elsewhere(example: Servic
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     assert {"base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'"} <= set(policy.split("; "))
-    assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == ("nosniff", "same-origin")
     assert answer.headers["cache-control"] == "no-store"
 
 

@@ -18,7 +18,7 @@ from tests.browser.services import Running, many_nodes, running
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync",
+    "--disable-sync", "--host-resolver-rules=MAP evil.test 127.0.0.2, MAP rebound.test 127.0.0.1",
 )  # fmt: skip
 
 

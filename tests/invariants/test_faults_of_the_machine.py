@@ -176,7 +176,7 @@ def send_slowly(port: int, size: int) -> bytes:
     """What is answered to a body of so many blanks before it has come to its end."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(
-            f"POST /extender/filter HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
+            f"POST /extender/filter HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
         )
         connection.setblocking(False)
         for _ in range(size // MIB):

@@ -113,7 +113,7 @@ async def _asked(
     application: FastAPI, questions: Questions, namespace: str, name: str, pod: dict[str, Any]
 ) -> tuple[Explanation, str, WhatIf | None]:
     application.state.face = Face(Backend(make_verbs(ClusterState()), _not_asked, questions=questions))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://reprieve") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url="http://localhost") as client:
         by_request = await client.get(f"/v1/explain/{namespace}/{name}")
         page = await client.get(f"/ui/pods/{namespace}/{name}")
         other = {**pod, "metadata": {**pod["metadata"], "name": "another", "uid": "another"}}

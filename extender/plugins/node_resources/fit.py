@@ -44,7 +44,6 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Filters by free resources and scores by how full a node would be."""
 
-    looks_at_room = True
     looks_only_at_node = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:

@@ -110,8 +110,8 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
 @pytest.mark.parametrize(
     ("asked", "came", "lacks"),
     [
-        pytest.param(ASKED, make_pod("other").req(cpu=1), "Insufficient cpu", id="its cpu"),
-        pytest.param(ASKED.host_port(80), make_pod("other").host_port(80), IN_THE_WAY, id="its port"),
+        pytest.param(ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu", id="its cpu"),
+        pytest.param(ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}", id="its port"),
     ],
 )
 def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
@@ -126,7 +126,52 @@ def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder,
     with pytest.raises(VerbError) as refused:
         asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
-    assert str(refused.value) == f"pod default/asked was not bound to a, which has no room for it any more: {lacks}"
+    assert str(refused.value) == f"pod default/asked was not bound to a: {lacks}"
+    assert writes.calls == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "node", "why"),
+    [
+        pytest.param(
+            ASKED.node_selector(nowhere="true"),
+            A,
+            "NodeAffinity refused it: node(s) didn't match Pod's node affinity/selector",
+            id="its selector",
+        ),
+        pytest.param(ASKED, A.taint("gpu"), "TaintToleration refused it: node(s) had untolerated taint(s)", id="a taint"),
+        pytest.param(ASKED, A.unschedulable(), "NodeUnschedulable refused it: node(s) were unschedulable", id="a cordon"),
+        pytest.param(ASKED.claim("none"), A, 'VolumeRestrictions refused it: persistentvolumeclaim "none" not found', id="PreFilter"),
+        pytest.param(ASKED.req(memory="much"), A, "spec.containers[1].resources.requests[memory]: ", id="it cannot be read"),
+        pytest.param(
+            ASKED.scheduler_name("another"),
+            A,
+            "its schedulerName is another, and only pods of default-scheduler are bound here",
+            id="another scheduler's",
+        ),
+    ],
+)
+def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(asked: PodBuilder, node: NodeBuilder, why: str) -> None:
+    cluster = Cluster()
+    ready, writes = live_verbs(asked, cluster=cluster)
+    cluster.changed(A.obj(), node.obj())
+
+    with pytest.raises(VerbError) as refused:
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
+    assert str(refused.value).startswith(f"pod default/asked was not bound to a: {why}")
+    assert writes.calls == []
+
+
+def test_a_pod_that_is_not_known_yet_is_not_bound() -> None:
+    """
+    Neither its scheduler nor what it asks for is known. kube-scheduler tries it again.
+    """
+    ready, writes = live_verbs()
+
+    with pytest.raises(VerbError, match="was not bound to a: no pod with its UID is known here, perhaps not yet"):
+        asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
+
     assert writes.calls == []
 
 

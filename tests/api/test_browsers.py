@@ -1,0 +1,163 @@
+"""No page of another site writes here, and none reads by DNS rebinding: neither what the service answers nor the embedded cluster."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.api.raw_http import assert_refused, connected, head
+from tests.api.serving import Service, serving
+
+POD = b'{"metadata": {"name": "csrf"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}'
+PODS = "/api/v1/namespaces/default/pods"
+READ = ["/", "/metrics", "/metrics/resources", "/v1/queue", "/healthz", "/api/v1/pods", "/openapi/v2", "/nothing"]
+WRITTEN = ["/extender/filter", "/v1/whatif", "/ui/sign-in", "/ui/sign-out", PODS]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with serving(schedule=False, allowed_hosts="Reprieve.kube-system.svc, other.example.") as service:
+        yield service
+
+
+def status(service: Service, *lines: str, body: bytes = b"") -> int:
+    """The status of the answer to a request with exactly these lines before its body."""
+    with connected(service.port) as connection:
+        connection.send("\r\n".join([*lines, "Connection: close", "", ""]).encode() + body)
+        answer = connection.answer()
+    if answer.status in (400, 403, 415, 421):
+        assert_refused(answer, answer.status)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    return answer.status
+
+
+def names(service: Service) -> set[str]:
+    return {each["metadata"]["name"] for each in service.client.get("/api/v1/pods").json()["items"]}
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("path", READ)
+@pytest.mark.parametrize(
+    "host", ["evil.example", "rebound.test:8888", "localhost.evil.example", "127.0.0.1.evil.example", "LOCALHOST_", "1"]
+)
+def test_a_request_for_another_name_is_refused(service: Service, path: str, host: str) -> None:
+    assert status(service, f"GET {path} HTTP/1.1", f"Host: {host}") == 421
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1", "10.9.8.7:80", "[::1]", "[fd00::7]:8888", "localhost", "LocalHost:8888", "localhost.", "reprieve.localhost",
+        "reprieve.kube-system.svc", "reprieve.kube-system.svc.:80", "OTHER.example:9",
+    ],
+)  # fmt: skip
+def test_addresses_loopback_names_and_configured_names_are_ours(service: Service, host: str) -> None:
+    assert status(service, "GET /livez HTTP/1.1", f"Host: {host}") == 200
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        pytest.param([], id="none"),
+        pytest.param(["Host: 127.0.0.1", "Host: 127.0.0.1"], id="two"),
+        pytest.param(["Host: 127.0.0.1", "Host: evil.example"], id="two that differ"),
+        pytest.param(["Host:"], id="an empty one"),
+        pytest.param(["Host: 127.0.0.1, evil.example"], id="a list"),
+        pytest.param(["Host: user@127.0.0.1"], id="with a user"),
+        pytest.param(["Host: 127.0.0.1/x"], id="with a path"),
+        pytest.param(["Host: 127.0.0.1:port"], id="a port that is no number"),
+    ],
+)
+def test_a_request_has_exactly_one_host(service: Service, hosts: list[str]) -> None:
+    assert status(service, "GET /livez HTTP/1.1", *hosts) == 400
+
+
+def test_http_1_0_knows_no_host(service: Service) -> None:
+    assert status(service, "GET /livez HTTP/1.0") == 200
+
+
+# Writing.
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+@pytest.mark.parametrize(
+    "caused_by",
+    [
+        pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://evil.example"], id="another site"),
+        pytest.param(["Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:1"], id="another port of this host"),
+        pytest.param(["Sec-Fetch-Site: cross-site"], id="another site that hides its origin"),
+        pytest.param(["Origin: http://evil.example"], id="another site, in a browser that says no more"),
+        pytest.param(["Origin: null"], id="a page without an origin, such as a sandboxed frame"),
+    ],
+)
+def test_a_page_of_another_origin_may_not_write(service: Service, path: str, caused_by: list[str]) -> None:
+    before = names(service)
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1:8888", "Content-Type: application/json", f"Content-Length: {len(POD)}"]
+
+    assert status(service, *lines, *caused_by, body=POD) == 403
+    assert names(service) == before
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_nor_change_or_delete(service: Service, method: str) -> None:
+    lines = [f"{method} {PODS}/web-0 HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 0", "Origin: http://evil.example"]
+
+    assert status(service, *lines) == 403
+
+
+@pytest.mark.parametrize(
+    "caused_by",
+    [
+        pytest.param(["Sec-Fetch-Site: same-origin", "Origin: http://127.0.0.1:8888"], id="our page"),
+        pytest.param(["Sec-Fetch-Site: none"], id="the user"),
+        pytest.param(["Origin: http://127.0.0.1:8888"], id="our page, in a browser that says no more"),
+        pytest.param([], id="no browser"),
+    ],
+)
+def test_our_own_page_and_other_callers_may(service: Service, caused_by: list[str]) -> None:
+    body = b'{"token": "x"}'
+    lines = ["POST /ui/sign-in HTTP/1.1", "Host: 127.0.0.1:8888", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+
+    assert status(service, *lines, *caused_by, body=body) == 204
+
+
+# Bodies.
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+@pytest.mark.parametrize("length", [f"Content-Length: {len(POD)}", "Transfer-Encoding: chunked"])
+def test_a_body_has_a_type(service: Service, path: str, length: str) -> None:
+    """
+    A script may send a body without a type to any site, without the browser's asking that site first.
+    """
+    before = names(service)
+    body = POD if "chunked" not in length else b"%x\r\n%s\r\n0\r\n\r\n" % (len(POD), POD)
+
+    assert status(service, f"POST {path} HTTP/1.1", "Host: 127.0.0.1", length, body=body) == 415
+    assert names(service) == before
+
+
+def test_kubectl_may_send_one_without(service: Service) -> None:
+    """
+    `kubectl create --raw` does. A page cannot send this header to another site unasked.
+    """
+    lines = [f"POST {PODS} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(POD)}", "User-Agent: kubectl/v1.36.0 (linux/amd64)"]
+
+    assert status(service, *lines, body=POD) == 201
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+@pytest.mark.parametrize("path", ["/extender/filter", "/v1/whatif", "/ui/sign-in", PODS])
+def test_a_form_is_no_json(service: Service, path: str, media_type: str) -> None:
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Type: {media_type}", f"Content-Length: {len(POD)}"]
+
+    assert status(service, *lines, body=POD) == 415
+
+
+def test_a_refused_body_is_not_taken_for_the_next_request(service: Service) -> None:
+    with connected(service.port) as connection:
+        connection.send(head(PODS, Host="evil.example", Content_Length=1000) + b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+        assert_refused(connection.answer(), 421)
+        assert connection.is_closed()
