@@ -129,7 +129,9 @@ class Cache:
         """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid out."""
         entry = self._own(new.name)
         self._tree.update(old, new)
-        if entry.node is not None and entry.node.status.images == new.status.images:
+        has_same_images = entry.node is not None and entry.node.status.images == new.status.images
+        # An image that no other node has gets the size that this one reports now: it may still have that of a node which is gone.
+        if has_same_images and all(len(state.nodes) > 1 for state in entry.images.values()):
             entry.node = new
             self._rewritten.add(new.name)
         else:
@@ -146,6 +148,7 @@ class Cache:
             raise CacheError(f"node {node.name} is not found")
         entry = self._own(node.name)
         entry.node = None
+        self._rewritten.add(node.name)
         if not entry.slots:
             del self._nodes[node.name]
         error = self._tree.remove(node)
@@ -358,8 +361,7 @@ class Cache:
 
         Raises:
             CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels other than
-            those it was
-                added with. The next call has recovered.
+                those it was added with. The next call has recovered.
         """
         is_current = self._writer.views_are_current and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
         if self._snapshot is not None and is_current:
@@ -367,12 +369,15 @@ class Cache:
         present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
         came = present - self._laid_out
         self._laid_out |= came
-        gone: set[str] = set()
-        if len(self._laid_out) > self._tree.num_nodes:
-            gone = {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
-            self._laid_out -= gone
-        if came or gone or self._snapshot is None or self._writer.is_bloated:
+        has_too_many = len(self._laid_out) > self._tree.num_nodes
+        if has_too_many:
+            self._laid_out -= {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
+        if came or has_too_many or self._snapshot is None or self._writer.is_bloated:
             self._num_listed = self._lay_out()
+        elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(self._rewritten - present):
+            # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is gone that the tree
+            # still lists. Upstream shows neither until its numbers of nodes differ.
+            self._lay_out()
         else:
             self._apply_changes()
         self._settle_slots()
@@ -416,9 +421,9 @@ class Cache:
         places = self._writer.places
         touched: set[str] = set()
         for name in self._rewritten:
-            entry = self._nodes.get(name)
-            if entry is not None and entry.node is not None:
-                self._writer.write_node(places[name], entry.node)
+            entry, place = self._nodes.get(name), places.get(name)
+            if entry is not None and entry.node is not None and place is not None:
+                self._writer.write_node(place, entry.node)
                 touched.add(name)
         for slot, name, sign in self._moves:
             place = places.get(name)
