@@ -53,8 +53,8 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
-    app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(KubernetesFace)
+    app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)
     app.include_router(extender.router, prefix=settings.prefix)
     app.include_router(questions.router, dependencies=[Depends(only_known_parameters)])

@@ -7,10 +7,16 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
 from extender.embedded.requests.request_info import Request
 from extender.embedded.responses.response import Response, StreamResponse
+
+MAX_REQUESTS: Final = 400
+"""Requests that are answered at one time, watches not counted. Upstream: server/config.go, MaxRequestsInFlight."""
+MAX_WATCHES: Final = 1000
+"""Watches at one time. Upstream bounds only how fast they begin; here each costs the process that decides."""
 
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
 
@@ -25,10 +31,11 @@ class _ClosingError(Exception):
 
 @final
 class KubernetesApp:
-    """An ASGI application. A watch ends when its caller goes away."""
+    """An ASGI application. A watch ends when its caller goes away. State: how many requests and watches there are."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api: Final = api
+        self._requests = self._watches = 0
         self._closing = asyncio.Event()
 
     def close(self) -> None:
@@ -44,11 +51,33 @@ class KubernetesApp:
         body = await _body(receive)
         if body is None:
             return
+        if self._requests >= MAX_REQUESTS:
+            raise _too_many("requests")
         answer = self._api.handle(_request(scope, body))
         if isinstance(answer, StreamResponse):
-            await _stream(answer, receive, send, self._closing)
-        else:
+            await self._watched(answer, receive, send)
+            return
+        # Answers wait for callers to read them, and some are large.
+        self._requests += 1
+        try:
             await _whole(answer, send)
+        finally:
+            self._requests -= 1
+
+    async def _watched(self, answer: StreamResponse, receive: Receive, send: Send) -> None:
+        if self._watches >= MAX_WATCHES:
+            await answer.chunks.aclose()
+            raise _too_many("watches")
+        self._watches += 1
+        try:
+            await _stream(answer, receive, send, self._closing)
+        finally:
+            self._watches -= 1
+
+
+def _too_many(what: str) -> Refusal:
+    """Upstream: apiserver/pkg/server/filters/maxinflight.go, tooManyRequests."""
+    return Refusal(429, f"Too many {what}, please try again later.", RETRY_SOON)
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -123,17 +152,19 @@ async def _until_closing(closing: asyncio.Event) -> None:
 
 @final
 class KubernetesFace:
-    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass.
-
-    It stands before the limits of the extender's routes: a watch is a request that never ends, and patches have content types of their own.
-    """
+    """Sends requests for the paths of the Kubernetes API to the embedded cluster, if there is one; all others pass."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        chosen = self._app
-        if scope["type"] == "http" and scope["path"].lstrip("/").partition("/")[0] in _ROOTS:
-            face = getattr(scope["app"].state, "face", None)
-            chosen = self._app if face is None or face.kubernetes is None else face.kubernetes
-        await chosen(scope, receive, send)
+        chosen = kubernetes_app(scope) if scope["type"] == "http" else None
+        await (self._app if chosen is None else chosen)(scope, receive, send)
+
+
+def kubernetes_app(scope: Scope) -> KubernetesApp | None:
+    """Returns what answers an HTTP request of the Kubernetes API; None for other requests, and where there is no embedded cluster."""
+    if scope["path"].lstrip("/").partition("/")[0] not in _ROOTS:
+        return None
+    face = getattr(scope["app"].state, "face", None)
+    return None if face is None else face.kubernetes

@@ -22,6 +22,7 @@ REASONS: Final = {
     415: "UnsupportedMediaType",
     421: "MisdirectedRequest",
     422: "Invalid",
+    429: "TooManyRequests",
     431: "BadRequest",
     500: "InternalError",
     503: "ServiceUnavailable",

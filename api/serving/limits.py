@@ -1,4 +1,4 @@
-"""RequestLimits before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
+"""RequestLimits, before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
 
 They are raw ASGI, because a limit on a body has to hold while the body is read. A request that breaks a limit is answered at once, and its
 connection closed if bytes of it are still to come.
@@ -6,6 +6,7 @@ connection closed if bytes of it are still to come.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterable
 from typing import Final, final
 
@@ -14,12 +15,19 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
+from api.kubernetes import kubernetes_app
 from api.settings.settings import Settings
+from extender.embedded.requests import request_bodies
 from extender.klog.setup import report
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 FORM_PATHS: Final = ("/ui/sign-out",)
 """Paths of forms that work without a script; their bodies are not read."""
+
+VERBS: Final = ("filter", "prioritize", "preempt", "bind")
+
+MAX_QUESTION: Final = 16 * 2**20
+"""Bytes of a question, whatever bodies with full nodes may have: a scenario of some thousand nodes and their pods."""
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""
@@ -29,32 +37,44 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @final
 class RequestLimits:
-    """An ASGI middleware. State: how many requests are being answered, and how many bytes of their bodies are held."""
+    """An ASGI middleware. State: how many requests are being answered, and how many bytes of their bodies are held.
+
+    The verbs, the Kubernetes API of the embedded cluster and everything else have rooms of their own, so that questions never keep
+    kube-scheduler waiting. A request takes a place once its body is there: one that arrives slowly costs its sender only.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._in_flight = 0
-        self._held_bytes = 0
+        self._verb_paths = frozenset(f"{settings.prefix}/{verb}" for verb in VERBS)
+        places, limit, held = settings.max_in_flight, settings.body_limit, settings.max_bodies
+        self._verbs = _Room(places, limit, held)
+        # Half of the bytes is for the verbs alone.
+        self._questions = _Room(places, min(limit, MAX_QUESTION), held // 2)
+        # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and watches, too.
+        self._kubernetes = _Room(sys.maxsize, request_bodies.MAX_BYTES + 1, max(held // 2, request_bodies.MAX_BYTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request = _Request(scope, receive, send)
-        counted = not _is_probe(scope["path"])
-        self._in_flight += counted
+        request = _Request(scope, receive, send, self._room_for(scope))
         try:
-            await self._answer(request, counted)
+            await self._answer(request)
         finally:
-            self._in_flight -= counted
-            self._held_bytes -= request.read_bytes
+            request.leave()
 
-    async def _answer(self, request: "_Request", counted: bool) -> None:
+    def _room_for(self, scope: Scope) -> "_Room":
+        if scope["path"] in self._verb_paths:
+            return self._verbs
+        return self._kubernetes if kubernetes_app(scope) is not None else self._questions
+
+    async def _answer(self, request: "_Request") -> None:
         try:
-            if counted and self._in_flight > self._settings.max_in_flight:
-                raise Refusal(503, "too many requests at one time", RETRY_SOON)
-            self._check_head(request)
+            if request.room is not self._kubernetes:
+                self._check_head(request)
+            if request.has_whole_body:
+                request.enter()
             await self._app(request.scope, lambda: self._receive(request), request.send)
         except Refusal as refusal:
             await request.refuse(refusal)
@@ -73,12 +93,11 @@ class RequestLimits:
 
     def _check_head(self, request: "_Request") -> None:
         headers = request.headers
-        limit = self._settings.body_limit
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             raise Refusal(400, "the content length must be a number")
-        if len(length) > 18 or int(length) > limit:
-            raise _too_large(limit, self._settings.full_nodes)
+        if len(length) > 18 or int(length) > request.room.body_limit:
+            raise self._too_large(request)
         if request.scope["method"] != "POST":
             return
         is_json = headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
@@ -98,31 +117,85 @@ class RequestLimits:
         if message["type"] != "http.request":
             request.is_gone = True
             return message
-        request.has_whole_body = not message.get("more_body", False)
-        length = len(message.get("body", b""))
-        request.read_bytes += length
-        self._held_bytes += length
-        if request.read_bytes > self._settings.body_limit:
-            raise _too_large(self._settings.body_limit, self._settings.full_nodes)
-        if self._held_bytes > self._settings.max_bodies:
+        is_whole = request.hold(message)
+        if request.read_bytes > request.room.body_limit:
+            raise self._too_large(request)
+        rooms = (self._verbs, self._questions, self._kubernetes)
+        if request.room.held_bytes > request.room.max_bytes or sum(room.held_bytes for room in rooms) > self._settings.max_bodies:
             raise Refusal(503, "too many bytes are being read at one time", RETRY_SOON)
+        if is_whole:
+            request.enter()
         return message
+
+    def _too_large(self, request: "_Request") -> Refusal:
+        if request.room is self._verbs and not self._settings.full_nodes:
+            _LOGGER.warning(
+                "a body of more than %d bytes was refused; %s", request.room.body_limit, "set nodeCacheCapable: true for this extender"
+            )
+        return Refusal(413, f"the body has more than {request.room.body_limit} bytes")
+
+
+@final
+class _Room:
+    """The room for requests of one kind. State: how much of it is taken."""
+
+    def __init__(self, places: int, body_limit: int, max_bytes: int) -> None:
+        """Begins empty.
+
+        Arguments:
+            places: the number of requests that are answered at one time.
+            body_limit: the bytes of one body.
+            max_bytes: the bytes of all bodies together.
+        """
+        self.places: Final = places
+        self.body_limit: Final = body_limit
+        self.max_bytes: Final = max_bytes
+        self.taken = 0
+        self.held_bytes = 0
 
 
 @final
 class _Request:
     """One request, as far as it has arrived."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, room: _Room) -> None:
         self.scope: Final = scope
+        self.room: Final = room
         self.receive: Final = receive
         self.headers: Final = Headers(scope=scope)
         self.began: Final = asyncio.get_running_loop().time()
         self.read_bytes = 0
         self.has_whole_body = "transfer-encoding" not in self.headers and self.headers.get("content-length", "0") == "0"
         self.is_gone = False
+        self._has_place = False
         self._is_answered = False
         self._send: Final = send
+
+    def enter(self) -> None:
+        """Takes a place; health probes need none.
+
+        Raises:
+            Refusal: 503 if there is none left.
+        """
+        if self.scope["path"].startswith(HEALTH_PATHS):
+            return
+        if self.room.taken >= self.room.places:
+            raise Refusal(503, "too many requests at one time", RETRY_SOON)
+        self.room.taken += 1
+        self._has_place = True
+
+    def hold(self, message: Message) -> bool:
+        """Counts a part of the body; returns whether it was the last one."""
+        self.has_whole_body = not message.get("more_body", False)
+        length = len(message.get("body", b""))
+        self.read_bytes += length
+        self.room.held_bytes += length
+        return self.has_whole_body
+
+    def leave(self) -> None:
+        """Gives back what the request has taken."""
+        self.room.taken -= self._has_place
+        self.room.held_bytes -= self.read_bytes
 
     async def send(self, message: Message) -> None:
         """Passes a message on; an answer before the end of the body closes the connection."""
@@ -142,15 +215,5 @@ class _Request:
         await self.send({"type": "http.response.body", "body": body if self.scope["method"] != "HEAD" else b""})
 
 
-def _is_probe(path: str) -> bool:
-    return path.startswith(HEALTH_PATHS)
-
-
 def _encoded(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
     return [(name.lower().encode(), value.encode()) for name, value in headers]
-
-
-def _too_large(limit: int, full_nodes: bool) -> Refusal:
-    if not full_nodes:
-        _LOGGER.warning("a body of more than %d bytes was refused; %s", limit, "set nodeCacheCapable: true for this extender")
-    return Refusal(413, f"the body has more than {limit} bytes")

@@ -123,13 +123,13 @@ class Settings(BaseModel):
     max_body: Annotated[Bytes, _ENVIRONMENT] = 8 * MIB
     """Bytes of a request's body while they are not."""
     max_bodies: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
-    """Bytes of all bodies that are held at one time; less where memory is limited, unless set."""
+    """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited, unless set."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
     """Bytes of a request's line and headers."""
     max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100
     """Headers of a request."""
     max_in_flight: Annotated[int, Field(ge=1, le=100_000), _ENVIRONMENT] = 66
-    """Requests answered at one time, health probes not counted."""
+    """Verbs answered at one time, and as many other requests; one counts once its body has come, a health probe never."""
     head_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
     """Seconds for a request's line and headers to arrive."""
     body_seconds: Annotated[Seconds, _ENVIRONMENT] = 10

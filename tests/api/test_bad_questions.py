@@ -16,8 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from api.app import create_app
 from api.face import MAX_EVALUATIONS, Face
 from api.routes.page import MAX_FORM
-from api.routes.questions import MAX_QUESTION
-from api.serving.limits import RequestLimits
+from api.serving.limits import MAX_QUESTION, RequestLimits
 from api.settings.settings import Settings
 from extender.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine

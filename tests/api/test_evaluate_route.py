@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from api.documents.examples import POD, SCENARIO
-from api.routes.questions import MAX_SCENARIO
+from api.serving.limits import MAX_QUESTION
 from tests.api.serving import Service, assert_is_refusal
 from tests.parity.cases import decision_cases
 from tests.parity.compare import differences
@@ -57,4 +57,4 @@ def test_what_is_wrong_with_a_scenario_is_said_in_words(example: Service, change
 
 
 def test_a_scenario_has_its_own_limit(example: Service) -> None:
-    assert_is_refusal(example.post("/v1/evaluate", b" " * (MAX_SCENARIO + 1)), 413)
+    assert_is_refusal(example.post("/v1/evaluate", b" " * (MAX_QUESTION + 1)), 413)

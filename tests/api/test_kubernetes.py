@@ -14,6 +14,7 @@ import httpx
 import pytest
 import uvicorn
 
+from api.callers.http_refusals import Refusal
 from api.kubernetes import KubernetesApp
 from extender.embedded.api_resources import NAMESPACES
 from extender.embedded.kube_api import KubeApi
@@ -173,6 +174,30 @@ def test_a_caller_that_hangs_up_before_its_body_has_come_is_not_answered(scope: 
     asyncio.run(KubernetesApp(KubeApi(make_registry()))(scope, caller.receive, caller.send))
 
     assert caller.sent == []
+
+
+def test_answers_that_are_not_read_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.kubernetes.MAX_REQUESTS", 1)
+
+    async def story() -> list[int]:
+        app, may_go_on, codes = KubernetesApp(KubeApi(make_registry())), asyncio.Event(), list[int]()
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                codes.append(message["status"])
+            else:
+                await may_go_on.wait()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(app(_scope(PODS), _Caller().receive, send))
+            await asyncio.sleep(0)
+            with pytest.raises(Refusal) as refused:
+                await app(_scope(PODS), _Caller().receive, send)
+            may_go_on.set()
+        await app(_scope(PODS), _Caller().receive, send)
+        return [*codes, refused.value.code]
+
+    assert asyncio.run(story()) == [200, 200, 429]
 
 
 def test_watches_end_when_the_server_is_about_to_stop() -> None:

@@ -4,17 +4,20 @@ import json
 import logging
 import threading
 import time
+from contextlib import ExitStack
 from queue import Queue
 
 import pytest
 
 from api.documents.examples import BY_NAME
 from api.face import MAX_EVALUATIONS
+from api.serving.limits import MAX_QUESTION
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
 
 FILTER = "/extender/filter"
+PODS = "/api/v1/namespaces/default/pods"
 CALL = json.dumps(BY_NAME).encode()
 
 
@@ -123,19 +126,75 @@ def test_all_bodies_together_are_bounded(tight: Service) -> None:
     assert tight.call("filter", CALL).status_code == 200
 
 
-def test_more_requests_than_can_be_answered_are_sent_away_at_once_but_health_is_told() -> None:
+def test_more_questions_than_can_be_answered_are_sent_away_at_once_but_the_verbs_and_health_are_answered() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine, max_in_flight=1) as service:
         waiting = threading.Thread(target=service.post, args=("/v1/evaluate", b"{}"))
         waiting.start()
         engine.wait_for_callers(1)
-        answer = service.call("filter", CALL)
+        answer = service.post("/v1/evaluate", b"{}")
+        filtered = service.call("filter", CALL)
         health = service.client.get("/readyz")
         engine.open()
         waiting.join()
 
         assert_is_refusal(answer, 503)
         assert answer.headers["retry-after"] == "1"
+        assert filtered.status_code == 200
         assert health.status_code == 200
+
+
+@pytest.mark.parametrize("path", [FILTER, "/v1/evaluate", PODS])
+def test_slow_bodies_cost_their_senders_only(path: str) -> None:
+    """
+    Many more callers than there are places send a byte, and nothing more.
+    """
+    with serving(schedule=False, max_in_flight=2, body_seconds=2) as service, ExitStack() as connections:
+        slow = [connections.enter_context(connected(service.port)) for _ in range(40)]
+        for connection in slow:
+            connection.send(head(path, Content_Length=1000) + b"{")
+        filtered = [service.call("filter", CALL).status_code for _ in range(10)]
+        evaluated = service.post("/v1/evaluate", b"{}").status_code
+        listed = service.client.get(PODS).status_code
+
+        assert (filtered, evaluated, listed) == ([200] * 10, 422, 200)
+        assert {connection.answer().status for connection in slow} == {408}
+
+
+@pytest.mark.parametrize("path", ["/v1/evaluate", PODS])
+def test_bodies_of_others_leave_half_of_the_bytes_to_the_verbs(path: str) -> None:
+    large = 3 * 2**20
+    with serving(schedule=False, max_bodies=2 * large + 2000, body_seconds=5) as service, ExitStack() as connections:
+        held = [connections.enter_context(connected(service.port)) for _ in range(3)]
+        for connection in held:
+            connection.send(head(path, Content_Length=large) + b" " * (large - 1))
+
+        assert 503 in {connection.answer().status for connection in held[1:]}
+        assert service.call("filter", CALL + b" " * (large - 1000)).status_code == 200
+
+
+def test_a_question_is_not_as_large_as_a_call_with_full_nodes(example: Service) -> None:
+    with connected(example.port) as connection:
+        connection.send(head("/v1/evaluate", Content_Length=MAX_QUESTION + 1))
+        assert_refused(connection.answer(), 413)
+
+
+def test_watches_at_one_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A place is free again once a watch has ended; requests that are not watches are answered meanwhile.
+    """
+    monkeypatch.setattr("api.kubernetes.MAX_WATCHES", 2)
+    watch = {"watch": "1", "timeoutSeconds": "1"}
+    with serving(schedule=False) as service:
+        with ExitStack() as watches:
+            for _ in range(2):
+                watches.enter_context(service.client.stream("GET", PODS, params=watch))
+            refused = service.client.get(PODS, params=watch)
+            listed = service.client.get(PODS)
+        again = service.client.get(PODS, params=watch)
+
+    assert_is_refusal(refused, 429)
+    assert refused.headers["retry-after"] == "1"
+    assert (listed.status_code, again.status_code) == (200, 200)
 
 
 def test_answers_tell_nothing_about_the_server(example: Service) -> None:
