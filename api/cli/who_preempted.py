@@ -52,6 +52,8 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
     by = made.by
     uid = f", UID {by.uid}" if wide and by.uid else ""
     console.print(Text(f"{made.time}  preempted on {made.node} for {name_of(by)} (priority {by.priority}{uid})", style="bold"))
+    if made.caller:
+        console.print(f"as {made.caller} asked the extender about it")
     console.print(victims_table(made.victims, wide=wide))
     if made.num_pdb_violations:
         console.print(f"against {plural(made.num_pdb_violations, 'PodDisruptionBudget violation')}")

@@ -141,5 +141,5 @@ def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
     lines = table("time", "outcome", "node", "feasible", "triggered by", "message")
     for attempt in attempts:
         feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
-        lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by, attempt.message)
+        lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by or attempt.caller, attempt.message)
     console.print(lines)

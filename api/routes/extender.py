@@ -33,7 +33,9 @@ async def filter_nodes(request: Request) -> Response:
     if asked.names is None:
         return json_response(filter_error(_NO_NODES))
     try:
-        result = face.backend.verbs.filter(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+        result = face.backend.verbs.filter(
+            asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+        )
         return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
     except VerbError as exc:
         return json_response(filter_error(str(exc)))
@@ -51,7 +53,9 @@ async def prioritize_nodes(request: Request) -> Response:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
         return json_response(prioritize_result([], []))
     try:
-        scores = face.backend.verbs.prioritize(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes)
+        scores = face.backend.verbs.prioritize(
+            asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+        )
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         scores = [0] * len(asked.names)
@@ -64,7 +68,7 @@ async def preempt(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
-        chosen = face.backend.verbs.preempt(asked.pod, asked.candidates)
+        chosen = face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
@@ -87,6 +91,11 @@ async def bind(request: Request) -> Response:
         number = report(_LOGGER, f"bind of pod {asked.pod_namespace}/{asked.pod_name}", exc)
         return json_response(binding_result(f"internal error, id {number}"))
     return json_response(binding_result())
+
+
+def _caller(request: Request) -> str:
+    """Returns who calls, for the records: where an unknown caller calls from."""
+    return f"anonymous at {request.client.host}" if request.client is not None else "anonymous"
 
 
 async def _asked_nodes(request: Request, face: Face) -> AskedNodes:

@@ -45,6 +45,7 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         feasible=record.feasible,
         seconds=round(record.seconds, 6),
         woken_by=record.woken_by,
+        caller=record.caller,
         waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0) if details.verdicts is not None else (),
         scores=tuple(NodeScore(node=node, total=total) for node, total in best),
         preemption=_preemption(record, kept.preemption, details),
@@ -64,6 +65,7 @@ def preemption(record: PreemptionRecord) -> Preemption:
         candidates=_candidates(record.candidates, record.node),
         num_candidates=record.num_candidates,
         outcome=record.outcome,
+        caller=record.caller,
     )
 
 

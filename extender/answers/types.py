@@ -168,6 +168,8 @@ class Attempt(Answer, frozen=True, kw_only=True):
     seconds: float = 0.0
     woken_by: str = ""
     """The event that moved the pod to the active queue."""
+    caller: str = ""
+    """Of a call of the extender: the name of the user who called, or where an unknown one called from; empty for an attempt of ours."""
     waterfall: tuple[WaterfallStep, ...] = ()
     scores: tuple[NodeScore, ...] = ()
     """The best nodes, if there was a choice."""
@@ -191,6 +193,8 @@ class Preemption(Answer, frozen=True, kw_only=True):
     num_candidates: int = 0
     outcome: PreemptionState = "deciding"
     """Whether the victims were evicted: `told` if they were. See `records.values.PreemptionState`."""
+    caller: str = ""
+    """As that of the attempt."""
 
 
 # The whole answers.

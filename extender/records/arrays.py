@@ -120,6 +120,8 @@ class KeptVerdicts:
         """The approximate number of bytes, without the names."""
         num_masks = 1 + (self.pending is not None) + len(self.refused_by) + len(self.reasons)
         size = 300 + num_masks * (len(self.unresolvable) + 90) + (len(self.within) if self.within is not None else 0)
+        if self.pre_filter is not None:
+            size += len(self.pre_filter[1]) + TEXT_OVERHEAD
         for reason, _ in self.reasons:
             size += len(reason) + TEXT_OVERHEAD
         for reason, _, _ in self.by_extenders:

@@ -1,10 +1,14 @@
-"""Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on the shelf."""
+"""Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on two shelves.
+
+What another scheduler asked is on a shelf of its own: whoever may call the verbs can neither add to what was decided here nor push it out.
+"""
 
 import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import merge
 from typing import Final, final
 
 import msgspec
@@ -28,7 +32,16 @@ NEW_SIZE: Final = 1024
 """The approximate limit in bytes for an attempt that is not on the shelf yet."""
 BEST_OF_ASKED: Final = 16
 """The number of nodes kept of the scores that another scheduler asked for."""
+LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
+"""How much is kept of what another scheduler asked."""
+MAX_NAME: Final = 253
+"""The number of characters kept of each name in a call; no valid one is longer."""
+MAX_MESSAGE: Final = 1024
+"""The number of characters kept of a message about a call, which may repeat what the caller sent."""
 
+
+_CALLS: Final = ("Filter", "Prioritize", "Preempt")
+"""Outcomes of calls, which earlier versions recorded without their callers."""
 
 _Choice = tuple[Pod, KeptScores]
 
@@ -60,12 +73,15 @@ class Records(Reporter):
         self,
         limits: Limits | None = None,
         *,
+        limits_of_calls: Limits = LIMITS_OF_CALLS,
         now: Callable[[], float] = time.time,
         write: Callable[[Record], None] | None = None,
     ) -> None:
         """Begins without records.
 
         Arguments:
+            limits: of what was decided here.
+            limits_of_calls: of what another scheduler asked.
             now: seconds since 1970.
             write: takes every record that is to outlive the process, and takes it again, with the same id, when it has changed. None if
                 none is.
@@ -75,6 +91,7 @@ class Records(Reporter):
         limits = limits or Limits()
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
+        self._calls = Shelf(limits_of_calls)
         # The newest attempts. They are put on the shelf when records are read; most are dropped before.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
         self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
@@ -92,12 +109,12 @@ class Records(Reporter):
     @property
     def size(self) -> int:
         """The approximate number of bytes."""
-        return self._shelf.size
+        return self._shelf.size + self._calls.size
 
     @property
     def oldest(self) -> int:
         """The id of the oldest attempt that is kept; 0 if there is none."""
-        return self._shelf.oldest
+        return min(filter(None, (self._shelf.oldest, self._calls.oldest)), default=0)
 
     def attempts(self, pod: str | None = None, *, uid: str | None = None, before: int | None = None) -> Iterator[KeptAttempt]:
         """Yields attempts, newest first. Read them off before anything else is awaited.
@@ -107,11 +124,12 @@ class Records(Reporter):
             uid: the pod's UID, if several pods had the name.
             before: only those with a smaller id.
         """
-        return self._shelf.attempts(pod, uid, before)
+        shelves = (shelf.attempts(pod, uid, before) for shelf in (self._shelf, self._calls))
+        return merge(*shelves, key=lambda kept: kept.record.id, reverse=True)
 
     def attempt(self, number: int) -> KeptAttempt | None:
         """Returns the attempt of this id; None if it is not kept."""
-        return self._shelf.attempt(number)
+        return self._shelf.attempt(number) or self._calls.attempt(number)
 
     def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionRecord]:
         """Yields preemptions, newest first. Read them off before anything else is awaited.
@@ -120,7 +138,8 @@ class Records(Reporter):
             pod: namespace/name of a victim or of a preemptor; None for all.
             before: only those with a smaller id.
         """
-        return self._shelf.preemptions(pod, before)
+        shelves = (shelf.preemptions(pod, before) for shelf in (self._shelf, self._calls))
+        return merge(*shelves, key=lambda made: made.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
         """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them failed."""
@@ -136,17 +155,19 @@ class Records(Reporter):
 
     def everything(self) -> list[Record]:
         """Returns all records that are to outlive the process."""
-        return self._shelf.everything()
+        return [*self._calls.everything(), *self._shelf.everything()]
 
     def restore(self, records: Iterable[Record]) -> None:
         """Takes the records of an earlier process, of each id the last one. Call it before anything is recorded."""
         newest = {(type(each), each.id): each for each in records}
+        calls = {each.id for each in newest.values() if isinstance(each, AttemptRecord) and each.outcome in _CALLS}
         for each in sorted(newest.values(), key=lambda each: each.id):
             self._next_id = max(self._next_id, each.id + 1)
+            shelf = self._calls if each.caller or each.id in calls else self._shelf
             if isinstance(each, PreemptionRecord):
-                self._shelf.put_preemption(each)
+                shelf.put_preemption(each)
             else:
-                self._shelf.put([each])
+                shelf.put([each])
 
     # Recording an attempt.
 
@@ -210,12 +231,12 @@ class Records(Reporter):
         if found.verdicts is not None or scores is not None:
             self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
         if found.chosen is not None:
-            self._preempted(made, found.candidates, found.num_candidates, found.chosen)
+            self._put_preemption(self._store, made, found.candidates, found.num_candidates, found.chosen)
         self._keep(made)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         """The last attempt of the pod, which had a node, has failed."""
-        last = next(self.attempts(pod.key, uid=pod.uid), None)
+        last = next(self._shelf.attempts(pod.key, pod.uid, None), None)
         if last is None or last.record.outcome != "Scheduled":
             return
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
@@ -228,42 +249,44 @@ class Records(Reporter):
         """Notes how the last preemption of the pod ended."""
         made = self._shelf.last_preemption_for(preemptor.uid)
         if made is not None and made.outcome == "deciding":
-            self._changed(msgspec.structs.replace(made, outcome="told" if done else "failed"))
+            self._changed(self._shelf, msgspec.structs.replace(made, outcome="told" if done else "failed"))
 
     # Recording the calls of another scheduler.
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         """Keeps the verdicts."""
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
-        self._store.put_details(made.id, Details(keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))))
-        self._keep(made)
+        self._calls.put_details(made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index))))
+        self._keep_call(made)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """Keeps the best nodes."""
         made = self._of_call(call, "Prioritize", feasible=len(nodes))
-        self._store.put_details(made.id, Details(best=_best_of(nodes, scores)))
-        self._keep(made)
+        self._calls.put_details(made.id, Details(best=_best_of(nodes, scores)))
+        self._keep_call(made)
 
     def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
         """Keeps the best candidates; which one the other scheduler takes is not known yet."""
         made = self._of_call(call, "Preempt", feasible=len(candidates))
         kept = keep_candidates(candidates, call.pod)
         if kept:
-            self._preempted(made, kept, len(candidates), None)
-        self._keep(made)
+            self._put_preemption(self._calls, made, kept, len(candidates), None)
+        self._keep_call(made)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
         """Keeps the message."""
-        self._keep(self._of_call(call, "Error", message=message))
+        self._keep_call(self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
-        """Notes which of the candidates the other scheduler has taken."""
-        made, node = self._shelf.last_preemption_for(pod.uid), pod.status.nominated_node_name
-        if made is None or made.outcome != "deciding" or made.node:
+        """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not its."""
+        made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
+        own = self._shelf.last_preemption_for(pod.uid)
+        if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
             return
         taken = next((candidate for candidate in made.candidates if candidate.node == node), None)
         others = tuple(candidate for candidate in made.candidates if candidate is not taken)
         self._changed(
+            self._calls,
             msgspec.structs.replace(
                 made,
                 node=node,
@@ -271,10 +294,10 @@ class Records(Reporter):
                 victims=taken.victims if taken is not None else (),
                 num_pdb_violations=taken.num_pdb_violations if taken is not None else 0,
                 candidates=(taken, *others) if taken is not None else others,
-            )
+            ),
         )
 
-    # The attempt under way, and the shelf.
+    # The attempt under way, and the shelves.
 
     def _of(self, pod: Pod) -> _UnderWay:
         """What is known of the pod's attempt. An attempt of another pod, which was never ended, is forgotten."""
@@ -294,7 +317,7 @@ class Records(Reporter):
 
     @property
     def _shelf(self) -> Shelf:
-        """The shelf, with the newest attempts on it."""
+        """The shelf of what was decided here, with the newest attempts on it."""
         if self._new:
             self._store.put(self._new)
             self._new.clear()
@@ -317,14 +340,26 @@ class Records(Reporter):
         return made
 
     def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
-        return self._made(PodName.of(call.pod), call.profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
+        """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
+        pod = PodName.of(call.pod)
+        name = PodName(pod.namespace[:MAX_NAME], pod.name[:MAX_NAME], pod.uid[:MAX_NAME], pod.priority)
+        profile, message = call.profile[:MAX_NAME], message[:MAX_MESSAGE]
+        made = self._made(name, profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
+        return msgspec.structs.replace(made, caller=call.caller[:MAX_NAME])
 
-    def _preempted(
-        self, made: AttemptRecord, candidates: tuple[CandidateRecord, ...], num_candidates: int, chosen: CandidateRecord | None
+    def _put_preemption(
+        self,
+        shelf: Shelf,
+        made: AttemptRecord,
+        candidates: tuple[CandidateRecord, ...],
+        num_candidates: int,
+        chosen: CandidateRecord | None,
     ) -> None:
         node, victims, violations = ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
-        preemption = PreemptionRecord(made.id, made.time, made.pod, node, victims, violations, candidates, num_candidates)
-        self._store.put_preemption(preemption)
+        preemption = PreemptionRecord(
+            made.id, made.time, made.pod, node, victims, violations, candidates, num_candidates, caller=made.caller
+        )
+        shelf.put_preemption(preemption)
         self._written(preemption)
 
     def _keep(self, made: AttemptRecord) -> None:
@@ -335,8 +370,13 @@ class Records(Reporter):
         self._written(made)
         self._is_news()
 
-    def _changed(self, made: PreemptionRecord) -> None:
-        self._shelf.put_preemption(made)
+    def _keep_call(self, made: AttemptRecord) -> None:
+        self._calls.put([made])
+        self._written(made)
+        self._is_news()
+
+    def _changed(self, shelf: Shelf, made: PreemptionRecord) -> None:
+        shelf.put_preemption(made)
         self._written(made)
         self._is_news()
 
@@ -359,7 +399,7 @@ def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, in
         while at >= 0:
             if len(best) == BEST_OF_ASKED:
                 return tuple(best)
-            best.append((nodes[at], score))
+            best.append((nodes[at][:MAX_NAME], score))
             at = as_bytes.find(score, at + 1)
     return tuple(best)
 

@@ -29,6 +29,8 @@ class VerbCall:
     """The number of nodes in the call."""
     seconds: float
     """How long the answer took."""
+    caller: str = ""
+    """The name of the user who called, or where an unknown one called from."""
 
 
 class Reporter:

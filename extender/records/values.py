@@ -111,6 +111,8 @@ class AttemptRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="attem
     """Why no pod was evicted for it; empty if pods were, or if preemption was not tried."""
     may_preempt: bool = True
     """False if the pod was not eligible to preempt others."""
+    caller: str = ""
+    """Who asked, if another scheduler did: a name that was authenticated, or an address. Nothing else in such a record is certain."""
 
 
 @final
@@ -128,6 +130,8 @@ class PreemptionRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="pr
     """The chosen one first, then the others as far as they are kept, best first."""
     num_candidates: int = 0
     outcome: PreemptionState = "deciding"
+    caller: str = ""
+    """As that of the attempt."""
 
 
 ATTEMPT_OVERHEAD: Final = 600
@@ -139,7 +143,8 @@ VICTIM_SIZE: Final = 450
 def size_of_attempt(record: AttemptRecord) -> int:
     """Returns the approximate number of bytes."""
     pod = record.pod
-    return ATTEMPT_OVERHEAD + len(pod.namespace) + 2 * len(pod.name) + len(pod.uid) + len(record.message) + len(record.no_preemption)
+    texts = len(record.message) + len(record.no_preemption) + len(record.profile) + len(record.caller)
+    return ATTEMPT_OVERHEAD + len(pod.namespace) + 2 * len(pod.name) + len(pod.uid) + texts
 
 
 def size_of_preemption(record: PreemptionRecord) -> int:

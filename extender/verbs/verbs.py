@@ -31,22 +31,26 @@ class VerbError(Exception):
 
 
 class AnswersVerbs(Protocol):
-    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer."""
+    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer; `caller` is for the records."""
 
     @property
     def is_ready(self) -> bool:
         """Whether the cluster is known."""
         ...
 
-    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+    def filter(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> FilterResult:
         """Returns on which of the given nodes the pod can run."""
         ...
 
-    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+    def prioritize(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> list[int]:
         """Returns a score from 0 to 10 for each given node, in their order."""
         ...
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
         """Returns the victims that the preemption needs, for each candidate node on which it helps."""
         ...
 
@@ -100,23 +104,27 @@ class Verbs:
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
-    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
-        with self._answering(pod, len(node_names or nodes or ())) as call_so_far:
+    def filter(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> FilterResult:
+        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
             result = filter_nodes(cycle, names)
         if result.findings is not None:
             self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
         return result
 
-    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
-        with self._answering(pod, len(node_names or nodes or ())) as call_so_far:
+    def prioritize(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> list[int]:
+        with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
             scores = prioritize_nodes(cycle, names)
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-        with self._answering(pod, len(candidates)) as call_so_far:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+        with self._answering(pod, len(candidates), caller) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
         self._reporter.preempt_called(call_so_far(), candidates_of(cycle.snapshot, chosen))
@@ -182,12 +190,12 @@ class Verbs:
     # Used by all verbs.
 
     @contextmanager
-    def _answering(self, pod: Pod, num_nodes: int) -> Iterator[Callable[[], VerbCall]]:
+    def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
         """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for the reporter."""
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
-            return VerbCall(pod, pod.scheduler_name, num_nodes, perf_counter() - began)
+            return VerbCall(pod, pod.scheduler_name, num_nodes, perf_counter() - began, caller)
 
         try:
             try:

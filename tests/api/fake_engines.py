@@ -20,13 +20,17 @@ class FailingEngine:
         self._text = str(exc)
         self.is_ready = is_ready
 
-    def filter(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> FilterResult:
+    def filter(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> FilterResult:
         raise self._kind(self._text)
 
-    def prioritize(self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None) -> list[int]:
+    def prioritize(
+        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+    ) -> list[int]:
         raise self._kind(self._text)
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
+    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
         raise self._kind(self._text)
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:

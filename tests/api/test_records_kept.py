@@ -27,6 +27,28 @@ def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:
         assert get(service, f"/v1/explain/{PREEMPTED}")["preemptedBy"] == before["items"][0]
 
 
+def test_what_others_asked_is_marked_and_pushes_nothing_out(state: Path) -> None:
+    """
+    Anyone who reaches an open service may ask about any pod, under any name and UID.
+    """
+    with serving(state=state) as service:
+        until(lambda: service.client.get("/v1/preemptions").json().get("items"))
+        before = [item["id"] for item in get(service, "/v1/decisions")["items"]]
+        forged = {"metadata": {"name": "forged", "namespace": "default", "uid": "forged"}, "spec": {"containers": [{"name": "c"}]}}
+        for number in range(100):
+            pod = forged | {"metadata": {"name": f"forged-{number}", "namespace": "default", "uid": f"{number}"}}
+            assert service.call("filter", {"Pod": pod, "NodeNames": ["n1"]}).status_code == 200
+        service.call("filter", {"Pod": forged, "NodeNames": ["n1"]})
+        attempts = get(service, "/v1/explain/default/forged")["attempts"]
+        decisions = get(service, "/v1/decisions", limit="1000")["items"]
+
+        assert [attempt["caller"] for attempt in attempts] == ["anonymous at 127.0.0.1"]
+        assert {item["id"] for item in decisions if not item["caller"]} >= set(before)
+        assert sum(bool(item["caller"]) for item in decisions) == 101
+        assert "asked by anonymous at 127.0.0.1" in service.client.get("/ui/history").text
+        assert "anonymous at 127.0.0.1" in service.client.get("/ui/pods/default/forged").text
+
+
 def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(StartUpError, match="choose another --records"):
         prepare(Settings(records=tmp_path / "nowhere" / "records.jsonl"))

@@ -4,11 +4,15 @@ import pytest
 
 from extender.answers import history
 from extender.answers.types import NodeScore
+from extender.framework import status as fwk_status
 from extender.objects.cluster import ClusterState
 from extender.protocol.wire_types import MetaVictims
-from extender.records.records import BEST_OF_ASKED, Records
+from extender.queue import QueuedPodInfo
+from extender.records.records import BEST_OF_ASKED, MAX_MESSAGE, MAX_NAME, Records
+from extender.records.shelf import Limits
 from extender.testing import PodBuilder, make_node, make_pod, make_verbs
 from extender.verbs import VerbError, Verbs
+from tests.extender.records.deciding import Scheduling, story
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
@@ -139,3 +143,91 @@ def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated, answer.feasible) == ("Preempt", 1, 0)
     assert list(records.preemptions()) == []
+
+
+# What is asked is kept apart from what is decided here.
+
+
+def decided(records: Records, pod: PodBuilder = ASKED, node: str = "a") -> None:
+    records.decided(QueuedPodInfo(pod.obj(), 0.0), "default-scheduler", node, 2, 1, 0.001)
+
+
+def outcomes(records: Records) -> list[tuple[str, str]]:
+    return [(each.record.outcome, each.record.caller) for each in records.attempts()]
+
+
+def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
+    records = Records()
+    decided(records)
+    asked = engine(records, LOW.node("a"), LOWER.node("b"))
+    asked.filter(ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
+    asked.prioritize(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler")
+    with pytest.raises(VerbError):
+        asked.filter(ASKED.obj(), caller="anonymous at 10.0.0.9")
+    decided(records, LOW)
+
+    callers = ["", "anonymous at 10.0.0.9", "system:kube-scheduler", "anonymous at 10.0.0.9", "system:kube-scheduler", ""]
+    assert [each.caller for each in map(history.attempt, records.attempts())] == callers
+    assert [each.caller for each in map(history.preemption, records.preemptions())] == ["system:kube-scheduler"]
+    assert [each.record.id for each in records.attempts(before=6)] == [5, 4, 3, 2, 1]
+    assert records.oldest == 1
+
+
+def test_calls_cannot_push_out_what_was_decided_here() -> None:
+    records = Records(Limits(attempts=3, preemptions=2), limits_of_calls=Limits(attempts=4, preemptions=2))
+    for name in ("x", "y", "z"):
+        decided(records, make_pod(name).uid(name))
+    asked = engine(records, LOW.node("a"))
+    for number in range(50):
+        pod = make_pod(f"forged-{number}").uid(f"forged-{number}").req(cpu=1).priority(9)
+        asked.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9")
+
+    assert outcomes(records) == [("Preempt", "anonymous at 10.0.0.9")] * 4 + [("Scheduled", "")] * 3
+    assert len(list(records.preemptions())) == 2
+
+
+def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
+    records = Records(limits_of_calls=Limits(size=2**20))
+    huge = "x" * 100_000
+    pod = make_pod("p").uid(huge).req(cpu=99).scheduler_name(huge).claim(huge).obj()
+    asked = engine(records)
+    for _ in range(20):
+        asked.filter(pod, node_names=["a"], caller=huge)
+        asked.prioritize(make_pod("q").obj(), node_names=["a", huge])
+
+    assert records.size <= 2**20
+    kept = next(each.record for each in records.attempts() if each.record.outcome == "Filter")
+    assert {len(kept.pod.uid), len(kept.profile), len(kept.caller)} == {MAX_NAME}
+    assert len(kept.message) == MAX_MESSAGE
+
+
+def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> None:
+    records = Records()
+    decided(records)
+    engine(records).filter(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    records.binding_failed(ASKED.obj(), fwk_status.error("the API server said no"))
+
+    assert outcomes(records) == [("Filter", "anonymous at 10.0.0.9"), ("Error", "")]
+
+
+def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
+    """
+    Its victims would be shown as those that were preempted.
+    """
+
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
+        await scheduling.decides()
+        asked = engine(records, LOWER.node("a"))
+        asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
+        asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
+
+        assert records.who_preempted("default/lower") is None
+        made = records.who_preempted("default/low")
+        assert made is not None
+        assert made.caller == ""
+
+    story(tell)
