@@ -5,10 +5,10 @@ import gzip
 import random
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, BinaryIO, Final, cast
 
 import orjson
 import typer
@@ -23,6 +23,9 @@ from extender.golang.json_limits import check_json
 from extender.objects.decoding import DecodeError
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
+
+_MAX_LINE: Final = 2**28
+"""Bytes of one scenario."""
 
 
 def evaluate(
@@ -79,7 +82,10 @@ def _scenario(line: bytes) -> dict[str, Any]:
 def _lines(file: str) -> Iterator[bytes]:
     try:
         with _opened(file) as lines:
-            yield from lines
+            while line := lines.readline(_MAX_LINE + 1):
+                if len(line) > _MAX_LINE:
+                    raise StartUpError(f"{file}: a line of more than {_MAX_LINE} bytes")
+                yield line
     except OSError as exc:
         raise StartUpError(f"{file}: {(exc.strerror or str(exc)).lower()}; give a file of scenarios, or - for standard input") from exc
     except (EOFError, zlib.error) as exc:
@@ -87,12 +93,12 @@ def _lines(file: str) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[Iterable[bytes]]:
-    """Yields the lines of a file, gzipped or not, whatever its name."""
+def _opened(file: str) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Yields a file to read, gzipped or not, whatever its name."""
     with nullcontext(sys.stdin.buffer) if file == "-" else open(file, "rb") as raw:
         is_packed = cast("Any", raw).peek(2)[:2] == b"\x1f\x8b"
-        with gzip.open(raw) if is_packed else nullcontext(raw) as lines:
-            yield lines
+        with gzip.open(raw) if is_packed else nullcontext(raw) as content:
+            yield content
 
 
 class _Progress:

@@ -13,6 +13,7 @@ from typing import Final, final
 
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
+from extender.concurrency.replaced_file import remove_leftovers
 from extender.embedded import controllers
 from extender.embedded.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
@@ -119,6 +120,7 @@ class _SavedState:
         self._version = registry.store.resource_version
         self._lost = ""
         self._writing = threading.Lock()
+        remove_leftovers(path)
 
     async def keep(self) -> None:
         """Saves the state each minute in which something has changed, until cancelled. A failure, such as a full disk, is retried."""

@@ -60,8 +60,11 @@ def check_json(document: bytes, depth: int = 0) -> None:
         position = end
 
 
-def check_number_of_values(body: bytes) -> None:
-    """Checks that there are no more than `MAX_VALUES` commas in the body.
+def check_number_of_values(body: bytes, limit: int = MAX_VALUES, what: str = "the body") -> None:
+    """Checks that there are no more commas in the body than the limit.
+
+    Arguments:
+        what: the name of the body in the message.
 
     Raises:
         TooLargeError: there are more.
@@ -72,8 +75,8 @@ def check_number_of_values(body: bytes) -> None:
     for start in range(0, len(characters), _WINDOW):
         window = characters[start : start + _WINDOW]
         commas += int(np.count_nonzero(np.equal(window, ord(","), out=is_comma[: len(window)])))
-    if commas > MAX_VALUES:
-        raise TooLargeError(f"the body holds more than {MAX_VALUES} values")
+    if commas > limit:
+        raise TooLargeError(f"{what} holds more than {limit} values")
 
 
 def is_too_deep(document: bytes, max_depth: int = MAX_DEPTH) -> bool:

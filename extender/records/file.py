@@ -16,6 +16,7 @@ from typing import Final, final
 
 import msgspec
 
+from extender.concurrency.replaced_file import private, remove_leftovers, replaced_file
 from extender.klog.logger import Logger
 from extender.records.records import Records
 from extender.records.shelf import Limits, Record
@@ -45,6 +46,7 @@ async def kept_in(
         RecordsFileError: the file cannot be read or written to.
     """
     file = RecordsFile(path, max_file)
+    remove_leftovers(path)
     records = Records(limits, now=now, write=file.append)
     records.restore(file.read())
     async with asyncio.TaskGroup() as group:
@@ -76,7 +78,7 @@ class RecordsFile:
             RecordsFileError: the file cannot be read or written to.
         """
         try:
-            with open(self._path, "ab", opener=_private):
+            with open(self._path, "ab", opener=private):
                 lines = self._path.read_bytes().splitlines()
         except OSError as exc:
             raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
@@ -93,8 +95,9 @@ class RecordsFile:
         return found
 
     def append(self, record: Record) -> None:
-        """Has the record written with the next ones."""
-        self._waiting.append(record)
+        """Has the record written with the next ones. Of calls, half of the number that may wait."""
+        if not record.caller or len(self._waiting) < MAX_WAITING // 2:
+            self._waiting.append(record)
 
     async def run(self, everything: Callable[[], list[Record]]) -> None:
         """Writes new records each second, until cancelled.
@@ -139,7 +142,7 @@ class RecordsFile:
     def _append(self, batch: list[Record]) -> int:
         """Appends the records; returns the length of the file in bytes afterwards."""
         text = b"".join(self._lines(batch))
-        with self._writing, open(self._path, "ab+", opener=_private) as file:  # a thread goes on after its task was cancelled
+        with self._writing, open(self._path, "ab+", opener=private) as file:  # a thread goes on after its task was cancelled
             length = file.seek(0, os.SEEK_END)
             if length:
                 file.seek(length - 1)
@@ -149,25 +152,16 @@ class RecordsFile:
         return length + len(text)
 
     def _replace(self, everything: list[Record]) -> None:
-        """Replaces the file as a whole. If there is too much, the oldest is left out: attempts before preemptions."""
+        """Replaces the file as a whole. If there is too much, the oldest is left out: calls first, then attempts, then preemptions."""
         room, lines = self._max_size // 2, list[bytes]()
-        for line in self._lines(sorted(everything, key=lambda record: (isinstance(record, PreemptionRecord), record.id), reverse=True)):
+        for line in self._lines(sorted(everything, key=_worth, reverse=True)):
             room -= len(line)
             if room < 0:
                 break
             lines.append(line)
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
-        try:
-            with self._writing:
-                with open(temporary, "wb", opener=_private) as file:
-                    file.writelines(reversed(lines))
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(self._path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with self._writing, replaced_file(self._path) as file:
+            file.writelines(reversed(lines))
 
 
-def _private(path: str, flags: int) -> int:
-    """An opener for a file that only its owner may read, since it names pods of all namespaces."""
-    return os.open(path, flags, 0o600)
+def _worth(record: Record) -> tuple[bool, bool, int]:
+    return not record.caller, isinstance(record, PreemptionRecord), record.id

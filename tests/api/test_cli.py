@@ -109,6 +109,18 @@ def test_evaluate_reads_scenarios_from_files(tmp_path: Path, wrapped: bool, pack
     assert answer["filter"]["node-a9"]["reasons"] == ["Insufficient cpu", "Insufficient memory"]
 
 
+def test_evaluate_refuses_a_line_without_an_end(tmp_path: Path) -> None:
+    """
+    A gzipped file of a megabyte may hold a line of a gigabyte.
+    """
+    path = tmp_path / "scenarios.jsonl.gz"
+    path.write_bytes(gzip.compress(b"[" * 2**28, 1) * 2)
+    result = reprieve("evaluate", str(path))
+
+    assert result.returncode == 1
+    assert result.stderr.decode().endswith("a line of more than 268435456 bytes\n")
+
+
 def test_evaluate_goes_on_after_a_bad_line() -> None:
     bad = [b"{", b"[]", b'{"scenario":1}', b'{"id":"x"}', b'{"pod":{"metadata":{"name":"p"}},"objects":{"cows":[]}}', b'{"pod":{"spec":7}}']
     data = b"\n".join([lines_of(SCENARIO).strip(), b"", *bad, lines_of({**SCENARIO, "id": "last"}).strip()])

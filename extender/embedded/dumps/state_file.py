@@ -5,8 +5,9 @@ A file holds one object, a List, a list of one kind such as PodList, or several 
 
 import gc
 import gzip
+import io
 import json
-import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ import msgspec
 import orjson
 import yaml
 
+from extender.concurrency.replaced_file import replaced_file
 from extender.embedded.api_resources import Object
 from extender.golang.json import plain
+from extender.golang.json_limits import check_number_of_values
 from extender.golang.yaml import read_yaml, split_documents
 from extender.golang.yaml_scalars import STRING, ScalarError, resolve
 
@@ -39,11 +42,17 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
+MAX_BYTES: Final = 2**30
+"""The largest number of bytes of a file, and of what a compressed one holds: some hundred thousand pods."""
 MAX_VALUES: Final = 50_000_000
-"""The largest number of values in a document, counted as often as YAML aliases repeat them."""
+"""The largest number of values in JSON, roughly."""
+MAX_YAML_VALUES: Final = 5_000_000
+"""The largest number of values in a YAML document, which take many times as much memory and time; aliases count as what they repeat."""
 
+_IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _GZIP: Final = b"\x1f\x8b"
 _HOW_TO_DUMP: Final = "kubectl get nodes,pods,pdb,namespaces -A -o json prints one"
+_NO_MEMORY: Final = "there is not enough memory for it"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 """Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
 
@@ -59,9 +68,12 @@ def load(path: Path) -> list[Object]:
         StateFileError: the file cannot be read, or holds something else.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as exc:
         raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
+    except MemoryError as exc:
+        raise StateFileError(f"state file {path}: {_NO_MEMORY}") from exc
     return read(data, f"state file {path}")
 
 
@@ -75,14 +87,19 @@ def read(data: bytes, source: str) -> list[Object]:
         StateFileError: it holds something else.
     """
     try:
-        text = gzip.decompress(data) if data.startswith(_GZIP) else data
+        text = _unpacked(data) if data.startswith(_GZIP) else data
+        if len(text) > MAX_BYTES:
+            raise StateFileError(f"{source}: more than {MAX_BYTES} bytes")
+        with collector_paused():
+            return [item for document in _documents(text) for item in _items(document)]
+    except StateFileError:
+        raise
+    except MemoryError as exc:
+        raise StateFileError(f"{source}: {_NO_MEMORY}") from exc
     except OSError as exc:
         raise StateFileError(f"{source}: {(exc.strerror or str(exc)).lower()}") from exc
     except (EOFError, zlib.error) as exc:
         raise StateFileError(f"{source}: not a complete gzip file") from exc
-    try:
-        with collector_paused():
-            return [item for document in _documents(text) for item in _items(document)]
     except (ValueError, RecursionError) as exc:
         raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
 
@@ -90,31 +107,19 @@ def read(data: bytes, source: str) -> list[Object]:
 def save(path: Path, objects: Iterable[Object]) -> None:
     """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to compress it).
 
-    The file is replaced as a whole: the content is written beside it, flushed to the disk, and renamed.
+    The file is replaced as a whole; only its owner may read it.
 
     Raises:
         OSError: it cannot be written.
         ValueError: the name says neither JSON nor YAML.
     """
     kind, packed = form_of(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            if packed:
-                with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
-                    _write(stream, kind, objects)
-            else:
-                _write(file, kind, objects)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with replaced_file(path) as file:
+        if packed:
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
+                _write(stream, kind, objects)
+        else:
+            _write(file, kind, objects)
 
 
 def form_of(path: Path) -> tuple[str, bool]:
@@ -151,12 +156,19 @@ def _is_text_to_go(text: str) -> bool:
         return False
 
 
+def _unpacked(data: bytes) -> bytes:
+    """Returns what gzipped data holds; of more than is allowed, one byte more."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
 def _documents(text: bytes) -> Iterator[Any]:
-    if text.lstrip()[:1] in (b"{", b"["):
+    if _IS_JSON.match(text):
+        check_number_of_values(text, MAX_VALUES, "the file")
         yield from _json_documents(text)
         return
     for document in split_documents(text.decode()):
-        value = plain(read_yaml(document, max_nodes=MAX_VALUES).value)
+        value = plain(read_yaml(document, max_nodes=MAX_YAML_VALUES).value)
         if value is not None:
             yield value
 

@@ -64,6 +64,20 @@ def test_what_is_saved_at_the_end_is_what_was_there(tmp_path: Path) -> None:
     assert (again["spec"]["nodeName"], again["status"]["phase"]) == ("a", "Running")
 
 
+def test_what_a_killed_process_left_beside_the_file_is_removed(tmp_path: Path) -> None:
+    leftover, other = tmp_path / ".state.json.4711.tmp", tmp_path / ".other.json.4711.tmp"
+    for each in (leftover, other):
+        each.write_text("half a sta")
+
+    async def tell() -> None:
+        async with own_cluster(save_to=tmp_path / "state.json"):
+            pass
+
+    asyncio.run(tell())
+
+    assert (leftover.exists(), other.exists()) == (False, True)
+
+
 def test_what_changes_is_saved_within_a_minute(tmp_path: Path) -> None:
     path = tmp_path / "cluster.json"
 

@@ -10,6 +10,7 @@ import pytest
 from extender.queue import QueuedPodInfo
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.records.records import Records
+from extender.records.reporter import VerbCall
 from extender.records.shelf import Limits
 from extender.records.values import AttemptRecord, CandidateRecord, PodName, PreemptionRecord, Victim
 from extender.testing import make_node, make_pod, virtual_time
@@ -112,6 +113,43 @@ def test_a_file_that_is_too_long_is_written_anew(tmp_path: Path) -> None:
     virtual_time.run(tell())
 
     assert [each.name for each in tmp_path.iterdir()] == ["records"]
+
+
+def test_of_a_file_that_is_written_anew_calls_go_first(tmp_path: Path) -> None:
+    """
+    Whoever may call the verbs could push out everything else.
+    """
+    path = tmp_path / "records"
+    call = VerbCall(make_pod("asked").uid("asked").obj(), "default-scheduler", 1, 0.001, "anonymous at 10.0.0.9")
+
+    async def tell() -> None:
+        async with kept_in(path, max_file=20_000) as records:
+            for number in range(20):
+                decided(records, f"pod-{number}")
+            for _ in range(20):
+                for _ in range(20):
+                    records.call_failed(call, "no such node")
+                await asyncio.sleep(1)
+        async with kept_in(path) as records:
+            kept = [each.record for each in records.attempts()]
+            assert [made.pod.name for made in kept if not made.caller] == [f"pod-{number}" for number in range(19, -1, -1)]
+            assert 0 < sum(bool(made.caller) for made in kept) < 400
+
+    virtual_time.run(tell())
+
+
+def test_what_a_killed_process_left_beside_the_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "records"
+    (tmp_path / ".records.4711.tmp").write_bytes(b"half of a rec")
+    (tmp_path / ".records.bak.4711.tmp").touch()
+
+    async def tell() -> None:
+        async with kept_in(path):
+            pass
+
+    virtual_time.run(tell())
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".records.bak.4711.tmp", "records"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is a device of Linux")

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.embedded.api_resources import Object
-from extender.embedded.dumps.state_file import StateFileError, load, save
+from extender.embedded.dumps.state_file import MAX_VALUES, StateFileError, load, save
 from extender.golang.json import plain
 from extender.golang.yaml import read_yaml
 from tests.api.serving import TWELVE_NODES
@@ -128,6 +130,46 @@ def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
 
     assert load(path) == [NODE]
     assert [each.name for each in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_only_its_owner_reads_a_file(tmp_path: Path) -> None:
+    """
+    It has the specs of all pods, with the values of their environment; an earlier version let everyone read it.
+    """
+    path = tmp_path / "state.json"
+    path.touch(0o644)
+    save(path, [NODE])
+
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("piece", "times", "message"),
+    [
+        pytest.param(b" " * 2**20, 800, "more than 67108864 bytes", id="blanks"),
+        pytest.param(b"[[],1]" + b" " * 64 + b"," * 2**20, 50, f"more than {MAX_VALUES} values", id="JSON of tiny values"),
+        pytest.param(b"- [" + b"x," * 2**19 + b"x]\n", 10, "more than 100000 nodes", id="YAML of tiny values"),
+    ],
+)
+def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(tmp_path: Path, piece: bytes, times: int, message: str) -> None:
+    """
+    In a process that may not have more addresses, with smaller limits: reading on would end it.
+    """
+    path = tmp_path / "state"
+    with gzip.open(path, "wb", 1) as file:
+        for _ in range(times):
+            file.write(piece)
+    program = (
+        "import resource, sys; from pathlib import Path; from extender.embedded.dumps import state_file\n"
+        "state_file.MAX_BYTES, state_file.MAX_YAML_VALUES = 2**26, 10**5\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (900 * 2**20, -1))\n"
+        "try: state_file.load(Path(sys.argv[1]))\n"
+        "except state_file.StateFileError as exc: print(exc)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+
+    assert message in done.stdout
+    assert done.stdout.count("\n") == 1
 
 
 def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
