@@ -1,19 +1,27 @@
 # One image: the extender, and the command line tools.
-FROM python:3.13-slim AS build
+# Tag and digest go together; `docker buildx imagetools inspect python:3.13-slim-trixie` prints the digest of a newer one.
+FROM python:3.13.15-slim-trixie@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS base
+
+FROM base AS build
 WORKDIR /build
-RUN ["python", "-m", "venv", "/opt/reprieve"]
-COPY requirements.lock .
-RUN ["/opt/reprieve/bin/pip", "install", "--no-cache-dir", "--require-hashes", "--only-binary", ":all:", "-r", "requirements.lock"]
+ENV PIP_NO_CACHE_DIR=1 PIP_ONLY_BINARY=:all: PIP_REQUIRE_HASHES=1
+# What builds the wheel is pinned as what runs it, and is left behind.
+COPY requirements.lock requirements-build.lock ./
+RUN pip install -r requirements-build.lock \
+    && python -m venv --without-pip /opt/reprieve \
+    && pip --python /opt/reprieve install -r requirements.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY extender extender
 COPY api api
-RUN ["/opt/reprieve/bin/pip", "install", "--no-cache-dir", "--no-deps", "."]
+RUN hatchling build -t wheel -d dist \
+    && PIP_REQUIRE_HASHES=0 pip --python /opt/reprieve install --no-deps --no-index dist/*.whl
 
-FROM python:3.13-slim
+FROM base
 COPY --from=build /opt/reprieve /opt/reprieve
+# It listens on this container only unless the arguments say otherwise: `serve --host 0.0.0.0`, which asks callers who they are.
 # Nothing is written to disk, so that the root file system may be read-only.
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PATH=/opt/reprieve/bin:$PATH
 USER 65532:65532
 EXPOSE 8888
 ENTRYPOINT ["reprieve"]
-CMD ["serve", "--host", "0.0.0.0", "--port", "8888"]
+CMD ["serve"]

@@ -57,11 +57,13 @@ coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and bra
 	@$(PYTEST) -n auto --no-loadscope-reorder --cov --cov-report=term
 
 .PHONY: check
-check: $(VENV)/.ready ## Lint, check types and imports between floors.
+check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile and the script of CI.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/shellcheck .ci/run
 
 .PHONY: parity
 parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).
@@ -85,6 +87,16 @@ schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the pub
 lock: ## Pin the dependencies again (needs uv).
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --group build -c requirements-dev.lock -o requirements-build.lock
+
+.PHONY: sbom
+sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requirements.lock pins.
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json
+
+.PHONY: licences
+licences: $(VENV)/.ready ## Write docs/licences.md, the licences of what requirements.lock pins.
+	$(BIN)/python -m tools.generate_licences
 
 .PHONY: image
 image: ## Build the container image.

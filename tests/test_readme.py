@@ -103,7 +103,7 @@ def test_every_file_that_is_linked_exists() -> None:
     """
     No link leads nowhere, here and in the other papers.
     """
-    papers = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+    papers = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]
     links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", (ROOT / paper).read_text())}
 
     assert [(paper, link) for paper, link in sorted(links) if not (ROOT / link).exists()] == []

@@ -1,0 +1,77 @@
+"""What is built and shipped is pinned by hash, listed, and under a licence that lets it be passed on."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tools.generate_licences import PAGE, ROOT, packages
+
+DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
+LOCKS: Final = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock")
+
+PERMISSIVE: Final = {
+    "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC License (ISCL)",
+    "MIT", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib",
+}  # fmt: skip
+BY_FILE: Final = {"MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)"}
+"""Licences that are about changed files only: these packages are shipped unchanged."""
+
+
+@pytest.mark.parametrize("line", re.findall(r"^FROM .*", DOCKERFILE, re.MULTILINE))
+def test_base_images_are_pinned_by_digest(line: str) -> None:
+    stages = set(re.findall(r" AS (\w+)$", DOCKERFILE, re.MULTILINE))
+    image = line.split()[1]
+
+    assert image in stages or re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_locked_package_has_a_version_and_hashes(name: str) -> None:
+    requirements = re.split(r"\n(?=[a-z])", (ROOT / name).read_text())[1:]
+
+    assert len(requirements) >= 5
+    assert [
+        text for text in requirements if not re.search(r"^[a-z0-9._-]+==\S+(.*\\\n +--hash=sha256:[0-9a-f]{64})+", text, re.DOTALL)
+    ] == []
+
+
+def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
+    installs = re.findall(r"pip (?:--python \S+ )?install (.+?)(?: \\)?$", DOCKERFILE, re.MULTILINE)
+
+    assert "PIP_REQUIRE_HASHES=1" in DOCKERFILE
+    assert installs == ["-r requirements-build.lock", "-r requirements.lock", "--no-deps --no-index dist/*.whl"]
+
+
+def test_what_the_image_copies_is_sent_to_its_build() -> None:
+    copied = {name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+
+    assert copied == sent
+
+
+def test_licences_are_listed_and_allow_redistribution() -> None:
+    listed = dict(re.findall(r"^\| (\S+) \| ([^|]+) \|$", PAGE.read_text().partition("--- |\n")[2], re.MULTILINE))
+    named = {package: set(re.split(r" AND | OR ", text.replace("(Apache-2.0 OR MIT)", "MIT"))) for package, text in listed.items()}
+
+    assert listed.keys() == set(packages())
+    assert {package: found - PERMISSIVE - BY_FILE for package, found in named.items() if found - PERMISSIVE - BY_FILE} == {}
+
+
+def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path: Path) -> None:
+    """
+    `make sbom` writes it; the tool checks it against the schema of CycloneDX.
+    """
+    bill = tmp_path / "sbom.cdx.json"
+    command = ["-m", "cyclonedx_py", "requirements", "requirements.lock", "--pyproject", "pyproject.toml", "--output-reproducible"]
+    subprocess.run([sys.executable, *command, "-o", str(bill)], cwd=ROOT, check=True, capture_output=True)
+
+    components = json.loads(bill.read_text())["components"]
+    assert {component["name"] for component in components} == set(packages())
+    for component in components:
+        assert component["purl"] == f"pkg:pypi/{component['name']}@{component['version']}"
+        assert component["externalReferences"][0]["hashes"]
