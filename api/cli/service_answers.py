@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import Any, Final, TypeVar, final
 from urllib.parse import quote, urlsplit
 
@@ -22,9 +23,11 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
     """Yields the service at an address, which may lack its scheme; at the default one if none was given.
 
     Raises:
-        StartUpError: this is not an address.
+        StartUpError: this is not an address, or the token would cross the network in clear text.
     """
     address = _address(server or default)
+    if token and not _is_private(address):
+        raise StartUpError(f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with httpx.AsyncClient(base_url=address, timeout=SECONDS, headers=headers) as client:
         yield ServiceAnswers(client, address, is_default=not server)
@@ -109,3 +112,13 @@ def _address(given: str) -> str:
     if not is_one or any(letter.isspace() for letter in address):
         raise StartUpError(f"{given}: not an address; write http://HOST:PORT")
     return address
+
+
+def _is_private(address: str) -> bool:
+    """Whether nobody on the network can read what is sent to the address."""
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    try:
+        return parts.scheme == "https" or ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

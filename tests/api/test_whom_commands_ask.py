@@ -202,3 +202,17 @@ def test_why_says_that_another_scheduler_decides(tmp_path: Path) -> None:
 
     assert "note: another scheduler (volcano) decides" in told("why", "shop/theirs", "--dump", str(file))
     assert "note:" not in told("why", "shop/too-large", "--dump", str(file))
+
+
+@pytest.mark.parametrize("command", ["why", "who-preempted"])
+@pytest.mark.parametrize("server", ["http://192.0.2.1:8888", "192.0.2.1:8888", "http://reprieve.kube-system.svc"])
+def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: str) -> None:
+    """
+    As kubectl does not send it to an API server of plain http. It is refused before anything is sent.
+    """
+    assert "the token is for https only" in refused(command, "shop/web-0", "--server", server, "--token", "canary")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_token_may_go_to_this_machine(running: Service, host: str) -> None:
+    assert "shop/too-large" in told("why", "shop/too-large", "--server", f"http://{host}:{running.port}", "--token", "canary")
