@@ -208,7 +208,8 @@ def requirement_errors(key: str, operator: Operator, values: Sequence[str], path
         errors.append(invalid(values_path, shown, "values set must be empty for exists and does not exist"))
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
-            errors.append(invalid(values_path, shown, "for 'Gt', 'Lt' operators, exactly one value is required"))
+            # Where these have no values, upstream has an empty list and no nil one.
+            errors.append(invalid(values_path, list(values), "for 'Gt', 'Lt' operators, exactly one value is required"))
         for place, value in enumerate(values):
             if parse_int64(value) is None:
                 errors.append(invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer"))

@@ -54,10 +54,8 @@ def _anti_affinity(pod: fwk.Pod) -> Sequence[Term]:
 
 
 def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """True if the pod is on a node; a deleted one may also have been nominated to one."""
-    if new is None:
-        return old is not None and bool(old.spec.node_name or old.status.nominated_node_name)
-    return bool(new.spec.node_name) and (old is None or bool(old.spec.node_name))
+    """True if the pod is on a node or nominated to one, before and after."""
+    return all(pod is None or bool(pod.spec.node_name or pod.status.nominated_node_name) for pod in (old, new))
 
 
 def _all_match(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:

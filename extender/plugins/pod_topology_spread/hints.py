@@ -21,10 +21,12 @@ def after_pod_change(pod: fwk.Pod, constraints: Sequence[CompiledConstraint], ol
 
 
 def is_involved(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
-    """True if the event may concern the pod: it is about a pod on a node in its namespace, or about itself."""
-    return all(
-        other is None or other.uid == pod.uid or (bool(other.spec.node_name) and other.namespace == pod.namespace) for other in (old, new)
-    )
+    """True if the event may concern the pod: it is about itself, or about a pod in its namespace that is on a node or nominated to one."""
+    return all(other is None or other.uid == pod.uid or _is_placed_beside(pod, other) for other in (old, new))
+
+
+def _is_placed_beside(pod: fwk.Pod, other: fwk.Pod) -> bool:
+    return bool(other.spec.node_name or other.status.nominated_node_name) and other.namespace == pod.namespace
 
 
 def after_node_change(constraints: Sequence[CompiledConstraint], old: fwk.Node | None, new: fwk.Node | None) -> fwk.QueueingHint:

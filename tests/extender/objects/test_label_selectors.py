@@ -146,6 +146,27 @@ def test_all_faults_of_a_requirement_are_reported() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("operator", "error"),
+    [
+        *(
+            (operator, "values: Invalid value: null: for 'in', 'notin' operators, values set")
+            for operator in (Operator.IN, Operator.NOT_IN)
+        ),
+        *(
+            (operator, "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value")
+            for operator in (Operator.GREATER_THAN, Operator.LESS_THAN)
+        ),
+        (Operator.EQUALS, "values: Invalid value: null: exact-match compatibility requires one single value"),
+    ],
+)
+def test_a_requirement_without_values_is_refused_in_the_words_for_its_operator(operator: Operator, error: str) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        requirement_of("a", operator, [])
+
+    assert str(refusal.value).startswith(error)
+
+
 names = st.sampled_from(["a", "b", "in", "notin", "x.y/z"])
 values = st.sampled_from(["", "a", "b", "in", "7"])
 requirements = st.one_of(

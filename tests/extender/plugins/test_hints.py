@@ -5,6 +5,7 @@ import pytest
 from extender.config.plugin_args import NodeAffinityArgs
 from extender.framework import ActionType, ClusterEvent, EventResource, Plugin
 from extender.framework.events import EVENT_ASSIGNED_POD_ADD, EVENT_ASSIGNED_POD_DELETE
+from extender.objects.decoding import replaced
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
@@ -194,6 +195,71 @@ def test_another_pod_changes(plugin: type[Plugin], pod: PodBuilder, old: PodBuil
 )
 def test_the_pod_itself_changes(plugin: type[Plugin], old: PodBuilder, new: PodBuilder, worth_it: bool) -> None:
     assert is_worth_a_try_after_change(plugin, new, old, new) is worth_it
+
+
+PLACES = {
+    "on a node": lambda pod: pod.node("n"),
+    "nominated to a node": lambda pod: pod.nominated_node("n"),
+    "nowhere": lambda pod: pod,
+}
+HAPPENINGS = {
+    "added": (EVENT_ASSIGNED_POD_ADD, False, True),
+    "deleted": (EVENT_ASSIGNED_POD_DELETE, True, False),
+    "relabelled": (ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_LABEL), True, True),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("happening", HAPPENINGS)
+@pytest.mark.parametrize(
+    ("plugin", "pod", "invalid"),
+    [
+        pytest.param(PodTopologySpread, SPREAD, POD.spread(1, "zone", app="not a value!"), id="spread"),
+        pytest.param(
+            PodTopologySpread, SPREAD.spread(1, "host", tier="x"), SPREAD.spread(1, "host", app="not a value!"), id="two constraints"
+        ),
+        pytest.param(InterPodAffinity, NEAR_WEB, POD.pod_affinity("zone", app="not a value!"), id="affinity"),
+        pytest.param(InterPodAffinity, AWAY_FROM_WEB, POD.pod_anti_affinity("zone", app="not a value!"), id="anti-affinity"),
+    ],
+)
+def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
+    plugin: type[Plugin], pod: PodBuilder, invalid: PodBuilder, happening: str, place: str
+) -> None:
+    """
+    And an invalid selector is an error for them, too, which the queue takes for a yes. Pods that are nowhere concern nobody.
+    """
+    event, is_before, is_after = HAPPENINGS[happening]
+    put = PLACES[place]
+    is_db_first = pod is not AWAY_FROM_WEB
+    before = put(OTHER.label(app="db" if is_db_first and is_after else "web")) if is_before else None
+    after = put(OTHER.label(app="web" if is_db_first or not is_before else "db")) if is_after else None
+    helps = {"added": pod is not AWAY_FROM_WEB, "deleted": pod is not NEAR_WEB, "relabelled": True}[happening]
+
+    assert is_worth_a_try(plugin, pod, event, before, after) is (helps and place != "nowhere")
+
+    if place == "nowhere":
+        assert not is_worth_a_try(plugin, invalid, event, before, after)
+    else:
+        with pytest.raises(SelectorError):
+            is_worth_a_try(plugin, invalid, event, before, after)
+
+
+def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -> None:
+    """
+    Keys that the pod lacks narrow nothing.
+    """
+    tiered = SPREAD.spread(1, "host", app="web").obj()
+    with_keys = [replaced(each, match_label_keys=["tier", "unknown"]) for each in tiered.spec.topology_spread_constraints]
+    pod = PodBuilder(replaced(tiered, spec=replaced(tiered.spec, topology_spread_constraints=with_keys)))
+    others = {tier: OTHER.label(app="web", tier=tier).nominated_node("n") for tier in ("x", "y")}
+
+    for event, old_and_new in (
+        (EVENT_ASSIGNED_POD_ADD, lambda other: (None, other)),
+        (EVENT_ASSIGNED_POD_DELETE, lambda other: (other, None)),
+    ):
+        assert is_worth_a_try(PodTopologySpread, pod, event, *old_and_new(others["x"]))
+        assert is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(others["x"]))
+        assert not is_worth_a_try(PodTopologySpread, pod.label(tier="x"), event, *old_and_new(others["y"]))
 
 
 def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
