@@ -72,20 +72,25 @@ _ARGS: Final = (
 )
 
 
+def account(name: str) -> str:
+    """Returns the user that a mode's service account is to an API server."""
+    return f"system:serviceaccount:{NAMESPACE}:reprieve-{name}"
+
+
 def manifest(name: str) -> str:
     """Returns the file of a mode, as YAML: its service account, roles and their bindings, and what runs it."""
-    mode, account = MODES[name], f"reprieve-{name}"
+    mode, own_name = MODES[name], f"reprieve-{name}"
     parts = [
-        _introduction(name) + f"apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {account}, namespace: {NAMESPACE}}}\n",
-        _role("ClusterRole", account, rules(mode.rights)),
-        _binding("ClusterRole", account, account, account),
+        _introduction(name) + f"apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {own_name}, namespace: {NAMESPACE}}}\n",
+        _role("ClusterRole", own_name, rules(mode.rights)),
+        _binding("ClusterRole", own_name, own_name, own_name),
         "# The API server is asked who a caller is and what the caller may do.\n"
-        + _binding("ClusterRole", f"{account}-auth-delegator", account, '"system:auth-delegator"'),
+        + _binding("ClusterRole", f"{own_name}-auth-delegator", own_name, '"system:auth-delegator"'),
     ]
     if mode.configuration:
-        parts += [_role("Role", account, [*rules([_CREATE_LEASE]), *rules(_KEEP_LEASE, names=[LEASE])])]
-        parts += [_binding("Role", account, account, account), _config_map(account, mode.configuration)]
-    return "---\n".join([*parts, _workload(account, mode)])
+        parts += [_role("Role", own_name, [*rules([_CREATE_LEASE]), *rules(_KEEP_LEASE, names=[LEASE])])]
+        parts += [_binding("Role", own_name, own_name, own_name), _config_map(own_name, mode.configuration)]
+    return "---\n".join([*parts, _workload(own_name, mode)])
 
 
 def rules(rights: Iterable[Right], names: Iterable[str] = ()) -> Iterator[str]:
@@ -126,11 +131,11 @@ def _role(kind: str, name: str, allowed: Iterable[str]) -> str:
     return f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {_metadata(kind, name)}\nrules:\n{''.join(allowed)}"
 
 
-def _binding(kind: str, name: str, account: str, role: str) -> str:
+def _binding(kind: str, name: str, subject: str, role: str) -> str:
     return (
         f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {_metadata(kind, name)}\n"
         f"roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {role}}}\n"
-        f"subjects:\n- {{kind: ServiceAccount, name: {account}, namespace: {NAMESPACE}}}\n"
+        f"subjects:\n- {{kind: ServiceAccount, name: {subject}, namespace: {NAMESPACE}}}\n"
     )
 
 

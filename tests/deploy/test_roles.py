@@ -10,7 +10,7 @@ from extender.testing import virtual_time
 from extender.testing.rbac import Rbac
 from tests.deploy import deeds
 from tests.deploy.shipped import shipped
-from tools.generate_manifests import CLASSES, FOLLOW, LEASE, MODES, NAMESPACE
+from tools.generate_manifests import CLASSES, FOLLOW, LEASE, MODES, NAMESPACE, account
 
 Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
 
@@ -50,7 +50,7 @@ NEEDS: Final = {"follow": FOLLOWS, "extender": BINDS, "scheduler": SCHEDULES}
 
 
 def role(mode: str) -> Rbac:
-    return Rbac(shipped(mode), f"system:serviceaccount:{NAMESPACE}:reprieve-{mode}")
+    return Rbac(shipped(mode), account(mode))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,6 +8,7 @@ import pytest
 
 from extender.testing.control_plane import ControlPlane
 from tests.envtest.servers import Embedded, Real, Server
+from tools.generate_manifests import MODES, account
 
 ASSETS = "KUBEBUILDER_ASSETS"
 WITHOUT = f"{ASSETS} is not set: run `setup-envtest use 1.36.x -p env` and source what it prints"
@@ -19,7 +20,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     assets = os.environ.get(ASSETS)
     if not assets:
         pytest.skip(WITHOUT)
-    with ControlPlane.start(Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": ()}) as plane:
+    with ControlPlane.start(
+        Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": (), **{account(mode): () for mode in MODES}}
+    ) as plane:
         yield plane
 
 

@@ -54,7 +54,10 @@ class Embedded(Server):
         self._api = KubeApi(ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1)))
 
     def client(self, user: str = ADMIN) -> Client:
-        return Client(Target("http://embedded"), transport=EmbeddedTransport(self._api))
+        return Client(Target("http://embedded"), transport=self.transport())
+
+    def transport(self) -> EmbeddedTransport:
+        return EmbeddedTransport(self._api)
 
 
 @final
