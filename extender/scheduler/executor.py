@@ -49,9 +49,9 @@ class Executor:
 
     def prepare(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> PreparedCandidate:
         """Holds the preemptor back. Call it before the preemptor returns to the queue, and `execute` afterwards."""
-        if any(not victim.is_terminating for victim in candidate.victims):
+        if _to_evict(candidate):
             self._preemptions.begin(preemptor.uid)
-        self._world.metrics.victims.observe(len(candidate.victims))
+            self._world.metrics.victims.observe(len(candidate.victims))
         return PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
 
     def _lower_nominees(self, preemptor: Pod, node: str) -> tuple[Pod, ...]:
@@ -90,7 +90,8 @@ class Executor:
         finally:
             self._preemptions.end(preemptor.uid)
             world.reporter.preemption_ended(preemptor, done=is_done)
-        world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
+        if _to_evict(prepared.candidate):
+            world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
         return is_done
 
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
@@ -104,17 +105,17 @@ class Executor:
         Upstream: executor.go, prepareCandidate, prepareCandidateAsync.
         """
         preemptor, node, victims = prepared.preemptor, prepared.candidate.node, prepared.candidate.victims
-        to_evict = [victim for victim in victims if not victim.is_terminating]
+        to_evict = _to_evict(prepared.candidate)
         for victim in victims:
             if victim.is_terminating:
                 about = {"preemptor": preemptor, "node": node, "victim": victim}
                 _LOG.info(2, "Victim Pod is already being deleted, skipping the API call for it", **about)
+        if not to_evict:
+            return
         numbers = {"numVictims": len(victims), "numVictimsToDelete": len(to_evict)}
         _LOG.info(2, "Start the preemption asynchronously", preemptor=preemptor, node=node, **numbers)
         for nominee in prepared.lower_nominees:
             self._world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
-        if not to_evict:
-            return
         result = "error"
         *others, last = to_evict
         try:
@@ -170,6 +171,11 @@ class Executor:
         elif any(world.cluster.cache.pod(victim.uid) is None for victim in prepared.candidate.victims):
             # The event of its deletion may have come while the preemptor was held back. Upstream waits for that event.
             world.queue.activate([known])
+
+
+def _to_evict(candidate: fwk.Candidate) -> list[Pod]:
+    """Returns the victims that are not leaving already."""
+    return [victim for victim in candidate.victims if not victim.is_terminating]
 
 
 def _record_event(prepared: PreparedCandidate, victim: Pod, note: str) -> None:

@@ -22,7 +22,7 @@ from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import diagnosis_of, find
 from extender.runtime.queueing_hints import EXTENDER
-from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of, nominated_row
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
@@ -44,7 +44,7 @@ async def schedule_pod_with_extenders(
     """
     pod = cycle.pod
     algorithm.run_pre_filter(cycle)
-    nominated = nominated_row(cycle)
+    nominated = algorithm.nominated_row(cycle)
     if nominated is not None and await _still_passes(extenders, pod, nominated):
         return ScheduleResult(nominated.names[0], 1, 1)
     found = algorithm.feasible_rows(cycle, percentage_of_nodes_to_score)

@@ -85,7 +85,7 @@ class SchedulingAlgorithm:
             PluginError: a plugin failed.
         """
         self.run_pre_filter(cycle)
-        nominated = nominated_row(cycle)
+        nominated = self.nominated_row(cycle)
         if nominated is not None:
             return ScheduleResult(nominated.names[0], 1, 1)
         rows = self.feasible_rows(cycle, percentage_of_nodes_to_score)
@@ -108,18 +108,37 @@ class SchedulingAlgorithm:
             findings = refused_by_pre_filter(cycle)
             raise FitError(num_nodes, diagnosis_of(cycle, findings), findings)
 
+    def nominated_row(self, cycle: Cycle) -> Rows | None:
+        """Returns the node that the pod is nominated to if it still fits; no other node is looked at then.
+
+        A plugin that fails here is logged, as upstream does, and the search over all nodes follows.
+        """
+        name = cycle.pod.status.nominated_node_name
+        place = cycle.snapshot.nodes.index.get(name) if name else None
+        if place is None:
+            return None
+        row = Rows.of(cycle.snapshot, np.array([place]))
+        try:
+            with self.metrics.timed("Filter", cycle.framework.profile_name):
+                verdicts = cycle.run_filters_with_nominated_pods(row)
+        except PluginError as exc:
+            _LOG.exception(exc, "Evaluation failed on nominated node", pod=cycle.pod, node=name)
+            return None
+        return row if verdicts.all_ok else None
+
     def feasible_rows(self, cycle: Cycle, percentage_of_nodes_to_score: int) -> Rows:
         """Returns (R,) nodes that pass all Filters, at least one and at most as many as are enough. Raises as `schedule_pod`."""
         framework = cycle.framework
-        with self.metrics.timed("Filter", framework.profile_name) as point:
+        with self.metrics.timed("Filter", framework.profile_name):
             rows = cycle.feasible_rows()
-            point.status = "Success" if len(rows) else "Unschedulable"
+        own_share = framework.percentage_of_nodes_to_score
+        share = 0 if framework.is_exhaustive else percentage_of_nodes_to_score if own_share is None else own_share
+        if share:
+            rows = self._sampled(cycle, rows, num_feasible_nodes_to_find(cycle.num_in_play, share))
         if not len(rows):
             findings = find(cycle)
             raise FitError(len(cycle.snapshot.nodes), diagnosis_of(cycle, findings), findings)
-        own_share = framework.percentage_of_nodes_to_score
-        share = 0 if framework.is_exhaustive else percentage_of_nodes_to_score if own_share is None else own_share
-        return self._sampled(rows, num_feasible_nodes_to_find(cycle.num_in_play, share)) if share else rows
+        return rows
 
     def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
         """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Raises as `schedule_pod`."""
@@ -134,33 +153,19 @@ class SchedulingAlgorithm:
                     _LOG.info(10, "Plugin scored node for pod", pod=cycle.pod, plugin=plugin, node=name, score=score)
         return total
 
-    def _sampled(self, rows: Rows, enough: int) -> Rows:
-        """Returns the first feasible nodes in rotation order, as many as are enough."""
-        num_nodes = len(rows.snapshot.nodes)
-        start = self._next_start_node_index % num_nodes
+    def _sampled(self, cycle: Cycle, rows: Rows, enough: int) -> Rows:
+        """Returns the first feasible nodes in rotation order, as many as are enough.
+
+        The rotation is over the nodes that PreFilter left in play, but the next one begins as many nodes further among all of them.
+        """
+        num_nodes, in_play = len(rows.snapshot.nodes), cycle.num_in_play
+        places = rows.node if cycle.within is None else np.searchsorted(cycle.within, rows.node)
         # Rows in the order in which upstream visits their nodes: from the start round the list of nodes.
-        turn = np.argsort((rows.node - start) % num_nodes, kind="stable")[:enough]
-        processed = num_nodes if len(rows) <= enough else int((rows.node[turn[-1]] - start) % num_nodes) + 1
-        self._next_start_node_index = (start + processed) % num_nodes
+        visited = (places - self._next_start_node_index) % in_play
+        turn = np.argsort(visited, kind="stable")[:enough]
+        processed = in_play if len(rows) <= enough else int(visited[turn[-1]]) + 1
+        self._next_start_node_index = (self._next_start_node_index + processed) % num_nodes
         return rows.take(turn)
-
-
-def nominated_row(cycle: Cycle) -> Rows | None:
-    """Returns the node that the pod is nominated to if it still fits; no other node is looked at then.
-
-    A plugin that fails here is logged, as upstream does, and the search over all nodes follows.
-    """
-    name = cycle.pod.status.nominated_node_name
-    place = cycle.snapshot.nodes.index.get(name) if name else None
-    if place is None:
-        return None
-    row = Rows.of(cycle.snapshot, np.array([place]))
-    try:
-        verdicts = cycle.run_filters_with_nominated_pods(row)
-    except PluginError as exc:
-        _LOG.exception(exc, "Evaluation failed on nominated node", pod=cycle.pod, node=name)
-        return None
-    return row if verdicts.all_ok else None
 
 
 def best_of(cycle: Cycle, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:

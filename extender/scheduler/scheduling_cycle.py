@@ -140,13 +140,15 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> F
         except PluginError as exc:
             _LOG.exception(exc, "Status after running PostFilter plugins for pod", pod=pod, status=str(exc))
             result = fwk.PostFilterResult(fwk.error(str(exc)))
+            is_attempt = any(plugin.name == exc.plugin and plugin.chooses_candidates for plugin in framework.plugins.post_filter)
         else:
+            is_attempt = result.preemption is not None
             if result.status.code is fwk.Code.ERROR:
                 _LOG.error(None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
             else:
                 _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
         point.status = str(result.status.code)
-    world.metrics.preemption_attempts += 1
+    world.metrics.preemption_attempts += is_attempt
     preemption = result.preemption
     if result.candidate is not None and (preemption is None or preemption.chosen is not result.candidate):
         # A plugin chose the candidate without the Evaluator, so that the reporter gets what is known of it.

@@ -1,10 +1,14 @@
 """What has happened in a cluster can be read from the metrics."""
 
 import asyncio
+from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.backend import Backend
+from extender.config import Configuration
+from extender.config.loading import load
 from extender.embedded.api_resources import NODES, PODS
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import black_hole
@@ -89,6 +93,55 @@ def test_victims_are_counted() -> None:
             assert value(found, "scheduler_preemption_victims_sum") == 2
             assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") == 1
             assert value(found, "scheduler_preemption_goroutines_duration_seconds_count", result="success") == 1
+
+    story(tell)
+
+
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "missing"}}
+NO_PREEMPTION = load(
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "profiles: [{plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}}]"
+)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "created", "attempts"),
+    [
+        pytest.param(Configuration(), pod("big", "7"), 1, id="there is nobody to evict"),
+        pytest.param(Configuration(), pod("claims", volumes=[CLAIM]), 0, id="a claim is missing, so that DynamicResources ends the chain"),
+        pytest.param(NO_PREEMPTION, pod("big", "7"), 0, id="preemption is switched off"),
+    ],
+)
+def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_is_tried(
+    configuration: Configuration, created: dict[str, Any], attempts: int
+) -> None:
+    async def tell() -> None:
+        async with a_followed_cluster(node("a"), configuration=configuration) as (cluster, found):
+            cluster.create(PODS, "default", created)
+            await asyncio.sleep(5)
+
+            assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler") == 1
+            assert value(found, "scheduler_preemption_attempts_total") == attempts
+
+    story(tell)
+
+
+def test_victims_that_are_leaving_already_are_no_preemption() -> None:
+    async def tell() -> None:
+        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
+            low = pod("low")
+            low["metadata"]["finalizers"] = ["example.com/stay"]
+            cluster.create(PODS, "default", low)
+            await asyncio.sleep(5)
+            cluster.delete(PODS, "default", "low")
+            cluster.create(PODS, "default", pod("high", priorityClassName="high"))
+            await asyncio.sleep(5)
+
+            assert cluster.get(PODS, "default", "high")["status"]["nominatedNodeName"] == "a"
+            assert value(found, "scheduler_preemption_attempts_total") == 1
+            assert value(found, "scheduler_preemption_victims_count") == 0
+            assert value(found, "scheduler_preemption_goroutines_execution_total", result="success") is None
 
     story(tell)
 

@@ -111,7 +111,8 @@ def test_who_is_on_its_way_out_is_not_told_again() -> None:
 def test_where_all_are_on_their_way_out_nothing_is_done() -> None:
     told = Told()
 
-    assert told.evict(make_pod("leaving").node("n").terminating().obj())
+    lower = make_pod("lower").nominated_node("n").obj()
+    assert told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
 
     assert told.writes.calls == []
 

@@ -1,6 +1,7 @@
 """The node for a pod: the nominated one if it fits, else the best of those that fit; or why there is none."""
 
 import logging
+import random
 from collections import Counter
 
 import numpy as np
@@ -14,7 +15,7 @@ from extender.runtime.plugin_calls import PluginError
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find, select_host
 from extender.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
-from tests.extender.plugins_by_table import Answers, Holds, Looks, Refuses, Scores, raising
+from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
 
 POD = make_pod("p")
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
@@ -228,6 +229,93 @@ def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) 
 
     assert sampled(algorithm, snapshot, refused=refused) == list(range(refused.start))
     assert sampled(algorithm, snapshot) == list(range(100))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_wheel_turns_by_the_nodes_that_were_looked_at_whatever_pre_filter_leaves_and_filters_refuse(seed: int) -> None:
+    """
+    Upstream visits the nodes that PreFilter left from the start on, until enough fit, and goes on so many nodes further among all nodes.
+    """
+    rng, algorithm, start = random.Random(seed), SchedulingAlgorithm(), 0
+    snapshot = numbered(300)
+    for _ in range(20):
+        left = sorted(rng.sample(range(300), rng.choice([1, 50, 150, 250]))) if rng.random() < 0.7 else [*range(300)]
+        refused = {*rng.sample(range(300), rng.choice([0, 0, 20, 150, 300]))}
+        visited = [left[(start + turn) % len(left)] for turn in range(len(left))]
+        feasible = [number for number in visited if number not in refused]
+        enough = num_feasible_nodes_to_find(len(left), 1)
+        expected = feasible[:enough]
+        # The search ends with one more than enough, and goes on from where the last of them was found.
+        start = (start + (visited.index(expected[-1]) + 1 if len(feasible) > enough else len(left))) % 300
+        score = Scores("Score")
+        plugins = [Refuses("Filter", {f"n{number}": NO for number in refused}), score]
+        if len(left) < 300:
+            plugins.append(Looks("Look", fwk.SUCCESS, *(f"n{number}" for number in left)))
+        cycle = Cycle(make_framework(*plugins), snapshot, POD.obj())
+
+        if expected:
+            result = algorithm.schedule_pod(cycle, percentage_of_nodes_to_score=1)
+            assert result.feasible_nodes == len(expected)
+            assert score.asked == ([[f"n{number}" for number in expected]] if len(expected) > 1 else [])
+        else:
+            with pytest.raises(FitError):
+                algorithm.schedule_pod(cycle, percentage_of_nodes_to_score=1)
+
+
+def test_150_of_300_nodes_narrowed_turn_the_wheel_by_the_100_that_are_enough() -> None:
+    algorithm, snapshot = SchedulingAlgorithm(), numbered(300)
+    odd = Looks("Odd", fwk.SUCCESS, *(f"n{number}" for number in range(1, 300, 2)))
+    algorithm.schedule_pod(Cycle(make_framework(odd), snapshot, POD.obj()), percentage_of_nodes_to_score=1)
+
+    assert sampled(algorithm, snapshot)[0] == 100
+
+
+ERROR = fwk.error("broken")
+
+
+@pytest.mark.parametrize(
+    ("plugin", "points"),
+    [
+        pytest.param(Answers("pre_filter", raising(ValueError("broken"))), {"PreFilter": "Error"}, id="PreFilter raises"),
+        pytest.param(Looks("Look", ERROR), {"PreFilter": "Error"}, id="PreFilter answers Error"),
+        pytest.param(Answers("filter", raising(ValueError("broken"))), {"PreFilter": "Success", "Filter": "Error"}, id="Filter raises"),
+        pytest.param(Refuses("Filter", {"n0": ERROR}), {"PreFilter": "Success", "Filter": "Error"}, id="Filter answers Error"),
+        pytest.param(PreScores("PreScore", ERROR), {"PreFilter": "Success", "Filter": "Success", "PreScore": "Error"}, id="PreScore"),
+        pytest.param(
+            Answers("score", raising(ValueError("broken"))),
+            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Success", "Score": "Error"},
+            id="Score raises",
+        ),
+        pytest.param(
+            Scores("Score", {"n0": 101}),
+            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Success", "Score": "Error"},
+            id="Score is out of range",
+        ),
+    ],
+)
+def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(plugin: fwk.Plugin, points: dict[str, str]) -> None:
+    algorithm = SchedulingAlgorithm()
+
+    with pytest.raises(PluginError):
+        algorithm.schedule_pod(Cycle(make_framework(plugin), numbered(2), POD.obj()))
+
+    samples = {(point, status): count for (point, status, _), count in algorithm.metrics.points.counts().items()}
+    assert samples == dict.fromkeys(points.items(), 1)
+
+
+def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstream_counts_it() -> None:
+    """
+    The nominated node is a search of its own.
+    """
+    algorithm, framework = SchedulingAlgorithm(), make_framework(Refuses("Filter", {"n0": NO, "n1": NO}))
+
+    with pytest.raises(FitError):
+        algorithm.schedule_pod(Cycle(framework, numbered(2), POD.nominated_node("n0").obj()))
+
+    assert [(labels[:2], count) for labels, count in algorithm.metrics.points.counts().items()] == [
+        (("PreFilter", "Success"), 1),
+        (("Filter", "Success"), 2),
+    ]
 
 
 def test_the_nominated_node_does_not_turn_the_wheel() -> None:
