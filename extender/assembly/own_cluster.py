@@ -18,7 +18,7 @@ from extender.embedded import controllers
 from extender.embedded.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
 from extender.embedded.dumps.seeding import SeedReport, seed
-from extender.embedded.dumps.state_file import save
+from extender.embedded.dumps.state_file import save, saved_version
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.store import versions
@@ -31,6 +31,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 SAVE_EVERY: Final = 60.0
 """Seconds between two checks for changes to save."""
+
+_UNSAVED_VERSIONS: Final = 100_000
+"""As many changes a cluster may have made since it was saved, until it was killed."""
 
 _CRITICAL: Final = {
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
@@ -76,17 +79,23 @@ async def own_cluster(
     Arguments:
         objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
-        save_to: the file for its state, which is written each minute if something has changed, and at the end.
+        save_to: the file for its state, which is written at the start, each minute if something has changed, and at the end.
         address: `host:port` under which other processes reach it.
     """
     chance = rng or random.Random()
     # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have to list again.
-    registry = ObjectRegistry(ObjectStore(resource_version=int(_now().timestamp() * 10_000)), now=_now, rng=chance)
+    # The clock is ahead of them, unless it was set back meanwhile.
+    version = int(_now().timestamp() * 10_000)
+    last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
+    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=_now, rng=chance)
     # These exist from the first request on. Objects that are given replace them.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
     report = seed(registry, objects)
     saved = _SavedState(registry, save_to) if save_to is not None else None
+    if saved is not None:
+        # The file says which versions the cluster gives from now on, should it be killed before anything changes.
+        await saved.save_changes()
     cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
@@ -117,30 +126,34 @@ class _SavedState:
     def __init__(self, registry: ObjectRegistry, path: Path) -> None:
         self._registry = registry
         self._path = path
-        self._version = registry.store.resource_version
+        self._version = 0
         self._lost = ""
         self._writing = threading.Lock()
         remove_leftovers(path)
 
     async def keep(self) -> None:
-        """Saves the state each minute in which something has changed, until cancelled. A failure, such as a full disk, is retried."""
+        """Saves what has changed, each minute until cancelled."""
         while True:
             await asyncio.sleep(SAVE_EVERY)
-            version = self._registry.store.resource_version
-            if version == self._version:
-                continue
-            try:
-                # Collected here, so that the file is of one moment, but decoded and written in a thread.
-                await asyncio.to_thread(self.write, _stored(self._registry))
-            except OSError as exc:
-                _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
-            else:
-                self._version = version
+            await self.save_changes()
+
+    async def save_changes(self) -> None:
+        """Saves the state if it has changed. A failure, such as a full disk, is logged, and the next call tries again."""
+        version = self._registry.store.resource_version
+        if version == self._version:
+            return
+        try:
+            # Collected here, so that the file is of one moment, but decoded and written in a thread.
+            await asyncio.to_thread(self.write, _stored(self._registry), version)
+        except OSError as exc:
+            _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
+        else:
+            self._version = version
 
     def finish(self) -> None:
         """Saves the state for the last time."""
         try:
-            self.write(_stored(self._registry))
+            self.write(_stored(self._registry), self._registry.store.resource_version)
         except OSError as exc:
             self._lost = f"the cluster could not be saved to {self._path}, which is as it was before: {(exc.strerror or str(exc)).lower()}"
             _LOGGER.error("%s", self._lost)
@@ -149,10 +162,10 @@ class _SavedState:
         """Returns why saving for the last time failed; empty if it did not, or has not happened yet."""
         return self._lost
 
-    def write(self, objects: list[tuple[Resource, Stored]]) -> None:
+    def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
         """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
         with self._writing:
-            save(self._path, (versions.shown(resource, stored) for resource, stored in objects))
+            save(self._path, (versions.shown(resource, stored) for resource, stored in objects), version)
 
 
 def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:

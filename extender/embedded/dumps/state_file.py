@@ -56,6 +56,11 @@ _NO_MEMORY: Final = "there is not enough memory for it"
 _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 """Metadata that means nothing to another server, and that would keep kubectl from applying the object."""
 
+_JSON_HEAD: Final = '{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"%s"},"items":[\n'
+_YAML_HEAD: Final = "# resourceVersion: %s\n"
+_HEAD: Final = re.compile("|".join(re.escape(head) % "([0-9]{1,18})" for head in (_JSON_HEAD, _YAML_HEAD)).encode())
+"""What a saved file begins with: it holds the resourceVersion of the cluster. Go's integers have 18 digits and a little more."""
+
 
 class StateFileError(ValueError):
     """The file cannot be read, or holds no cluster. The message is one line and names the file."""
@@ -104,10 +109,24 @@ def read(data: bytes, source: str) -> list[Object]:
         raise StateFileError(f"{source}: {_on_one_line(exc)}; {_HOW_TO_DUMP}") from exc
 
 
-def save(path: Path, objects: Iterable[Object]) -> None:
+def saved_version(path: Path) -> int:
+    """Returns the resourceVersion of the cluster that was saved in a file; 0 if there is no file, or something else made it."""
+    try:
+        with path.open("rb") as file:
+            is_packed = file.peek(len(_GZIP)).startswith(_GZIP)
+            found = _HEAD.match((gzip.GzipFile(fileobj=file) if is_packed else file).read(200))
+    except (OSError, EOFError, zlib.error):
+        return 0  # whoever reads the objects says why
+    return int(found[1] or found[2]) if found else 0
+
+
+def save(path: Path, objects: Iterable[Object], version: int = 0) -> None:
     """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to compress it).
 
     The file is replaced as a whole; only its owner may read it.
+
+    Arguments:
+        version: the resourceVersion of the cluster, which `saved_version` reads again.
 
     Raises:
         OSError: it cannot be written.
@@ -117,9 +136,9 @@ def save(path: Path, objects: Iterable[Object]) -> None:
     with replaced_file(path) as file:
         if packed:
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as stream:
-                _write(stream, kind, objects)
+                _write(stream, kind, objects, version)
         else:
-            _write(file, kind, objects)
+            _write(file, kind, objects, version)
 
 
 def form_of(path: Path) -> tuple[str, bool]:
@@ -205,9 +224,9 @@ def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Obj
         yield from _items(item, kind.removesuffix("List"), api_version)
 
 
-def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object]) -> None:
+def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object], version: int) -> None:
+    file.write(((_JSON_HEAD if kind == ".json" else _YAML_HEAD) % version).encode())
     if kind == ".json":
-        file.write(b'{"apiVersion":"v1","kind":"List","metadata":{},"items":[\n')
         separator = b""
         for obj in objects:
             file.write(separator + orjson.dumps(_portable(obj)))

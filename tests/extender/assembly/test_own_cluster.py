@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from extender.assembly.own_cluster import own_cluster
 from extender.embedded.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.embedded.dumps.state_file import load
+from extender.embedded.dumps.state_file import load, save, saved_version
 from extender.testing import virtual_time
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}
@@ -128,3 +130,21 @@ def test_a_cluster_that_is_started_again_does_not_repeat_versions() -> None:
     first = virtual_time.run(version())
 
     assert virtual_time.run(version()) > first
+
+
+@pytest.mark.parametrize("name", ["cluster.json", "cluster.yaml.gz"])
+def test_a_clock_that_was_set_back_does_not_make_a_saved_cluster_repeat_versions(tmp_path: Path, name: str) -> None:
+    """
+    Not even if it is killed before anything has changed: it is saved when it begins.
+    """
+    path, last = tmp_path / name, 10**17
+    save(path, [NODE], last)
+
+    async def opened() -> tuple[int, int]:
+        async with own_cluster(load(path), save_to=path) as own:
+            return own.api.registry.store.resource_version, saved_version(path)
+
+    first, first_saved = virtual_time.run(opened())
+    second, _ = virtual_time.run(opened())
+
+    assert last < first == first_saved < second
