@@ -1,18 +1,22 @@
 """The HTTP server around the application: when it ends, and in which order."""
 
 import asyncio
+import atexit
 import os
 import resource
 import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Final, final
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
+from uvicorn.server import HANDLED_SIGNALS
 
 from api.face import Face
 from api.serving.certificate import Certificate
@@ -67,6 +71,17 @@ class Server(uvicorn.Server):
             await super().main_loop()
         finally:
             self._watchdog.stop()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handles signals until the process ends, so that its exit code and its last line say how it has ended."""
+        with super().capture_signals():
+            yield
+        if threading.current_thread() is threading.main_thread():
+            for number in HANDLED_SIGNALS:
+                signal.signal(number, self.handle_exit)
+                # Python restores the default, which kills, before it has ended.
+                atexit.register(signal.signal, number, signal.SIG_IGN)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""

@@ -253,3 +253,20 @@ def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_pat
             await stage.converges()
 
     on_a_stage(nursery, tmp_path, tell)
+
+
+def test_told_again_when_it_has_finished_it_ends_as_it_was_going_to(nursery: Nursery, tmp_path: Path) -> None:
+    """
+    F29: or says that it was told a second time; but the signal does not kill it.
+    """
+
+    async def tell(stage: Stage) -> None:
+        async with stage.a_scheduler() as first:
+            await eventually(first.says("Application startup complete"))
+            first.told(signal.SIGTERM)
+            while "Finished server process" not in first.said():  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(0)
+            first.told(signal.SIGTERM)
+            assert await first.ends() in (0, 1)
+
+    on_a_stage(nursery, tmp_path, tell)
