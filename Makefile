@@ -69,6 +69,15 @@ check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the 
 parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).
 	@$(PYTEST) -n auto tests/parity
 
+.PHONY: jepsen
+jepsen: $(VENV)/.ready ## Run real processes under faults, and judge what was recorded (RUNS=, SEED= of the first one, JOBS= at one time).
+	@if ! ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing libfaketime with apt-get, so that clocks step"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libfaketime; } \
+			>/dev/null 2>&1 || echo "libfaketime could not be installed: clocks do not step" >&2; \
+	fi
+	$(BIN)/python -m tests.jepsen $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
+
 .PHONY: bench
 bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow.
 	$(BIN)/python -m tests.benchmarks

@@ -78,19 +78,20 @@ class Nursery:
 
 
 @contextmanager
-def a_nursery(plugins: dict[str, str], folder: Path) -> Iterator[Nursery]:
+def a_nursery(plugins: dict[str, str], folder: Path, environment: dict[str, str] | None = None) -> Iterator[Nursery]:
     """Forks for as long as the block runs.
 
     Arguments:
         plugins: entry points: name -> module:class.
         folder: becomes a distribution that names them.
+        environment: further variables of the process that forks, and of its children.
     """
     about = folder / "moments-1.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: moments\nVersion: 1\n")
     lines = "".join(f"{name} = {where}\n" for name, where in plugins.items())
     (about / "entry_points.txt").write_text(f"[extender.plugins]\n{lines}")
-    environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", **(environment or {})}
     command = [sys.executable, str(Path(__file__))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         yield Nursery(process)

@@ -1,0 +1,220 @@
+"""Three machines with a clock and a disk each: one for the API server, two for the replicas of a scheduler, whose processes come and go."""
+
+import asyncio
+import os
+import random
+import re
+import resource
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final, final
+
+from extender.embedded.dumps.state_file import load
+from tests.api.test_following import kubeconfig_for
+from tests.invariants.processes import Nursery, a_nursery
+from tests.jepsen.history import Began, Happened, Record, Seen
+from tests.jepsen.network import Address, Network, a_network
+
+START_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 60.0
+RESTART_PAUSE: Final = 0.3
+CONFIGURATION: Final = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 200ms}
+podMaxBackoffSeconds: 2
+"""
+REACHED: Final = re.compile(r"kubectl --server http://[^:]+:(\d+) reaches it")
+EMPTY: Final = '{"apiVersion": "v1", "kind": "List", "items": []}'
+FAKETIME: Final = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+"""Steps the clock on the wall of single processes; without it their clocks do not step."""
+
+
+@contextmanager
+def the_command(folder: Path) -> Iterator[Nursery]:
+    """Starts processes of the command, with a clock of their own if that can be."""
+    faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"} if FAKETIME else {}
+    with a_nursery({}, folder, faked) as nursery:
+        yield nursery
+
+
+@final
+class Machine:
+    """Where one process runs at a time, in real time. State: the process, the clock and the disk."""
+
+    def __init__(self, name: str, nursery: Nursery, folder: Path, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
+        self.name = name
+        self.folder = folder
+        self.log = folder / f"{name}.log"
+        self.pid = 0
+        self.num_started = 0
+        self._nursery, self._record, self._clock = nursery, record, clock
+        self._is_full = False
+        self._is_paused = False
+        self._ended = asyncio.Event()
+        self.step_clock(0)
+
+    def happened(self, what: str, *, broken: bool = False) -> None:
+        self._record(Happened(self._clock(), f"{self.name}{self.num_started or ''}: {what}", broken))
+
+    def start(self, *arguments: str | Path) -> None:
+        """Starts the command."""
+        self.num_started += 1
+        self.log = self.folder / f"{self.name}{self.num_started}.log"
+        self.log.touch()
+        self._ended.clear()
+        environment = {"FAKETIME_TIMESTAMP_FILE": str(self._clock_file)}
+        self.pid = self._nursery.fork([str(each) for each in arguments], environment, self.log)
+        self.fill_disk(self._is_full)
+        self.happened("started")
+        descriptor = os.pidfd_open(self.pid)
+
+        def end() -> None:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            os.close(descriptor)
+            self._ended.set()
+
+        asyncio.get_running_loop().add_reader(descriptor, end)
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal, if the process has not ended."""
+        if self.pid and not self._ended.is_set():
+            self._is_paused = number == signal.SIGSTOP
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def ends(self) -> int:
+        """Waits for the process to end. Returns its exit code, or minus the signal that has ended it."""
+        await self._ended.wait()
+        code = self._nursery.wait_for(self.pid)
+        self.pid = 0
+        text = self.log.read_text(errors="replace")
+        last = (text.splitlines() or [""])[-1]
+        if "Traceback" in text:
+            self.happened("\n".join(["Traceback in its log:", *text[text.index("Traceback") :].splitlines()[:40]]), broken=True)
+        foreseen = code in (0, 1, -signal.SIGKILL)
+        if code == -signal.SIGTERM:
+            foreseen = "Application startup complete" not in text  # it does not listen to signals yet
+        self.happened(f"ended with {code}: {last}", broken=not foreseen)
+        return code
+
+    async def stop(self) -> int:
+        """Tells the process to end, and kills it if it does not. Returns its exit code."""
+        self.send(signal.SIGCONT)
+        self.send(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
+            self.happened("did not end when told", broken=True)
+            self.send(signal.SIGKILL)
+        return await self.ends()
+
+    def fill_disk(self, full: bool) -> None:
+        """Makes no file of the process grow any more, as if the disk were full; or lets them grow again."""
+        self._is_full = full
+        if self.pid and not self._ended.is_set():
+            with suppress(ProcessLookupError):
+                resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (1 if full else resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    def step_clock(self, seconds: int) -> None:
+        """Sets the clock on the wall this far ahead of the true time, within a second. Without libfaketime that has no effect."""
+        self._clock_file.write_text(f"{seconds:+d}\n")
+
+    @property
+    def _clock_file(self) -> Path:
+        return self.folder / f"{self.name}.clock"
+
+
+@final
+class ApiServer:
+    """The embedded cluster. It is saved when it is told to end, and forgets what came after that when it is killed."""
+
+    def __init__(self, machine: Machine, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
+        self.machine = machine
+        self.address = Address()
+        self._file = machine.folder / "cluster.json"
+        self._file.write_text(EMPTY)
+        self._record, self._clock = record, clock
+
+    async def start(self, *, forgets: bool = False) -> None:
+        """Starts it, and returns when it listens."""
+        saved = [Seen.of(obj) for obj in load(self._file) if obj["kind"] == "Pod"]
+        self.address.life += 1
+        self._record(Began(self._clock(), self.address.life, saved, forgets))
+        self.machine.fill_disk(False)
+        self.machine.start("serve", "--no-schedule", "--port", "0", "--kubernetes-port", "0", "--save", self._file)
+        async with asyncio.timeout(START_SECONDS):
+            while not (found := REACHED.search(self.machine.log.read_text())):  # noqa: ASYNC110 - another process writes it
+                await asyncio.sleep(0.02)
+        self.address.port = int(found[1])
+
+    async def restart(self) -> None:
+        """Tells it to end, and starts another one."""
+        await self.start(forgets=await self.machine.stop() != 0)
+
+    async def crash(self) -> None:
+        """Kills it, and starts another one."""
+        self.machine.send(signal.SIGKILL)
+        await self.machine.ends()
+        await self.start(forgets=True)
+
+
+@final
+class Replica:
+    """A scheduler that is started again whenever it ends, each time with a network of its own."""
+
+    def __init__(
+        self, machine: Machine, server: Address, record: Callable[[Record], None], rng: random.Random, flags: Sequence[str]
+    ) -> None:
+        """Nothing runs yet.
+
+        Arguments:
+            flags: further ones for the command.
+        """
+        self.machine = machine
+        self._flags = flags
+        self.network: Network | None = None
+        self._server, self._record, self._rng = server, record, rng
+        self._configuration = machine.folder / f"{machine.name}.yaml"
+        self._configuration.write_text(CONFIGURATION)
+        self._is_over = False
+
+    @property
+    def by(self) -> str:
+        """The name of the process in the history."""
+        return f"{self.machine.name}{self.machine.num_started}"
+
+    async def run(self, clock: Callable[[], float]) -> None:
+        """Runs until `stop`."""
+        folder = self.machine.folder / self.machine.name
+        folder.mkdir()
+        while not self._is_over:
+            by = f"{self.machine.name}{self.machine.num_started + 1}"
+            async with a_network(by, self._server, self._record, clock, self._rng) as self.network:
+                kubeconfig = kubeconfig_for(self.network.port, folder)
+                command = ["serve", "--schedule", *self._flags, "--port", "0", "--config", str(self._configuration)]
+                self.machine.start(*command, "--kubeconfig", kubeconfig, "--records", folder / "records.jsonl")
+                await self.machine.ends()
+            self.network = None
+            await asyncio.sleep(RESTART_PAUSE)
+
+    def stop(self) -> None:
+        """Tells the process to end, for good."""
+        self._is_over = True
+        self.machine.send(signal.SIGCONT)
+        self.machine.send(signal.SIGTERM)
+
+
+@asynccontextmanager
+async def killed_afterwards(*machines: Machine) -> AsyncIterator[None]:
+    """Ends all processes at the end of the block."""
+    try:
+        yield
+    finally:
+        for machine in machines:
+            if machine.pid:
+                machine.send(signal.SIGKILL)
+                await machine.ends()

@@ -1,0 +1,196 @@
+"""One run: a cluster, two replicas, faults, and what was seen of it all."""
+
+import asyncio
+import random
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final, final
+
+import httpx
+
+from tests.invariants.processes import Nursery
+from tests.jepsen.checker import SETTLE_SECONDS, unexplained
+from tests.jepsen.clients import Observer, Workload
+from tests.jepsen.history import Ended, Happened, Healed, History, Request
+from tests.jepsen.machines import ApiServer, Machine, Replica, killed_afterwards
+from tests.jepsen.schedule import FAULTY_SECONDS, SERVER_KINDS, Fault, Kind, schedule
+
+LONGEST_RUN: Final = 400.0
+
+
+def run(
+    seed: int, nursery: Nursery, folder: Path, *, faulty_seconds: float = FAULTY_SECONDS, flags: Sequence[str] = ("--leader-elect",)
+) -> History:
+    """Returns the history of a run.
+
+    Arguments:
+        folder: for logs and files; it exists.
+        faulty_seconds: the time within which faults begin.
+        flags: those of the replicas that say how they know who leads.
+    """
+
+    async def bounded() -> History:
+        story = Story(seed, schedule(seed, faulty_seconds), nursery, folder, flags)
+        async with asyncio.timeout(LONGEST_RUN):
+            await story.tell()
+        return story.history
+
+    return asyncio.run(bounded())
+
+
+@final
+class Story:
+    """State: the processes, and the history so far."""
+
+    def __init__(self, seed: int, faults: list[Fault], nursery: Nursery, folder: Path, flags: Sequence[str]) -> None:
+        self.history: History = []
+        self._faults = faults
+        self._began = time.monotonic()
+        machine = {name: Machine(name, nursery, folder, self.history.append, self._clock) for name in ("server", "a", "b")}
+        self._server = ApiServer(machine["server"], self.history.append, self._clock)
+        address = self._server.address
+        self._replicas = [
+            Replica(machine[name], address, self.history.append, random.Random(f"{seed} network {name}"), flags) for name in ("a", "b")
+        ]
+        self._workload = Workload(address, self.history.append, self._clock, random.Random(f"{seed} workload"))
+        glance = random.Random(f"{seed} glance")
+        self._observers = [
+            Observer("witness", what, address, self.history.append, self._clock, None) for what in ("leases", "pods", "nodes")
+        ]
+        self._observers.append(Observer("glancer", "pods", address, self.history.append, self._clock, glance))
+        self._busy: set[Replica] = set()
+        self._server_is_free = asyncio.Lock()
+
+    async def tell(self) -> None:
+        """Everything from the first process to the last."""
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(killed_afterwards(self._server.machine, *(each.machine for each in self._replicas)))
+            for http in (self._workload, *self._observers):
+                await stack.enter_async_context(http.opened())
+            await self._server.start()
+            await self._workload.prepare()
+            async with asyncio.TaskGroup() as group:
+                looking = [group.create_task(observer.run()) for observer in self._observers]
+                running = [group.create_task(replica.run(self._clock)) for replica in self._replicas]
+                working = group.create_task(self._workload.run())
+                await self._until(self._is_in_use)
+                await self._misfortune()
+                self._workload.stop()
+                await working
+                await self._settle()
+                for replica in self._replicas:
+                    replica.stop()
+                await asyncio.wait(running)
+                for task in looking:
+                    task.cancel()
+            await self._server.machine.stop()
+
+    def _clock(self) -> float:
+        return time.monotonic() - self._began
+
+    async def _is_in_use(self) -> bool:
+        return any(isinstance(record, Request) and record.is_binding and record.is_done for record in self.history)
+
+    async def _until(self, holds: Callable[[], Awaitable[bool]], seconds: float = SETTLE_SECONDS) -> None:
+        """Returns when it holds, or after some time even if it does not."""
+        deadline = self._clock() + seconds
+        while not await holds() and self._clock() < deadline:  # noqa: ASYNC110 - what is waited for is in other processes
+            await asyncio.sleep(0.05)
+
+    async def _misfortune(self) -> None:
+        """All faults of the seed; returns when the last one is over."""
+        began = self._clock()
+        async with asyncio.TaskGroup() as group:
+            for fault in self._faults:
+                await asyncio.sleep(max(0.0, began + fault.at - self._clock()))
+                group.create_task(self._strike_server(fault) if fault.kind in SERVER_KINDS else self._strike_replica(fault))
+
+    async def _strike_server(self, fault: Fault) -> None:
+        async with self._server_is_free:
+            self._happened(f"{fault.kind}")
+            match fault.kind:
+                case Kind.SERVER_PAUSED:
+                    self._server.machine.send(signal.SIGSTOP)
+                    await asyncio.sleep(fault.seconds)
+                    self._server.machine.send(signal.SIGCONT)
+                case Kind.SERVER_CRASHED:
+                    await self._server.crash()
+                case Kind.SERVER_CANNOT_SAVE:
+                    self._server.machine.fill_disk(True)
+                    await self._server.restart()
+                case Kind.SERVER_CLOCK:
+                    self._server.machine.step_clock(fault.step)
+                    await asyncio.sleep(1)
+                    await self._server.restart()
+                case _:
+                    await self._server.restart()
+
+    async def _strike_replica(self, fault: Fault) -> None:
+        """Nothing happens if something else lasts there, or the replica is just being started."""
+        leads = {request.holder: request.by for request in self.history if isinstance(request, Request) and request.holder}
+        leader = leads.get(self._observers[0].holder)
+        replica = next((each for each in self._replicas if (each.by == leader) == fault.to_leader), self._replicas[0])
+        if replica in self._busy or replica.network is None:
+            return
+        self._busy.add(replica)
+        self._happened(f"{replica.by}: {fault.kind}{f' for {fault.seconds} s' if fault.seconds else ''}")
+        try:
+            await self._do(fault, replica)
+        finally:
+            self._busy.discard(replica)
+
+    async def _do(self, fault: Fault, replica: Replica) -> None:
+        machine, network = replica.machine, replica.network
+        assert network is not None
+        match fault.kind:
+            case Kind.CUT:
+                network.cut()
+            case Kind.SLOW:
+                network.request_delay, network.answer_delay = 0.3, 0.3
+            case Kind.COPIES:
+                network.copied = 0.7
+            case Kind.LOST:
+                network.lost = 0.4
+            case Kind.BLACK_HOLE | Kind.BLACK_HOLE_AND_CUT:
+                network.hold("requests")
+            case Kind.DEAF:
+                network.hold("answers")
+            case Kind.NO_LEASE:
+                network.hold("leases")
+            case Kind.PAUSED:
+                machine.send(signal.SIGSTOP)
+            case Kind.KILLED:
+                machine.send(signal.SIGKILL)
+            case Kind.TOLD_TO_END:
+                machine.send(signal.SIGTERM)
+            case Kind.FULL_DISK:
+                machine.fill_disk(True)
+            case Kind.CLOCK:
+                machine.step_clock(fault.step)
+        await asyncio.sleep(fault.seconds)
+        if fault.kind is Kind.BLACK_HOLE_AND_CUT:
+            network.cut()
+        network.heal()
+        machine.send(signal.SIGCONT)
+        machine.fill_disk(False)
+
+    async def _settle(self) -> None:
+        """Waits until nothing changes any more, and writes down the end."""
+        await self._workload.uncordon_all()
+        self.history.append(Healed(self._clock()))
+        await self._until(self._is_settled, SETTLE_SECONDS)
+        pods, nodes = await self._workload.now()
+        self.history.append(Ended(self._clock(), pods, nodes))
+        await asyncio.sleep(0.3)
+
+    async def _is_settled(self) -> bool:
+        try:
+            return not [*unexplained(*await self._workload.now())]
+        except httpx.TransportError:
+            return False
+
+    def _happened(self, what: str) -> None:
+        self.history.append(Happened(self._clock(), what))
