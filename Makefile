@@ -78,6 +78,10 @@ jepsen: $(VENV)/.ready ## Run real processes under faults, and judge what was re
 	fi
 	$(BIN)/python -m tests.jepsen $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
 
+.PHONY: soak
+soak: $(VENV)/.ready ## Ask a service everything for a long time, and print what it holds and how that grows (MINUTES=).
+	$(BIN)/python -m tests.soak $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: bench
 bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow.
 	$(BIN)/python -m tests.benchmarks

@@ -1,0 +1,65 @@
+"""`python -m tests.soak --minutes 30`: mixed traffic, a line each minute, and the slopes of what the process holds after warm-up."""
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.soak.samples import MIB, Sample, leaks, sample, slopes
+from tests.soak.service import Service, a_service
+from tests.soak.traffic import traffic_for
+
+WARM: Final = 1 / 3
+"""The share of the time after which caches and records are full."""
+SECONDS_BETWEEN_SAMPLES: Final = 2.0
+
+
+async def soak(service: Service, minutes: float, pause: float) -> list[Sample]:
+    """Makes traffic, and returns samples of the service."""
+    began = time.monotonic()
+    end, next_line, rounds = began + minutes * 60, began, 0
+    samples: list[Sample] = []
+    async with traffic_for(service, random.Random(1)) as traffic:
+        while (now := time.monotonic()) < end:
+            await traffic.round()
+            rounds += 1
+            if not samples or now - samples[-1].at > SECONDS_BETWEEN_SAMPLES:
+                samples.append(sample(service))
+            if now > next_line:
+                next_line += 60
+                print(f"{(now - began) / 60:5.1f} min: {rounds} rounds, {described(samples[-1])}", flush=True)
+            await asyncio.sleep(pause)
+        answers = ", ".join(f"{status}: {number}" for status, number in sorted(traffic.statuses.items()))
+        print(f"{rounds} rounds in {minutes:g} min, answers {answers}")
+    return samples
+
+
+def described(seen: Sample) -> str:
+    """Returns a sample in words."""
+    return f"RSS {seen.rss / MIB:.1f} MiB, {seen.descriptors} descriptors, {seen.threads} threads, {seen.tasks} tasks"
+
+
+def main() -> int:
+    """Returns the exit code: 1 if anything has leaked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--pause", type=float, default=0.25, help="seconds between two rounds of requests")
+    asked = parser.parse_args()
+    os.nice(10)
+    with tempfile.TemporaryDirectory(prefix="soak-") as folder, a_service(Path(folder)) as service:
+        samples = asyncio.run(soak(service, asked.minutes, asked.pause))
+    warm = [each for each in samples if each.at - samples[0].at >= WARM * (samples[-1].at - samples[0].at)]
+    print(f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS {max(each.rss for each in samples) / MIB:.1f} MiB")
+    found = slopes(warm)
+    print(f"slopes after warm-up, an hour: RSS {found.pop('rss') / MIB:+.1f} MiB, " + ", ".join(f"{k} {v:+.1f}" for k, v in found.items()))
+    print("; ".join(wrong := leaks(warm)) or "nothing leaks")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
