@@ -44,6 +44,8 @@ def collector_paused() -> Iterator[None]:
 
 MAX_BYTES: Final = 2**30
 """The largest number of bytes of a file, and of what a compressed one holds: some hundred thousand pods."""
+_PART: Final = 2**20
+"""The number of bytes that are read at one time."""
 MAX_VALUES: Final = 50_000_000
 """The largest number of values in JSON, roughly."""
 MAX_YAML_VALUES: Final = 5_000_000
@@ -74,7 +76,7 @@ def load(path: Path) -> list[Object]:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = _content(file)
     except OSError as exc:
         raise StateFileError(f"state file {path}: {(exc.strerror or str(exc)).lower()}") from exc
     except MemoryError as exc:
@@ -176,9 +178,19 @@ def _is_text_to_go(text: str) -> bool:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Returns what gzipped data holds; of more than is allowed, one byte more."""
+    """Returns what gzipped data holds, as `_content`."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        return stream.read(MAX_BYTES + 1)
+        return _content(stream)
+
+
+def _content(stream: BinaryIO | gzip.GzipFile) -> bytes:
+    """Returns what a stream holds; of more than is allowed, a little more than that."""
+    # In parts: for all that may come, Python would make room before anything is read.
+    parts, length = [], 0
+    while length <= MAX_BYTES and (part := stream.read(_PART)):
+        parts.append(part)
+        length += len(part)
+    return b"".join(parts)
 
 
 def _documents(text: bytes) -> Iterator[Any]:
