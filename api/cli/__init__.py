@@ -7,6 +7,7 @@ Nothing is decided here: every command reads, asks the engine, prints. A subcomm
 import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any, Final, final
 
@@ -79,7 +80,7 @@ def reprieve(
 
 
 def main() -> None:
-    """Runs the command line. An error that an operator can mend is printed in one line, with exit code 1."""
+    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with exit code 1."""
     fill_standard_descriptors()
     try:
         try:
@@ -89,7 +90,7 @@ def main() -> None:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except (StartUpError, ServiceOverError) as exc:
-        print(f"reprieve: {exc}", file=sys.stderr)
+        _print_error(str(exc))
         sys.exit(1)
     except BrokenPipeError:
         # The reader, such as `head`, has enough.
@@ -99,8 +100,14 @@ def main() -> None:
         if exc.errno not in _CANNOT_WRITE or exc.filename is not None:
             raise
         _discard_buffered_output()
-        print(f"reprieve: the answer cannot be written: {os.strerror(exc.errno).lower()}", file=sys.stderr)
+        _print_error(f"the answer cannot be written: {os.strerror(exc.errno).lower()}")
         sys.exit(1)
+
+
+def _print_error(message: str) -> None:
+    """Writes a line to standard error, without a buffer: what cannot be written must not change the exit code."""
+    with suppress(OSError):
+        os.write(2, f"reprieve: {message}\n".encode("utf-8", "backslashreplace"))
 
 
 def _discard_buffered_output() -> None:

@@ -138,6 +138,17 @@ def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_pat
     assert not saved.exists()
 
 
+def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    F59: the cluster cannot be saved, for the disk is full, and the log is on the same disk.
+    """
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    full = [(resource.RLIMIT_FSIZE, 1)]
+
+    with (tmp_path / "log").open("wb") as log, a_scheduler("--save", tmp_path / "cluster.json", limits=full, log=log) as running:
+        assert running.ends() == 1
+
+
 def test_who_has_no_stderr_writes_into_no_socket() -> None:
     """
     F59: whatever is opened first would be stderr.
