@@ -1,6 +1,7 @@
 """Each manifest runs the service as its mode says, over TLS only, with the least that it needs."""
 
 import random
+import re
 import ssl
 import subprocess
 import sys
@@ -110,7 +111,15 @@ def test_a_container_may_do_nothing_but_serve(mode: str) -> None:
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }
+
+
+@each_mode
+def test_the_memory_limit_is_twice_what_a_large_cluster_was_measured_to_take(mode: str) -> None:
+    figures = (ROOT / "docs" / "figures.md").read_text()
+    (peak,) = re.findall(r"5,000 nodes and 150,000 pods(?:.*\n)+? +the whole extender: .* peak (\d+) MiB", figures)
+
     assert container(mode)["resources"]["limits"] == {"memory": "1Gi"}
+    assert 2 * int(peak) <= 1024
 
 
 def test_the_lease_is_the_one_of_the_role() -> None:
