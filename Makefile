@@ -57,13 +57,14 @@ coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and bra
 	@$(PYTEST) -n auto --no-loadscope-reorder --cov --cov-report=term
 
 .PHONY: check
-check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile and the script of CI.
+check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile, CI's script and the manifests.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/shellcheck .ci/run
+	$(BIN)/kubernetes-validate --strict --quiet -k 1.36 deploy/kubernetes/*.yaml
 
 .PHONY: parity
 parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).

@@ -1,6 +1,5 @@
 """Each manifest runs the service as its mode says, over TLS only, with the least that it needs."""
 
-import random
 import re
 import ssl
 import subprocess
@@ -14,22 +13,12 @@ import httpx
 import pytest
 import yaml
 
-from extender.assembly.own_cluster import own_cluster
-from extender.embedded.transport import EmbeddedTransport
-from extender.testing import virtual_time
 from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.in_process import ROOT
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy.shipped import FOLDER, shipped
 from tools.generate_manifests import LEASE, MODES, NAMESPACE, manifest
-
-PATHS: Final = {
-    "Deployment": f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments",
-    "PodDisruptionBudget": f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets",
-    "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
-}
-"""Of the kinds that the embedded API knows."""
 
 each_mode: Final = pytest.mark.parametrize("mode", MODES)
 
@@ -56,19 +45,6 @@ def test_the_files_are_what_the_code_generates(mode: str) -> None:
     `make docs` writes them.
     """
     assert (FOLDER / f"{mode}.yaml").read_text() == manifest(mode)
-
-
-@each_mode
-def test_no_field_is_misspelt(mode: str) -> None:
-    async def create_all() -> list[tuple[str, int, str]]:
-        async with own_cluster((), rng=random.Random(1)) as own:
-            transport = EmbeddedTransport(own.api)
-            async with httpx.AsyncClient(transport=transport, base_url="http://embedded", params={"fieldValidation": "Strict"}) as http:
-                await http.post("/api/v1/namespaces", json={"metadata": {"name": NAMESPACE}})
-                answers = [(kind, await http.post(path, json=one(kind, mode))) for kind, path in PATHS.items()]
-            return [(kind, answer.status_code, answer.text) for kind, answer in answers if answer.status_code != 201]
-
-    assert virtual_time.run(create_all()) == []
 
 
 @each_mode
