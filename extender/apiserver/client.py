@@ -13,10 +13,10 @@ import httpx
 import msgspec
 
 from extender.apiserver.credentials.target import Identity, Target
-from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_answer
+from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_response
 from extender.apiserver.rate_limit import RateLimit
 from extender.apiserver.transport.bodies import Body, WatchLines
-from extender.apiserver.transport.carrier import CARRIER_ERRORS, Answer, Headers, failure
+from extender.apiserver.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, failure
 from extender.apiserver.transport.connections import Connections
 from extender.apiserver.transport.httpx_carrier import TransportCarrier
 
@@ -29,15 +29,15 @@ MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
 
 MAX_RETRY_AFTER = 60.0
-"""Seconds. An answer that asks for a longer wait is raised instead of being retried."""
+"""Seconds. A response that asks for a longer wait is raised instead of being retried."""
 
 MAX_CONNECT_SECONDS = 10.0
 
 MAX_READ_BYTES = 512 << 20
-"""The largest answer to a GET: 150,000 pods in one list are about 400 MiB of JSON."""
+"""The largest response to a GET: 150,000 pods in one list are about 400 MiB of JSON."""
 
 MAX_WRITE_BYTES = 8 << 20
-"""The largest answer to a write: one object. An API server accepts 3 MiB, and adds managed fields."""
+"""The largest response to a write: one object. An API server accepts 3 MiB, and adds managed fields."""
 
 _MAX_ERROR_BYTES = 1 << 20
 
@@ -46,7 +46,7 @@ _MAX_ERROR_BYTES = 1 << 20
 class Client:
     """Speaks HTTP/1.1 with one API server.
 
-    Answers and errors of the server are returned or raised unchanged; an answer that may not come from an API server at all is
+    Responses and errors of the server are returned or raised unchanged; a response that may not come from an API server at all is
     `NotKubernetes`. Redirects are not followed. Nothing that it raises or logs contains a secret.
     """
 
@@ -130,9 +130,9 @@ class Client:
         timeout: float = 30.0,
         max_bytes: int | None = None,
     ) -> bytes:
-        """Returns the body of the answer.
+        """Returns the body of the response.
 
-        It retries at most ten times: answers of 429 or 5xx with a Retry-After (after that many seconds and some jitter), and a GET whose
+        It retries at most ten times: responses of 429 or 5xx with a Retry-After (after that many seconds and some jitter), and a GET whose
         connection was cut (after a second). After a 401 it tries once more with credentials read again.
 
         Arguments:
@@ -140,7 +140,7 @@ class Client:
             path: see `paths.path`.
             body: bytes are sent as they are; anything else is encoded as JSON.
             timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the connection.
-            max_bytes: of the answer, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others.
+            max_bytes: of the response, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others.
 
         Raises:
             ApiError: see there. For a write, its `may_have_happened` tells whether it may have been performed.
@@ -203,14 +203,14 @@ class Client:
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise Fenced(why_not)
             async with asyncio.timeout(seconds):
-                answer = await pool.carrier.send(method, where, _with_identity(headers, identity), content, _connect_seconds(seconds))
+                response = await pool.carrier.send(method, where, _with_identity(headers, identity), content, _connect_seconds(seconds))
                 try:
-                    if not 200 <= answer.status < 300:
-                        raise await _refusal(request, answer)
-                    _check_content_type(request, answer, accept)
-                    body = await Body(request, answer).read(cap)
+                    if not 200 <= response.status < 300:
+                        raise await _refusal(request, response)
+                    _check_content_type(request, response, accept)
+                    body = await Body(request, response).read(cap)
                 finally:
-                    await answer.aclose()
+                    await response.aclose()
         except Unauthorized:
             self._connections.invalidate(identity)
             raise
@@ -234,18 +234,18 @@ class Client:
                 pool, identity = await self._connections.borrow()
                 stack.push_async_callback(self._connections.give_back, pool)
                 try:
-                    # The head of the answer comes as soon as the watch begins, long before its first event.
+                    # The head of the response comes as soon as the watch begins, long before its first event.
                     async with asyncio.timeout(seconds):
-                        answer = await pool.carrier.send("GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds))
-                        stack.push_async_callback(answer.aclose)
-                        error = None if answer.status == 200 else await _refusal(request, answer)
+                        response = await pool.carrier.send("GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds))
+                        stack.push_async_callback(response.aclose)
+                        error = None if response.status == 200 else await _refusal(request, response)
                 except TimeoutError as timeout:
                     raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
                 except CARRIER_ERRORS as cut:
                     raise failure(request, cut) from cut
                 if error is None:
-                    _check_content_type(request, answer, JSON)
-                    body = Body(request, answer)
+                    _check_content_type(request, response, JSON)
+                    body = Body(request, response)
                     return stack.pop_all(), body
                 if isinstance(error, Unauthorized):
                     self._connections.invalidate(identity)
@@ -284,26 +284,26 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
     return error.retry_after
 
 
-async def _refusal(request: str, answer: Answer) -> ApiError:
-    """Returns the error of an answer that is no success."""
+async def _refusal(request: str, response: ClientResponse) -> ApiError:
+    """Returns the error of a response that is no success."""
     try:
-        body = await Body(request, answer).read(_MAX_ERROR_BYTES)
+        body = await Body(request, response).read(_MAX_ERROR_BYTES)
     except NotKubernetes:
         body = b""
-    return from_answer(request, answer.status, body, retry_after=_retry_after(answer))
+    return from_response(request, response.status, body, retry_after=_retry_after(response))
 
 
-def _retry_after(answer: Answer) -> float | None:
+def _retry_after(response: ClientResponse) -> float | None:
     """Returns the header in seconds; whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
-    text = answer.header("retry-after")
+    text = response.header("retry-after")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _check_content_type(request: str, answer: Answer, accept: str) -> None:
-    """Raises NotKubernetes for an answer that is not JSON, such as a login page, whatever its status."""
-    found = answer.header("content-type")
+def _check_content_type(request: str, response: ClientResponse, accept: str) -> None:
+    """Raises NotKubernetes for a response that is not JSON, such as a login page, whatever its status."""
+    found = response.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
-        raise NotKubernetes(f"{request}: answered {answer.status} with {found[:64]!r} instead of JSON", status=answer.status)
+        raise NotKubernetes(f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status)
 
 
 class _Kind(msgspec.Struct):

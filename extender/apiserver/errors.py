@@ -193,7 +193,7 @@ def from_status(status: Mapping[str, Any], *, retry_after: float | None = None) 
     return _from_status(msgspec.convert(status, _Status, strict=False), 0, retry_after)
 
 
-def from_answer(request: str, status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
+def from_response(request: str, status: int, body: bytes, *, retry_after: float | None = None) -> ApiError:
     """Returns the error for an answer with a status of 300 or more.
 
     Arguments:

@@ -31,7 +31,7 @@ from extender.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from extender.config.plugin_sets import DEFAULT_PLUGINS, EXTENSION_POINTS, IN_TREE_POINTS, MULTI_POINT, Plugin, Plugins, PluginSet
+from extender.config.plugin_sets import DEFAULT_PLUGINS, EXTENSION_POINTS, IN_TREE_POINTS, MULTI_POINT, PluginRef, Plugins, PluginSet
 from extender.config.validation import validate
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError
@@ -56,7 +56,7 @@ __all__ = [
     "NodeAffinityArgs",
     "NodeResourcesBalancedAllocationArgs",
     "NodeResourcesFitArgs",
-    "Plugin",
+    "PluginRef",
     "PluginConfig",
     "PluginSet",
     "Plugins",

@@ -40,22 +40,22 @@ EVERYTHING: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Plugin:
+class PluginRef:
     """A plugin named at an extension point; `weight` matters where scores are given, and 0 means the default."""
 
     name: str = field(default="", metadata=wire(STRING))
     weight: int = field(default=0, metadata=wire(INT32))
 
 
-PLUGIN: Final = struct_of(Plugin, "v1.Plugin")
+PLUGIN: Final = struct_of(PluginRef, "v1.Plugin")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
     """The plugins that are enabled and disabled at one extension point, in order."""
 
-    enabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
-    disabled: tuple[Plugin, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+    enabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+    disabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
 
 
 PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")
@@ -90,10 +90,10 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
 
     Upstream: default_plugins.go, mergePluginSet.
     """
-    disabled = tuple(Plugin(plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled = tuple(PluginRef(plugin.name) for plugin in (*custom.disabled, *default.disabled))
     disabled_names = {plugin.name for plugin in disabled}
     last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
-    kept: tuple[Plugin, ...] = ()
+    kept: tuple[PluginRef, ...] = ()
     if EVERYTHING not in disabled_names:
         kept = tuple(plugin for plugin in default.enabled if plugin.name not in disabled_names)
     replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
@@ -109,26 +109,26 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
 DEFAULT_PLUGINS: Final[Plugins] = plugins(
     multiPoint=PluginSet(
         enabled=(
-            Plugin("SchedulingGates"),
-            Plugin("PrioritySort"),
-            Plugin("NodeUnschedulable"),
-            Plugin("NodeName"),
-            Plugin("TaintToleration", 3),
-            Plugin("NodeAffinity", 2),
-            Plugin("NodePorts"),
-            Plugin("NodeResourcesFit", 1),
-            Plugin("VolumeRestrictions"),
-            Plugin("NodeVolumeLimits"),
-            Plugin("VolumeBinding"),
-            Plugin("VolumeZone"),
-            Plugin("PodTopologySpread", 2),
-            Plugin("InterPodAffinity", 2),
-            Plugin("DynamicResources", 2),
-            Plugin("DefaultPreemption"),
-            Plugin("NodeResourcesBalancedAllocation", 1),
-            Plugin("ImageLocality", 1),
-            Plugin("DefaultBinder"),
-            Plugin("NodeDeclaredFeatures"),
+            PluginRef("SchedulingGates"),
+            PluginRef("PrioritySort"),
+            PluginRef("NodeUnschedulable"),
+            PluginRef("NodeName"),
+            PluginRef("TaintToleration", 3),
+            PluginRef("NodeAffinity", 2),
+            PluginRef("NodePorts"),
+            PluginRef("NodeResourcesFit", 1),
+            PluginRef("VolumeRestrictions"),
+            PluginRef("NodeVolumeLimits"),
+            PluginRef("VolumeBinding"),
+            PluginRef("VolumeZone"),
+            PluginRef("PodTopologySpread", 2),
+            PluginRef("InterPodAffinity", 2),
+            PluginRef("DynamicResources", 2),
+            PluginRef("DefaultPreemption"),
+            PluginRef("NodeResourcesBalancedAllocation", 1),
+            PluginRef("ImageLocality", 1),
+            PluginRef("DefaultBinder"),
+            PluginRef("NodeDeclaredFeatures"),
         )
     )
 )

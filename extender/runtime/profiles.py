@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 from extender.config.args_validation import validate_args
 from extender.config.configuration import ConfigErrors, Configuration, Profile, enabled_names
 from extender.config.plugin_args import ARGS_OF
-from extender.config.plugin_sets import EVERYTHING, EXTENSION_POINTS, MULTI_POINT, Plugin, PluginSet
+from extender.config.plugin_sets import EVERYTHING, EXTENSION_POINTS, MULTI_POINT, PluginRef, PluginSet
 from extender.golang.field_errors import aggregate
 from extender.golang.int64 import MAX_INT64, wrap
 from extender.golang.quoting import quoted
@@ -125,7 +125,7 @@ def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
     )
 
 
-def _check_named(point: str, enabled: Sequence[Plugin], points_of: PointsOf) -> None:
+def _check_named(point: str, enabled: Sequence[PluginRef], points_of: PointsOf) -> None:
     """Checks the plugins that are named at the point. Upstream: framework.go, updatePluginList."""
     seen: set[str] = set()
     for plugin in enabled:
@@ -137,7 +137,7 @@ def _check_named(point: str, enabled: Sequence[Plugin], points_of: PointsOf) -> 
         seen.add(plugin.name)
 
 
-def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[Plugin], points_of: PointsOf) -> tuple[str, ...]:
+def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef], points_of: PointsOf) -> tuple[str, ...]:
     """Returns the plugins of the point with those of `multiPoint`. Upstream: framework.go, expandMultiPointPlugins."""
     named = [plugin.name for plugin in plugin_set.enabled]
     disabled = {plugin.name for plugin in plugin_set.disabled}
@@ -159,7 +159,7 @@ def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[Plugin], po
 
 
 def _weights(
-    point: str, named: Sequence[Plugin], multi_point: Sequence[Plugin], resolved: Sequence[str], points_of: PointsOf
+    point: str, named: Sequence[PluginRef], multi_point: Sequence[PluginRef], resolved: Sequence[str], points_of: PointsOf
 ) -> Mapping[str, int]:
     """Returns the weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means 1.
 

@@ -93,6 +93,20 @@ def test_a_file_means_one_thing(case: Path) -> None:
     assert "mock" not in imported_from(tree)
 
 
+def test_a_class_name_stands_for_one_thing() -> None:
+    """
+    An API type and the plugin that enforces it may share upstream's name for both.
+    """
+    found: dict[str, list[str]] = {}
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(named(path))
+
+    repeated = {name: paths for name, paths in found.items() if len(paths) > 1 and name not in IN_TREE}
+    assert repeated == {}
+
+
 @pytest.mark.parametrize("name", IN_TREE)
 def test_every_plugin_has_a_specification(name: str) -> None:
     """

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final, final
 
 from extender.apiserver.errors import NoAnswer, NotKubernetes
-from extender.apiserver.transport.carrier import CARRIER_ERRORS, Answer, failure
+from extender.apiserver.transport.carrier import CARRIER_ERRORS, ClientResponse, failure
 
 MAX_STEP: Final = 1 << 20
 """The most bytes that are decompressed at a time; the next ones are decompressed when they are read."""
@@ -17,31 +17,31 @@ _GZIP: Final = zlib.MAX_WBITS | 16
 
 @final
 class Body:
-    """The body of an answer.
+    """The body of a response.
 
     Arguments:
         request: method and path, for messages.
-        answer: to be closed by the caller.
+        response: to be closed by the caller.
 
     Raises:
         NotKubernetes: at once for an encoding that was not requested; by `read_some` for a body that cannot be decompressed.
     """
 
-    def __init__(self, request: str, answer: Answer) -> None:
-        encoding = answer.header("content-encoding").strip().lower()
+    def __init__(self, request: str, response: ClientResponse) -> None:
+        encoding = response.header("content-encoding").strip().lower()
         if encoding not in ("", "identity", "gzip"):
-            raise NotKubernetes(f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=answer.status)
+            raise NotKubernetes(f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=response.status)
         self._request = request
-        self._answer = answer
+        self._response = response
         self._inflater = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
 
     async def read_some(self) -> bytes:
         """Returns the next bytes; none at the end. Errors of the carrier are passed on."""
         inflater = self._inflater
         if inflater is None:
-            return await self._answer.read_some()
+            return await self._response.read_some()
         while not inflater.eof:
-            packed = inflater.unconsumed_tail or await self._answer.read_some()
+            packed = inflater.unconsumed_tail or await self._response.read_some()
             if not packed:
                 raise self._broken("it breaks off")
             try:
@@ -50,8 +50,8 @@ class Body:
                 raise self._broken(str(exc)) from exc
             if plain:
                 return plain
-        # The answer is read to its end, so that the connection can be reused.
-        while await self._answer.read_some():
+        # The response is read to its end, so that the connection can be reused.
+        while await self._response.read_some():
             pass
         return b""
 
@@ -66,12 +66,12 @@ class Body:
         while part := await self.read_some():
             total += len(part)
             if total > cap:
-                raise NotKubernetes(f"{self._request}: the answer is longer than {cap} bytes", status=self._answer.status)
+                raise NotKubernetes(f"{self._request}: the answer is longer than {cap} bytes", status=self._response.status)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _broken(self, why: str) -> NotKubernetes:
-        return NotKubernetes(f"{self._request}: the answer can not be decompressed: {why}", status=self._answer.status)
+        return NotKubernetes(f"{self._request}: the answer can not be decompressed: {why}", status=self._response.status)
 
 
 MAX_LINE_BYTES = 64 << 20

@@ -19,11 +19,11 @@ class NotSentError(Exception):
 
 @final
 class CutError(Exception):
-    """The request was (perhaps) sent, and no complete answer came: the connection was lost, or the answer is not HTTP."""
+    """The request was (perhaps) sent, and no complete response came: the connection was lost, or the response is not HTTP."""
 
 
-class Answer(ABC):
-    """The head of an answer, whose body is still to be read."""
+class ClientResponse(ABC):
+    """The head of a response, whose body is still to be read."""
 
     status: int
 
@@ -52,8 +52,8 @@ class Carrier(ABC):
     """Carries requests to one server, many at a time."""
 
     @abstractmethod
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
-        """Returns the answer as soon as its head has arrived. Only the connection has a time limit.
+    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
+        """Returns the response as soon as its head has arrived. Only the connection has a time limit.
 
         Arguments:
             path: below the server's URL, quoted, perhaps with a query.

@@ -74,12 +74,12 @@ class Route:
         destination = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
         lines = [f"CONNECT {destination} HTTP/1.1", f"Host: {destination}", *(f"{name}: {value}" for name, value in proxy.headers), "", ""]
         try:
-            answer = await connection.send("\r\n".join(lines).encode(), Connection.abort)
+            response = await connection.send("\r\n".join(lines).encode(), Connection.abort)
         except CutError as exc:
             raise NotSentError(f"{proxy}: the proxy does not connect us: {exc}") from exc
-        if answer.status // 100 != 2:
-            await answer.aclose()
-            raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {answer.status}")
+        if response.status // 100 != 2:
+            await response.aclose()
+            raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {response.status}")
         inner = Connection()
         try:
             transport = await asyncio.get_running_loop().start_tls(connection.transport, inner, tls, server_hostname=self._server_name)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as far as an API server uses it: one request after the other on a connection, answers of any length.
+"""HTTP/1.1 as far as an API server uses it: one request after the other on a connection, responses of any length.
 
 Bytes are parsed by httptools. This module opens no connections, chooses none, and has no time limits.
 """
@@ -9,7 +9,7 @@ from typing import Final, cast, final
 
 import httptools
 
-from extender.apiserver.transport.carrier import Answer, CutError, Headers, NotSentError
+from extender.apiserver.transport.carrier import ClientResponse, CutError, Headers, NotSentError
 
 MAX_OVERHEAD: Final = 1 << 20
 """The most bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
@@ -32,12 +32,12 @@ def head_lines(headers: Headers) -> bytes:
 
 @final
 class Connection(asyncio.Protocol):
-    """A connection to a server. State: the answer in progress, and whether the connection can be reused."""
+    """A connection to a server. State: the response in progress, and whether the connection can be reused."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
-        self._answer: Http1Answer | None = None
+        self._response: Http1Response | None = None
         self._is_lost = False
         self._got_unsolicited = False
         self._keeps_alive = False
@@ -66,16 +66,16 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the last answer was read to its end, so that another request may be sent."""
-        answer = self._answer
-        is_read = answer is not None and answer.is_complete and not answer.is_unread
+        """Whether the last response was read to its end, so that another request may be sent."""
+        response = self._response
+        is_read = response is not None and response.is_complete and not response.is_unread
         return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
 
-    async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Answer":
-        """Sends a request, and returns the answer once its head has arrived.
+    async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Response":
+        """Sends a request, and returns the response once its head has arrived.
 
         Arguments:
-            on_close: called once when the answer is closed; not called without an answer.
+            on_close: called once when the response is closed; not called without a response.
 
         Raises:
             NotSentError: the connection had ended before.
@@ -83,17 +83,17 @@ class Connection(asyncio.Protocol):
         """
         if not self.is_open:
             raise NotSentError("the connection ended before anything was sent")
-        self._answer = answer = Http1Answer(self, on_close)
+        self._response = response = Http1Response(self, on_close)
         self._overhead = 0
         self.has_received = False
         self.transport.write(request)
         try:
-            while not answer.has_head:
-                await answer.arrival()
+            while not response.has_head:
+                await response.arrival()
         except BaseException:
             self.abort()
             raise
-        return answer
+        return response
 
     def abort(self) -> None:
         """Closes the connection at once."""
@@ -130,65 +130,65 @@ class Connection(asyncio.Protocol):
                 self._break("the head of the answer does not end")
             elif self._got_unsolicited:
                 self.abort()
-        if self._answer is not None:
-            self._answer.wake()
+        if self._response is not None:
+            self._response.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True
-        answer = self._answer
-        if answer is not None and not answer.is_complete:
-            if exc is None and answer.ends_with_connection:
-                answer.is_complete = True
-            elif answer.error is None:
-                answer.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
-            answer.wake()
+        response = self._response
+        if response is not None and not response.is_complete:
+            if exc is None and response.ends_with_connection:
+                response.is_complete = True
+            elif response.error is None:
+                response.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
+            response.wake()
 
     # Called by the parser.
 
     def on_message_begin(self) -> None:
-        """Handles the first byte of an answer."""
-        if self._answer is None or self._answer.is_complete:
+        """Handles the first byte of a response."""
+        if self._response is None or self._response.is_complete:
             self._got_unsolicited = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handles a header or a trailer."""
-        if self._answer is not None and not self._answer.has_head:
-            self._answer.headers.setdefault(name.lower(), value)
+        if self._response is not None and not self._response.has_head:
+            self._response.headers.setdefault(name.lower(), value)
 
     def on_headers_complete(self) -> None:
-        """Handles the end of a head, which may be one of 1xx, after which the answer itself follows."""
+        """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""
         status = self._parser.get_status_code()
-        if self._answer is not None and not self._got_unsolicited and status >= 200:
-            self._answer.begin(status)
+        if self._response is not None and not self._got_unsolicited and status >= 200:
+            self._response.begin(status)
 
     def on_body(self, body: bytes) -> None:
         """Handles a part of the body."""
-        if self._answer is None or self._got_unsolicited:
+        if self._response is None or self._got_unsolicited:
             return
         self._overhead = 0
-        self._answer.take(body)
+        self._response.take(body)
 
     def on_message_complete(self) -> None:
-        """Handles the end of an answer."""
-        answer = self._answer
-        if answer is None or self._got_unsolicited:
+        """Handles the end of a response."""
+        response = self._response
+        if response is None or self._got_unsolicited:
             return
-        if not answer.has_head:
-            answer.headers.clear()  # 1xx: the answer itself is still to come
+        if not response.has_head:
+            response.headers.clear()  # 1xx: the response itself is still to come
             return
-        answer.is_complete = True
+        response.is_complete = True
         self._keeps_alive = self._parser.should_keep_alive()
 
     def _break(self, why: str) -> None:
-        if self._answer is not None and not self._answer.is_complete:
-            self._answer.error = CutError(why)
+        if self._response is not None and not self._response.is_complete:
+            self._response.error = CutError(why)
         self._is_lost = True
         self.abort()
 
 
 @final
-class Http1Answer(Answer):
-    """An answer in progress. `is_complete` and `error` hold how it ended."""
+class Http1Response(ClientResponse):
+    """A response in progress. `is_complete` and `error` hold how it ended."""
 
     def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
         self.status = 0

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final, final
 
-from extender.apiserver.transport.carrier import Answer, Carrier, CutError, Headers, NotSentError
+from extender.apiserver.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 from extender.apiserver.transport.dialing import Route
 from extender.apiserver.transport.http1 import Connection, head_lines
 
@@ -38,7 +38,7 @@ class Http1Carrier(Carrier):
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
+    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
         request = self._encode(method, path, headers, content)
         if self._permits.locked():
@@ -70,7 +70,7 @@ class Http1Carrier(Carrier):
             connection.abort()
         self._idle.clear()
 
-    async def _send_on(self, connection: Connection, request: bytes) -> Answer:
+    async def _send_on(self, connection: Connection, request: bytes) -> ClientResponse:
         self._in_use.add(connection)
         try:
             return await connection.send(request, self._keep_or_close)

@@ -5,7 +5,7 @@ from typing import Final, cast, final
 
 import httpx
 
-from extender.apiserver.transport.carrier import Answer, Carrier, CutError, Headers, NotSentError
+from extender.apiserver.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 
 _NOTHING_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
 _CUT: Final = (httpx.HTTPError, httpx.StreamError, OSError)
@@ -19,10 +19,10 @@ class TransportCarrier(Carrier):
         self._transport = transport
         self._server = server
 
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> Answer:
+    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
         request = httpx.Request(method, self._server + path, headers=headers, content=content)
         try:
-            return _TransportAnswer(await self._transport.handle_async_request(request))
+            return _TransportResponse(await self._transport.handle_async_request(request))
         except _NOTHING_SENT as exc:
             raise NotSentError(_what(exc)) from exc
         except httpx.TimeoutException as exc:
@@ -35,7 +35,7 @@ class TransportCarrier(Carrier):
 
 
 @final
-class _TransportAnswer(Answer):
+class _TransportResponse(ClientResponse):
     def __init__(self, response: httpx.Response) -> None:
         self.status = response.status_code
         self._response = response

@@ -39,7 +39,7 @@ def status(code: int, reason: str, **more: object) -> bytes:
     ],
 )
 def test_a_status_is_the_error_of_its_reason_and_else_of_its_code(code: int, reason: str, kind: type[errors.ApiError]):
-    error = errors.from_answer(ASKED, code, status(code, reason))
+    error = errors.from_response(ASKED, code, status(code, reason))
 
     assert type(error) is kind
     assert (error.status, error.reason, error.message, str(error)) == (code, reason, "words", "words")
@@ -57,7 +57,7 @@ def test_an_object_that_is_not_there_is_named(details: dict[str, str], kind: typ
     """
     A server that does not know the API answers 404 too, and its word is none about the object.
     """
-    assert type(errors.from_answer(ASKED, 404, status(404, "NotFound", details=details))) is kind
+    assert type(errors.from_response(ASKED, 404, status(404, "NotFound", details=details))) is kind
 
 
 def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():
@@ -65,14 +65,14 @@ def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():
         504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large"}], "retryAfterSeconds": 1}
     )
 
-    error = errors.from_answer(ASKED, 504, body)
+    error = errors.from_response(ASKED, 504, body)
 
     assert isinstance(error, errors.TooLargeResourceVersion)
     assert error.retry_after == 1
 
 
 def test_the_status_line_goes_before_the_code_in_the_body():
-    error = errors.from_answer(ASKED, 503, status(409, ""))
+    error = errors.from_response(ASKED, 503, status(409, ""))
 
     assert type(error) is errors.ServerError
     assert error.status == 503
@@ -81,13 +81,13 @@ def test_the_status_line_goes_before_the_code_in_the_body():
 def test_the_header_goes_before_the_seconds_in_the_status():
     body = status(429, "TooManyRequests", details={"retryAfterSeconds": 1})
 
-    assert errors.from_answer(ASKED, 429, body, retry_after=7).retry_after == 7
+    assert errors.from_response(ASKED, 429, body, retry_after=7).retry_after == 7
 
 
 def test_the_details_come_with_the_error():
     causes = [{"field": "spec", "message": "Required value", "reason": "FieldValueRequired"}]
 
-    assert errors.from_answer(ASKED, 422, status(422, "Invalid", details={"causes": causes})).details["causes"] == causes
+    assert errors.from_response(ASKED, 422, status(422, "Invalid", details={"causes": causes})).details["causes"] == causes
 
 
 def test_the_error_event_of_a_watch_is_told_by_its_status():
@@ -114,11 +114,11 @@ def test_the_error_event_of_a_watch_is_told_by_its_status():
 )
 @pytest.mark.parametrize("body", [b"", b"404 page not found\n", b"<html>", b'{"kind":"Pod"}', b'{"kind":7}', b"\xff"])
 def test_without_a_status_nobody_speaks_for_an_object(code: int, kind: type[errors.ApiError], body: bytes):
-    assert type(errors.from_answer(ASKED, code, body)) is kind
+    assert type(errors.from_response(ASKED, code, body)) is kind
 
 
 def test_what_a_proxy_says_stays_on_one_short_line():
-    error = errors.from_answer(ASKED, 502, b"<html>\n\x1b[31m" + b"x" * 10_000)
+    error = errors.from_response(ASKED, 502, b"<html>\n\x1b[31m" + b"x" * 10_000)
 
     assert "\n" not in str(error)
     assert "\x1b" not in str(error)
@@ -134,7 +134,7 @@ def test_what_a_proxy_says_stays_on_one_short_line():
     ],
 )
 def test_a_status_of_the_wrong_shape_is_still_an_error(body: bytes):
-    assert isinstance(errors.from_answer(ASKED, 500, body), errors.ServerError)
+    assert isinstance(errors.from_response(ASKED, 500, body), errors.ServerError)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from extender.config import (
     Extender,
     ExtenderManagedResource,
     NodeResourcesFitArgs,
-    Plugin,
     PluginConfig,
+    PluginRef,
     PluginSet,
     Profile,
 )
@@ -34,7 +34,7 @@ NEEDED = "Queue Binder"
 def listed(text):
     """Plugins as in `A B=3`: with the weight after the equals sign."""
     pairs = [item.partition("=") for item in text.split()]
-    return tuple(Plugin(name, int(weight or 0)) for name, _, weight in pairs)
+    return tuple(PluginRef(name, int(weight or 0)) for name, _, weight in pairs)
 
 
 def plugin_set(enabled="", disabled=""):
