@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from api.callers.browsers import BrowserGuard
+from api.callers.endpoint_guard import EndpointGuard
 from api.callers.http_refusals import status_body
 from api.callers.query import only_known_parameters, what_is_wrong
 from api.documents.documentation import describe
@@ -20,6 +21,9 @@ from api.settings.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
+
+ROUTERS: Final = (extender.router, questions.router, page.router, health.router, operation.router, docs.router)
+"""All routes of the application but that of its OpenAPI document."""
 
 _ROUTING: Final = {404: "there is nothing at this path", 405: "this path does not take this method"}
 
@@ -55,13 +59,12 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
     app.state.settings = settings
     app.add_middleware(KubernetesFace)
     app.add_middleware(RequestLimits, settings=settings)
+    app.add_middleware(EndpointGuard, prefix=settings.prefix, always_allowed=settings.always_allowed_paths)
     app.add_middleware(BrowserGuard, allowed_hosts=settings.allowed_host_names)
-    app.include_router(extender.router, prefix=settings.prefix)
-    app.include_router(questions.router, dependencies=[Depends(only_known_parameters)])
-    app.include_router(page.router)
-    app.include_router(health.router)
-    app.include_router(operation.router)
-    app.include_router(docs.router)
+    for router in ROUTERS:
+        prefix = settings.prefix if router is extender.router else ""
+        dependencies = [Depends(only_known_parameters)] if router is questions.router else []
+        app.include_router(router, prefix=prefix, dependencies=dependencies)
     return app
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from api.callers.access import Access, OpenAccess, ReviewedAccess
+from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
 from api.face import Face
 from api.fatal_errors import StartUpError
@@ -79,8 +79,12 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         except RecordsFileError as exc:
             raise StartUpError(f"{exc}; choose another --records") from exc
     cluster = choose_cluster(settings, configuration)
-    if settings.access == "reviewed" and isinstance(cluster, Own):
-        raise StartUpError("--access reviewed: the embedded cluster has no users; reviewed access is for a real cluster")
+    if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
+        where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"
+        raise StartUpError(
+            f"{where}: callers of the embedded cluster are known by client certificates only; "
+            "give --client-ca-file and --client-allowed-names, or let everyone in with --access open"
+        )
     if settings.schedule is True or (settings.schedule is None and isinstance(cluster, Own)):
         try:
             check_extenders(configuration)
@@ -106,7 +110,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
 async def _followed(configuration: Configuration, cluster: Followed, settings: Settings) -> AsyncIterator[Face]:
     decides = settings.schedule is True
     async with (
-        _access(cluster, settings) as access,
+        _reviewed(cluster, settings) as access,
         _records(settings) as records,
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
@@ -116,13 +120,23 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
 
 
 @asynccontextmanager
-async def _access(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
-    """Opens what decides who may see what. It has a client of its own, which may ask whether or not this replica may write."""
-    if settings.access == "open":
-        yield OpenAccess()
-        return
+async def _reviewed(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
+    """Opens the access to a real cluster. It has a client of its own, which may ask whether or not this replica may write."""
     async with aclosing(Client(cluster.target, user_agent="reprieve access")) as asking:
-        yield ReviewedAccess(AccessReview(asking, asyncio.get_running_loop().time))
+        review = AccessReview(asking, asyncio.get_running_loop().time)
+        yield _access(ReviewedAccess(review, settings.allowed_common_names), settings, hides_names=True)
+
+
+def _access(guarded: Access, settings: Settings, *, hides_names: bool) -> Access:
+    """Returns who may call and see what by --access and --host: everyone, local callers, or whom `guarded` lets in."""
+    if settings.access == "open":
+        return OpenAccess()
+    return guarded if _asks_all(settings) else LocalAccess(guarded, hides_names=hides_names)
+
+
+def _asks_all(settings: Settings) -> bool:
+    """Returns whether all callers have to say who they are, local ones included."""
+    return settings.access == "reviewed" or (settings.access is None and not is_loopback(settings.host))
 
 
 @asynccontextmanager
@@ -169,7 +183,8 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         ):
             await backend.wait_for_sync()
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
-            yield Face(own_backend, kubernetes=KubernetesApp(own.api))
+            access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
+            yield Face(own_backend, access, KubernetesApp(own.api))
 
 
 def _options(settings: Settings, *, decides: bool) -> LiveOptions:

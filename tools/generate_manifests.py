@@ -69,6 +69,9 @@ _ARGS: Final = (
     "--port=8888",
     "--tls-cert-file=/etc/reprieve/tls/tls.crt",
     "--tls-private-key-file=/etc/reprieve/tls/tls.key",
+    # kubeadm's authority signs the certificate of kube-scheduler, too.
+    "--client-ca-file=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+    "--client-allowed-names=system:kube-scheduler",
 )
 
 
@@ -119,6 +122,8 @@ def _introduction(name: str) -> str:
 #       -addext subjectAltName=DNS:{host} -keyout tls.key -out tls.crt
 #     kubectl --namespace {NAMESPACE} create secret tls reprieve-{name}-tls --cert=tls.crt --key=tls.key
 #   A renewed one is read within ten seconds.
+#   Callers show a certificate by the authority of --client-ca-file, or a token of the cluster. kube-scheduler's certificate may call the
+#   verbs; Prometheus needs a ClusterRole for nonResourceURLs: [/metrics], as it does at kube-scheduler (docs/access.md).
 # 3 kubectl apply -f deploy/kubernetes/{name}.yaml
 """
 

@@ -1,25 +1,29 @@
-"""Which names of pods a caller is shown.
+"""Who may call an endpoint, and which names of pods a caller is shown.
 
-The embedded cluster has no users, and shows everything to everyone. For a real cluster, its API server says who a caller is (TokenReview)
-and in which namespaces the caller may list pods (SubjectAccessReview).
+An endpoint about names of pods answers every known user, with the names in those namespaces in which the user may list pods
+(SubjectAccessReview). Every other endpoint needs a rule for its path and method (SubjectAccessReview of a nonResourceURL), as those of
+kube-scheduler do. docs/access.md lists all of them.
+
+Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Collection
+import ipaddress
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar, final
 
 from starlette.requests import HTTPConnection
 
+from api.callers.authentication import TOKEN_COOKIE, bearer_of, certified_user, token_of
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.apiserver.access_review import AccessReview, User
 from extender.apiserver.errors import ApiError, Forbidden
 
-TOKEN_COOKIE: Final = "reprieve-token"  # noqa: S105 - the name of a cookie
-"""The cookie in which the page keeps a token."""
-
-MAX_TOKEN: Final = 16 * 1024
+MAX_REVIEWS: Final = 64
+"""Callers that are reviewed at one time; the API server is not asked about more. Certificates in --client-allowed-names need no review."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -33,49 +37,158 @@ class Sight(Protocol):
 
 
 class Access(Protocol):
-    """Decides what callers may see."""
+    """Decides what callers may call and see."""
 
     async def of(self, caller: HTTPConnection) -> Sight:
-        """Returns what a caller may see.
+        """Returns what a caller of an endpoint about names of pods may see.
 
         Raises:
             Refusal: 401 if the caller is not known.
         """
         ...
 
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        """Lets a request of any other endpoint pass, and returns the caller; None where callers are not asked who they are.
+
+        Raises:
+            Refusal: 401 if the caller is not known, 403 if the caller may not do this.
+        """
+        ...
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        """Returns whether a token would tell who the caller is."""
+        ...
+
+
+@final
+class OpenAccess:
+    """Lets everyone do and see everything."""
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        return _SeesAll()
+
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        return None
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        return False
+
+
+@final
+class LocalAccess:
+    """Lets callers do everything who have reached the service over loopback, and guards it from others.
+
+    A server that was started otherwise than by `reprieve serve` may listen elsewhere than the settings say.
+    """
+
+    def __init__(self, guarded: Access, *, hides_names: bool) -> None:
+        """Creates the access of a service that listens on loopback.
+
+        Arguments:
+            guarded: decides about callers from elsewhere.
+            hides_names: whether it also decides whose names of pods local callers are shown.
+        """
+        self._guarded: Final = guarded
+        self._hides_names: Final = hides_names
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        return await self._guarded.of(caller) if self._hides_names or not _is_local(caller) else _SeesAll()
+
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        return None if _is_local(caller) else await self._guarded.admit(caller, path, is_verb=is_verb)
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        return (self._hides_names or not _is_local(caller)) and self._guarded.takes_tokens(caller)
+
+
+@final
+class ReviewedAccess:
+    """Asks the API server. State: how many callers are being reviewed."""
+
+    def __init__(self, review: AccessReview, allowed_names: Collection[str] = ()) -> None:
+        """Creates the access of a service that follows a cluster.
+
+        Arguments:
+            allowed_names: common names of client certificates with which the verbs may be called without any rule.
+        """
+        self._review: Final = review
+        self._allowed: Final = frozenset(allowed_names)
+        self._reviewed = 0
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        async with self._reviewing():
+            return _Reviewed(self._review, await self._user(caller))
+
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        certified = certified_user(caller)
+        if is_verb and certified is not None and certified.username in self._allowed:
+            return certified
+        verb = caller.scope["method"].lower()
+        async with self._reviewing():
+            user = await self._user(caller)
+            if not await self._review.may_request(user, path, verb):
+                raise Refusal(403, f'user "{user.username}" cannot {verb} this path: no rule for nonResourceURLs allows it')
+        return user
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        return certified_user(caller) is None
+
+    async def _user(self, caller: HTTPConnection) -> User:
+        certified = certified_user(caller)
+        if certified is not None:
+            return certified
+        token = token_of(caller)
+        if not token:
+            raise Refusal(401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
+        user = await self._review.user(token)
+        if user is None:
+            raise Refusal(401, "the cluster does not know this token", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+        return user
+
+    @asynccontextmanager
+    async def _reviewing(self) -> AsyncIterator[None]:
+        """Turns what keeps the API server from answering into refusals."""
+        if self._reviewed >= MAX_REVIEWS:
+            raise Refusal(503, "too many callers are being reviewed at one time", RETRY_SOON)
+        self._reviewed += 1
+        try:
+            yield
+        except ApiError as exc:
+            raise _not_reviewed(exc) from exc
+        finally:
+            self._reviewed -= 1
+
+
+@final
+class CertifiedAccess:
+    """Lets those do and see everything whose client certificate has an allowed name: there is no API server to ask about others."""
+
+    def __init__(self, allowed_names: Collection[str]) -> None:
+        self._allowed: Final = frozenset(allowed_names)
+
+    async def of(self, caller: HTTPConnection) -> Sight:
+        self._check(caller)
+        return _SeesAll()
+
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        return self._check(caller)
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        return False
+
+    def _check(self, caller: HTTPConnection) -> User:
+        user = certified_user(caller)
+        if user is None:
+            raise Refusal(401, "callers of the embedded cluster are known by client certificates only")
+        if user.username not in self._allowed:
+            raise Refusal(403, f'user "{user.username}" is not among --client-allowed-names')
+        return user
+
 
 @final
 class _SeesAll:
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         return frozenset(among)
-
-
-@final
-class OpenAccess:
-    """Shows everything to everyone."""
-
-    async def of(self, caller: HTTPConnection) -> Sight:
-        return _SeesAll()
-
-
-@final
-class ReviewedAccess:
-    """Asks the API server. The token comes as `Authorization: Bearer`, or in the page's cookie."""
-
-    def __init__(self, review: AccessReview) -> None:
-        self._review = review
-
-    async def of(self, caller: HTTPConnection) -> Sight:
-        token = _token(caller)
-        if not token:
-            raise Refusal(401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
-        try:
-            user = await self._review.user(token)
-        except ApiError as exc:
-            raise _not_asked(exc) from exc
-        if user is None:
-            raise Refusal(401, "the cluster does not know this token", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
-        return _Reviewed(self._review, user)
 
 
 @final
@@ -92,7 +205,7 @@ class _Reviewed:
             each = sorted(among)
             answers = await asyncio.gather(*(self._review.may_list_pods(self._user, namespace) for namespace in each))
         except ApiError as exc:
-            raise _not_asked(exc) from exc
+            raise _not_reviewed(exc) from exc
         return frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
 
 
@@ -104,22 +217,24 @@ async def as_seen_by(sight: Sight, answer: A) -> A:
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:
     """Tells whether the caller has signed in on the page, rather than sent a token with the request."""
-    return not isinstance(access, OpenAccess) and _bearer(caller) is None and bool(caller.cookies.get(TOKEN_COOKIE))
+    return access.takes_tokens(caller) and bearer_of(caller) is None and bool(caller.cookies.get(TOKEN_COOKIE))
 
 
-def _token(caller: HTTPConnection) -> str:
-    bearer = _bearer(caller)
-    found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
-    return found if found.isascii() and len(found) <= MAX_TOKEN else ""
+def is_loopback(host: str) -> bool:
+    """Returns whether only this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
-def _bearer(caller: HTTPConnection) -> str | None:
-    """Returns the token of the Authorization header; None without such a header."""
-    scheme, _, token = caller.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+def _is_local(caller: HTTPConnection) -> bool:
+    """Returns whether the request came in at a loopback address of ours."""
+    host, _ = caller.scope.get("server") or ("", None)
+    return is_loopback(host)
 
 
-def _not_asked(exc: ApiError) -> Refusal:
+def _not_reviewed(exc: ApiError) -> Refusal:
     if isinstance(exc, Forbidden):
         return Refusal(500, "the service may not ask who callers are: bind the ClusterRole system:auth-delegator to its service account")
     return Refusal(503, "the API server did not say who the caller is", RETRY_SOON)

@@ -5,7 +5,6 @@
 Upstream: spf13/pflag; component-base/cli/flag, WordSepNormalizeFunc.
 """
 
-import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, final
 
@@ -77,11 +76,8 @@ def as_options(arguments: Sequence[str]) -> Iterator[str]:
             yield f"--{name}{equals}{value}"
 
 
-def without_effect(names: Sequence[str], host: str) -> Mapping[str, str]:
+def without_effect(names: Sequence[str]) -> Mapping[str, str]:
     """Returns the flags of kube-scheduler that were given and have no effect here, with the reasons.
-
-    Arguments:
-        host: the address that the service listens on.
 
     Raises:
         StartUpError: one of them asks for something that must not be ignored.
@@ -93,14 +89,5 @@ def without_effect(names: Sequence[str], host: str) -> Mapping[str, str]:
             raise StartUpError(f"{FOREIGN_OPTION}: kube-scheduler has no --{name}")
         if flag.effect is Effect.REFUSED:
             raise StartUpError(f"--{name}: {flag.why}")
-        if flag.effect is Effect.GUARDS and not _is_of_this_machine(host):
-            raise StartUpError(f"--{name}: {flag.why}; leave it out, or listen on 127.0.0.1")
         found[name] = flag.why
     return found
-
-
-def _is_of_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -32,14 +32,7 @@ _SETTINGS: Final = {
     Group.ENVIRONMENT: "Limits on callers.\n",
 }
 
-_EFFECTS: Final = {
-    Effect.IGNORED: ("Ignored", ""),
-    Effect.GUARDS: (
-        "Ignored on this machine only",
-        "They protect kube-scheduler from callers. They are ignored while only this machine can reach the service, else refused.\n",
-    ),
-    Effect.REFUSED: ("Refused", ""),
-}
+_EFFECTS: Final = {Effect.IGNORED: "Ignored", Effect.REFUSED: "Refused"}
 
 
 def page() -> str:
@@ -65,12 +58,12 @@ def _row(setting: Declaration) -> list[str]:
 
 
 def _foreign_flags() -> Iterator[str]:
-    for effect, (heading, words) in _EFFECTS.items():
+    for effect, heading in _EFFECTS.items():
         reasons: dict[str, list[str]] = {}
         for name, flag in FOREIGN.items():
             if flag.effect is effect:
                 reasons.setdefault(flag.why, []).append(f"`--{name}`")
-        yield _section(heading, words, ("flags", "why"), [[", ".join(names), why] for why, names in reasons.items()])
+        yield _section(heading, "", ("flags", "why"), [[", ".join(names), why] for why, names in reasons.items()])
 
 
 def _section(heading: str, words: str, columns: tuple[str, ...], rows: list[list[str]]) -> str:

@@ -17,8 +17,6 @@ class Effect(enum.Enum):
 
     IGNORED = enum.auto()
     """It is ignored: no value of it would change what the service does."""
-    GUARDS = enum.auto()
-    """It protects the service from callers. It is ignored while only this machine can call, refused otherwise."""
     REFUSED = enum.auto()
     """It is refused: the operator would get something else than expected."""
 
@@ -38,23 +36,25 @@ def _all(effect: Effect, why: str, *names: str, is_switch: bool = False) -> dict
     return {name: ForeignFlag(effect, why, is_switch) for name in names}
 
 
-_UNAUTHENTICATED: Final = "callers are not authenticated here, so that everyone who reaches the port can read metrics and configuration"
 _GONE: Final = "kube-scheduler has not had it for years"
 
 FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_all(
-        Effect.GUARDS, _UNAUTHENTICATED,
-        "authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file", "requestheader-client-ca-file",
-        "requestheader-allowed-names", "requestheader-extra-headers-prefix", "requestheader-group-headers", "requestheader-uid-headers",
-        "requestheader-username-headers", "authorization-always-allow-paths",
+        Effect.IGNORED, "the API server of the cluster that is followed is asked about callers",
+        "authentication-kubeconfig", "authorization-kubeconfig",
     ),
     **_all(
-        Effect.IGNORED, "callers are not authenticated here",
+        Effect.IGNORED, "no front proxy is trusted: its callers are not known",
+        "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-extra-headers-prefix", "requestheader-group-headers",
+        "requestheader-uid-headers", "requestheader-username-headers",
+    ),
+    **_all(
+        Effect.IGNORED, "answers about callers are kept for ten seconds",
         "authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl",
         "authorization-webhook-cache-unauthorized-ttl",
     ),
     **_all(
-        Effect.IGNORED, "callers are not authenticated here",
+        Effect.IGNORED, "who signs client certificates is not looked up: --client-ca-file says so",
         "authentication-skip-lookup", "authentication-tolerate-lookup-failure", is_switch=True,
     ),
     **_all(Effect.IGNORED, "no certificate is generated here", "cert-dir"),

@@ -40,7 +40,9 @@ def serve(
     and so on. Flags of kube-scheduler that have no effect here are ignored or refused; docs/flags.md says which.
     """
     settings = read_settings(**flags)
-    ignored = dict(without_effect(foreign_flag or (), settings.host))
+    if settings.client_allowed_names and settings.client_ca_file is None:
+        raise StartUpError("--client-allowed-names: no client certificate is verified without --client-ca-file")
+    ignored = dict(without_effect(foreign_flag or ()))
     if settings.config is not None:
         deprecated = (name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None)
         ignored |= {FLAGS[name].flag[2:]: "the configuration file has the last word" for name in deprecated}

@@ -10,10 +10,12 @@ from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
+from api.callers.authentication import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.settings.settings import Settings
+from extender.apiserver.access_review import User
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
@@ -94,7 +96,10 @@ async def bind(request: Request) -> Response:
 
 
 def _caller(request: Request) -> str:
-    """Returns who calls, for the records: where an unknown caller calls from."""
+    """Returns who calls, for the records: the user, or where an unknown caller calls from."""
+    user: User | None = getattr(request.state, "user", None) or certified_user(request)
+    if user is not None:
+        return user.username
     return f"anonymous at {request.client.host}" if request.client is not None else "anonymous"
 
 

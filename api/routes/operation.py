@@ -1,13 +1,12 @@
 """What operators ask a scheduler: metrics, the configuration, flags, status, and how much is logged.
 
-/flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time. Upstream
-authenticates callers there; here only callers on this machine may change anything.
+/flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time. Where callers
+are not asked who they are, only those on this machine may change anything.
 
 Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz, zpages/flagz, zpages/statusz;
 apiserver/pkg/server/routes/flags.go (v1.36.2).
 """
 
-import ipaddress
 import platform
 import time
 from datetime import UTC, datetime
@@ -18,6 +17,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from starlette.datastructures import Address
 
+from api.callers.access import is_loopback
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import CONFIGZ, METRICS
 from api.face import face_of, json_response
@@ -80,7 +80,7 @@ async def set_v(request: Request) -> PlainTextResponse:
     face = face_of(request)
     if face is not None and face.backend.configuration is not None and not face.backend.configuration.enable_profiling:
         raise Refusal(404, "there is nothing at this path while profiling is off")
-    if not _is_on_this_machine(request.client):
+    if getattr(request.state, "user", None) is None and not _is_on_this_machine(request.client):
         raise Refusal(403, "only callers on this machine may change how much is logged")
     text = (await request.body()).decode("utf-8", "replace")
     number = text.strip()
@@ -127,10 +127,7 @@ def _shown(value: object) -> str:
 
 
 def _is_on_this_machine(client: Address | None) -> bool:
-    try:
-        return client is not None and ipaddress.ip_address(client.host).is_loopback
-    except ValueError:
-        return False
+    return client is not None and is_loopback(client.host)
 
 
 def _text(text: str, code: int = 200) -> PlainTextResponse:

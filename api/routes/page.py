@@ -9,7 +9,8 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from api.callers.access import TOKEN_COOKIE, is_signed_in
+from api.callers.access import is_signed_in
+from api.callers.authentication import TOKEN_COOKIE
 from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import Refusal, cannot_be_done
 from api.face import decoded, face_of
@@ -239,7 +240,8 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
         title = _TITLES.get(refusal.code, "This cannot be shown")
         face = face_of(request)
         signed_in = refusal.code != 401 and face is not None and is_signed_in(face.access, request)
-        text = pages.problem_page(title, str(refusal), asks_for_token=refusal.code == 401, signed_in=signed_in)
+        asks_for_token = refusal.code == 401 and face is not None and face.access.takes_tokens(request)
+        text = pages.problem_page(title, str(refusal), asks_for_token=asks_for_token, signed_in=signed_in)
         return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
 
 

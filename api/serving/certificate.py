@@ -1,4 +1,4 @@
-"""The certificate of the service, read again when its files change."""
+"""The certificate of the service and those that sign client certificates, read again when their files change."""
 
 import logging
 import ssl
@@ -20,10 +20,15 @@ class _EncryptedKeyError(Exception):
 
 @final
 class Certificate:
-    """A certificate and its key, in two files. State: when they were last changed."""
+    """A certificate and its key, in two files, and the client CA in a third. State: when they were last changed."""
 
     def __init__(
-        self, config: Config, certificate: Path, key: Path, min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12"
+        self,
+        config: Config,
+        certificate: Path,
+        key: Path,
+        client_ca: Path | None = None,
+        min_version: Literal["VersionTLS12", "VersionTLS13"] = "VersionTLS12",
     ) -> None:
         """Makes the server speak HTTPS.
 
@@ -31,7 +36,12 @@ class Certificate:
             StartUpError: the files cannot be read, or do not belong together.
         """
         self._files = certificate, key
+        self._client_ca = client_ca
         self._changed = self._times()
+        try:
+            self._load_client_ca(_context())
+        except (OSError, ssl.SSLError) as exc:
+            raise StartUpError(f"--client-ca-file {client_ca}: {_in_words(exc)}") from exc
         try:
             self._try()
             config.load()
@@ -40,10 +50,15 @@ class Certificate:
         if config.ssl is None:
             raise RuntimeError("the server was made without a certificate")
         config.ssl.minimum_version = _VERSIONS[min_version]
+        # As in Go, a certificate of the file is trusted whether or not it is a root.
+        config.ssl.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         self._context = config.ssl
 
     def renew(self) -> None:
-        """Uses what the files hold now for new connections. If it cannot be used, the log says so, and the old certificate stays."""
+        """Uses what the files hold now for new connections. If it cannot be used, the log says so, and the old certificate stays.
+
+        A client CA that was taken out of its file is trusted until the service is started again: OpenSSL forgets none.
+        """
         times = self._times()
         if times == self._changed:
             return
@@ -53,17 +68,28 @@ class Certificate:
             # that change between the two loads are seen at the next look.
             self._try()
             self._context.load_cert_chain(*self._files, password=_no_password)
+            self._load_client_ca(self._context)
         except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
             _LOGGER.warning("The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc))
         else:
             _LOGGER.info("The certificate in %s has changed", self._files[0])
 
     def _try(self) -> None:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files, password=_no_password)
+        context = _context()
+        context.load_cert_chain(*self._files, password=_no_password)
+        self._load_client_ca(context)
+
+    def _load_client_ca(self, context: ssl.SSLContext) -> None:
+        if self._client_ca is not None:
+            context.load_verify_locations(self._client_ca)
 
     def _times(self) -> tuple[object, ...]:
         """Returns for each file when it was changed and which file it is; None for one that is missing or must not be read."""
-        return tuple(map(_version, self._files))
+        return tuple(map(_version, filter(None, (*self._files, self._client_ca))))
+
+
+def _context() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 def _version(path: Path) -> object:

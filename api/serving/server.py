@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Iterator
@@ -155,6 +156,9 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             log_config=None,
             ssl_certfile=settings.tls_cert_file,
             ssl_keyfile=settings.tls_private_key_file,
+            ssl_ca_certs=None if settings.client_ca_file is None else str(settings.client_ca_file),
+            # Who has no certificate may have a token.
+            ssl_cert_reqs=ssl.CERT_NONE if settings.client_ca_file is None else ssl.CERT_OPTIONAL,
             # The access log would hold the raw path of every probe and of every attempt to schedule a pod.
             access_log=False,
             # No proxy stands before the service whose X-Forwarded-For could be trusted.
@@ -166,5 +170,7 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
         )
     )
     if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
-        server.certificate = Certificate(server.config, settings.tls_cert_file, settings.tls_private_key_file, settings.tls_min_version)
+        server.certificate = Certificate(
+            server.config, settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file, settings.tls_min_version
+        )
     return server

@@ -64,8 +64,10 @@ class Settings(BaseModel):
     """Port for kubectl to reach the embedded cluster; 0 takes a free one."""
     records: Annotated[Path | None, Option(unset="in memory")] = None
     """File that keeps what was decided, so that `who-preempted` knows it after a restart."""
-    access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed for a real cluster, open for the embedded one")] = None
-    """Who sees the names of pods under /v1 and on the page: everyone (open), or whom the API server lets list pods (reviewed)."""
+    access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")] = None
+    """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has the whole table."""
+    client_allowed_names: Annotated[str, Option()] = ""
+    """Common names, with commas between them, of client certificates with which the verbs may be called without any rule of the cluster."""
     serve_bind: Annotated[bool, Option()] = False
     """Serve the verb bind, for pods of a profile's schedulerName on nodes that its Filters accept."""
     allowed_hosts: Annotated[str, Option()] = ""
@@ -81,6 +83,10 @@ class Settings(BaseModel):
     """Private key of the certificate (PEM)."""
     tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
     """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
+    client_ca_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="no client certificates")] = None
+    """Certificates (PEM) of those who sign client certificates; the common name is the user, organizations are groups."""
+    authorization_always_allow_paths: Annotated[str, _UPSTREAM] = "/healthz,/readyz,/livez"
+    """Paths, with commas between them, that everyone may call; one that ends in * stands for all that begin so."""
     master: Annotated[str | None, Option(Group.KUBE_SCHEDULER, unset="the kubeconfig's server")] = None
     """URL of the API server, with or without a kubeconfig."""
     leader_elect: Annotated[bool | None, _election("leader_elect", "as the configuration says: true")] = None
@@ -169,6 +175,16 @@ class Settings(BaseModel):
         return _listed(self.allowed_hosts)
 
     @property
+    def allowed_common_names(self) -> list[str]:
+        """The names of `client_allowed_names`."""
+        return _listed(self.client_allowed_names)
+
+    @property
+    def always_allowed_paths(self) -> list[str]:
+        """The paths of `authorization_always_allow_paths`."""
+        return [f"/{path.lstrip('/')}" for path in _listed(self.authorization_always_allow_paths)]
+
+    @property
     def listening_port(self) -> int:
         """The port for calls, HTTP or HTTPS."""
         return self.secure_port or self.port
@@ -214,6 +230,8 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         raise StartUpError(f"{where}: {_in_words(error['msg'])}") from exc
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
+    if settings.client_ca_file is not None and settings.tls_cert_file is None:
+        raise StartUpError("--client-ca-file: client certificates need HTTPS; give --tls-cert-file and --tls-private-key-file")
     if settings.secure_port and settings.tls_cert_file is None:
         raise StartUpError("--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file")
     if settings.secure_port and {"port"} & {*variables, *given}:

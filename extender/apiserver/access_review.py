@@ -66,7 +66,7 @@ class AccessReview:
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
         self._client = client
         self._users: _AnswerCache[User | None] = _AnswerCache(now)
-        self._may_list: _AnswerCache[bool] = _AnswerCache(now)
+        self._rights: _AnswerCache[bool] = _AnswerCache(now)
 
     async def user(self, token: str) -> User | None:
         """Returns the user of the token; None if it belongs to no user.
@@ -88,20 +88,35 @@ class AccessReview:
         Raises:
             ApiError: the review failed.
         """
-        digest = f"{hashlib.sha256(msgspec.json.encode(user, order='deterministic')).hexdigest()}/{namespace}"
-        found, may = self._may_list.get(digest)
-        if found:
-            return bool(may)
+        attributes = {"namespace": namespace, "verb": "list", "version": "v1", "resource": "pods"}
+        return await self._may(user, {"resourceAttributes": attributes})
+
+    async def may_request(self, user: User, path: str, verb: str) -> bool:
+        """Returns whether a rule for nonResourceURLs lets the user request this path of ours.
+
+        Arguments:
+            verb: the method in lower case.
+
+        Raises:
+            ApiError: the review failed.
+        """
+        return await self._may(user, {"nonResourceAttributes": {"path": path, "verb": verb}})
+
+    async def _may(self, user: User, attributes: dict[str, dict[str, str]]) -> bool:
         spec: dict[str, Any] = {
             "user": user.username,
             "uid": user.uid,
             "groups": user.groups,
             "extra": user.extra,
-            "resourceAttributes": {"namespace": namespace, "verb": "list", "version": "v1", "resource": "pods"},
+            **attributes,
         }
+        digest = hashlib.sha256(msgspec.json.encode(spec, order="deterministic")).hexdigest()
+        found, may = self._rights.get(digest)
+        if found:
+            return bool(may)
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         status = (await self._answer(_SUBJECT_ACCESS_REVIEWS, review, _AccessReview)).status
-        return self._may_list.put(digest, status.allowed and not status.denied)
+        return self._rights.put(digest, status.allowed and not status.denied)
 
     async def _answer(self, path: str, review: object, kind: type[T]) -> T:
         try:

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -42,17 +43,19 @@ class Authority:
         """The certificate that others have to trust."""
         return self._own.certificate
 
-    def sign(self, name: str, *alternative_names: str) -> CertificateFiles:
+    def sign(self, name: str, *alternative_names: str, organizations: Sequence[str] = ()) -> CertificateFiles:
         """Returns a certificate for this common name.
 
         Arguments:
             alternative_names: such as `IP:127.0.0.1` and `DNS:kubernetes.default`, for a server; none for a client.
+            organizations: the groups of a client.
         """
         stem = self._folder / f"{self._name}-{name}"
         made = CertificateFiles(stem.with_suffix(".crt"), stem.with_suffix(".key"))
         request, extensions = stem.with_suffix(".csr"), stem.with_suffix(".ext")
         extensions.write_text(f"subjectAltName={','.join(alternative_names)}\n" if alternative_names else "extendedKeyUsage=clientAuth\n")
-        _openssl("req", *_NEW_KEY, "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
+        subject = "".join(f"/O={each}" for each in organizations) + f"/CN={name}"
+        _openssl("req", *_NEW_KEY, "-subj", subject, "-keyout", made.key, "-out", request)
         signer = ("-CA", self._own.certificate, "-CAkey", self._own.key, "-CAcreateserial")
         _openssl("x509", "-req", "-in", request, *signer, "-days", "1", "-extfile", extensions, "-out", made.certificate)
         return made

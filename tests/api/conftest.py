@@ -28,7 +28,7 @@ def example() -> Iterator[Service]:
 @pytest.fixture(scope="session")
 def twelve_nodes() -> Iterator[Service]:
     """A service for the cluster in which the recorded calls of kube-scheduler were made."""
-    with serving(state=TWELVE_NODES, schedule=False) as service:
+    with serving(state=TWELVE_NODES, schedule=False, serve_bind=True) as service:
         yield service
 
 

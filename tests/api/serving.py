@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import uvicorn
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from api.app import create_app
@@ -19,6 +20,7 @@ from api.face import Face
 from api.serving.server import make_server
 from api.settings.settings import Settings
 from api.starting import Opens, opens
+from extender.apiserver.access_review import User
 from extender.assembly.backend import Backend
 from extender.config import Configuration
 from extender.evaluation.scenario import evaluate_scenario
@@ -46,6 +48,16 @@ class Service:
     def post(self, path: str, body: object) -> httpx.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.client.post(path, content=content, headers=JSON)
+
+
+class LetsIn:
+    """The part of an `Access` that lets everyone call what is not about names, where tokens tell who callers are."""
+
+    async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
+        return None
+
+    def takes_tokens(self, caller: HTTPConnection) -> bool:
+        return True
 
 
 @contextmanager

@@ -9,10 +9,11 @@ import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api.callers.access import MAX_TOKEN, TOKEN_COOKIE, OpenAccess, ReviewedAccess, as_seen_by
+from api.callers.access import MAX_REVIEWS, OpenAccess, ReviewedAccess, as_seen_by
+from api.callers.authentication import CERTIFIED, MAX_TOKEN, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from extender.answers.types import Queue, QueuePlace
-from extender.apiserver.access_review import AccessReview
+from extender.apiserver.access_review import AccessReview, User
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.records.values import PodName
@@ -53,7 +54,7 @@ def reviewed(server: Scripted, story: Callable[[ReviewedAccess], Awaitable[T]]) 
     async def main() -> T:
         client = Client(Target("http://server"), transport=server)
         try:
-            return await story(ReviewedAccess(AccessReview(client, asyncio.get_running_loop().time)))
+            return await story(ReviewedAccess(AccessReview(client, asyncio.get_running_loop().time), ["scheduler"]))
         finally:
             await client.aclose()
 
@@ -225,6 +226,83 @@ def test_a_failure_is_not_remembered() -> None:
         return await (await access.of(bearing("anna's"))).namespaces({"shop"})
 
     assert reviewed(server, look) == {"shop"}
+
+
+# Endpoints that are not about names.
+
+
+def admitted(server: Scripted, who: HTTPConnection, path: str, *, is_verb: bool = False) -> User | None:
+    who.scope["method"] = "GET"
+
+    async def ask(access: ReviewedAccess) -> User | None:
+        return await access.admit(who, path, is_verb=is_verb)
+
+    return reviewed(server, ask)
+
+
+def certified(name: str, headers: Mapping[str, str] | None = None) -> HTTPConnection:
+    """A caller with a client certificate that was verified."""
+    who = caller(headers)
+    who.scope[CERTIFIED] = User(name)
+    return who
+
+
+def test_a_rule_for_the_path_lets_a_user_in() -> None:
+    user = {"authenticated": True, "user": {"username": "anna"}}
+    allowed = Scripted(answer(201, {"status": user}), answer(201, {"status": {"allowed": True}}))
+
+    assert admitted(allowed, bearing("anna's"), "/metrics") == User("anna")
+    assert json.loads(allowed.asked[1].content)["spec"]["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
+
+
+def test_without_a_rule_a_user_is_refused() -> None:
+    server = Scripted(answer(201, {"status": {"allowed": False}}))
+
+    with pytest.raises(Refusal) as refused_:
+        admitted(server, certified("bert"), "/metrics")
+
+    assert refused_.value.code == 403
+
+
+@pytest.mark.parametrize(("name", "is_verb", "reviews"), [("scheduler", True, 0), ("scheduler", False, 1), ("other", True, 1)])
+def test_an_allowed_name_needs_no_rule_for_the_verbs_and_only_for_them(name: str, is_verb: bool, reviews: int) -> None:
+    server = Scripted(answer(201, {"status": {"allowed": True}}))
+
+    assert admitted(server, certified(name, {"Authorization": "Bearer stolen"}), "/extender/filter", is_verb=is_verb) == User(name)
+    assert len(server.asked) == reviews
+
+
+def test_a_token_with_an_allowed_name_is_not_a_certificate() -> None:
+    user = {"authenticated": True, "user": {"username": "scheduler"}}
+    server = Scripted(answer(201, {"status": user}), answer(201, {"status": {"allowed": False}}))
+
+    with pytest.raises(Refusal, match='user "scheduler" cannot get this path'):
+        admitted(server, bearing("any"), "/extender/filter", is_verb=True)
+
+
+def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
+    """
+    The API server does not answer; only so many callers wait for it, and one with an allowed certificate does not have to.
+    """
+
+    async def hang(request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(3600)
+        raise AssertionError("unreachable")
+
+    async def story(access: ReviewedAccess) -> tuple[int, User | None]:
+        strangers = [asyncio.ensure_future(access.of(bearing(f"token-{number}"))) for number in range(MAX_REVIEWS)]
+        await asyncio.sleep(1)
+        with pytest.raises(Refusal) as refused_:
+            await access.of(bearing("one-more"))
+        scheduler = await access.admit(certified("scheduler"), "/extender/filter", is_verb=True)
+        for stranger in strangers:
+            stranger.cancel()
+        await asyncio.wait(strangers)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(access.of(bearing("later")), 1)
+        return refused_.value.code, scheduler
+
+    assert reviewed(Scripted(hang), story) == (503, User("scheduler"))
 
 
 # Answers.

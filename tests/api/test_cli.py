@@ -72,7 +72,7 @@ def test_print_config_of_a_file(tmp_path: Path) -> None:
             id="unknown plugin",
         ),
         pytest.param(["serve", "--port", "99999"], None, "--port", id="bad port"),
-        pytest.param(["serve", "--host", "192.0.2.1"], None, "cannot listen on 192.0.2.1:", id="not our address"),
+        pytest.param(["serve", "--host", "192.0.2.1", "--access", "open"], None, "cannot listen on 192.0.2.1:", id="not our address"),
         pytest.param(["print-config", "--config", "FILE"], "a: 1", "'Kind' is missing", id="print-config"),
         pytest.param(["evaluate", "FILE"], None, "no such file", id="no scenarios"),
         pytest.param(["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing", id="evaluate with bad configuration"),

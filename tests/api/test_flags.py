@@ -87,20 +87,13 @@ def test_every_setting_is_read_from_the_environment() -> None:
 
 
 def test_flags_without_a_meaning_are_passed_over_with_a_word() -> None:
-    assert without_effect(["cert-dir"], "0.0.0.0") == {"cert-dir": "no certificate is generated here"}
-
-
-@pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.GUARDS])
-def test_flags_that_guard_are_passed_over_only_while_nobody_else_can_call(name: str) -> None:
-    assert list(without_effect([name], "127.0.0.1")) == list(without_effect([name], "localhost")) == [name]
-    with pytest.raises(StartUpError, match=f"^--{name}: callers are not authenticated here"):
-        without_effect([name], "0.0.0.0")
+    assert without_effect(["cert-dir"]) == {"cert-dir": "no certificate is generated here"}
 
 
 @pytest.mark.parametrize("name", [name for name, flag in FOREIGN.items() if flag.effect is Effect.REFUSED])
 def test_flags_that_somebody_counts_on_are_refused(name: str) -> None:
     with pytest.raises(StartUpError, match=f"^--{name}: "):
-        without_effect([name], "127.0.0.1")
+        without_effect([name])
 
 
 def test_the_page_on_flags_is_current_and_has_every_flag() -> None:

@@ -11,7 +11,8 @@ from starlette.requests import HTTPConnection
 
 from api import starting
 from api.app import create_app
-from api.callers.access import TOKEN_COOKIE, Sight
+from api.callers.access import Sight
+from api.callers.authentication import TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from api.documents.examples import BY_NAME
 from api.face import Face
@@ -19,7 +20,7 @@ from api.settings.settings import Settings
 from api.ui.assets import assets
 from api.ui.streams import MAX_STREAMS
 from tests.api.fake_engines import FailingEngine
-from tests.api.serving import Service, assert_is_refusal, serving, serving_app
+from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
 SOMEBODY = "another namespace&#39;s pod"
@@ -32,7 +33,7 @@ class SeesShop:
         return frozenset(among) & {"shop"}
 
 
-class OneToken:
+class OneToken(LetsIn):
     """Knows one caller, by his token."""
 
     async def of(self, caller: HTTPConnection) -> Sight:

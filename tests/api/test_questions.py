@@ -18,7 +18,7 @@ from api.callers.access import Access, Sight
 from api.callers.http_refusals import Refusal
 from api.face import Face
 from api.settings.settings import Settings
-from tests.api.serving import Service, assert_is_refusal, serving, serving_app
+from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
 
 PREEMPTED = "bank/batch-0"
 
@@ -224,7 +224,7 @@ def test_a_what_if_that_makes_no_sense_is_refused_in_words(deciding: Service, bo
 # Whose names are shown.
 
 
-class _OnlyOwnNamespace:
+class _OnlyOwnNamespace(LetsIn):
     """Callers say their namespace as their token."""
 
     async def of(self, caller: HTTPConnection) -> Sight:

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
-from api.callers.access import TOKEN_COOKIE
+from api.callers.authentication import TOKEN_COOKIE
 from api.settings.settings import Settings
 from tests.api.serving import Service, assert_is_refusal, serving, serving_app
 from tests.api.test_following import eventually, kubeconfig_for, readiness

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.apiserver.access_review import AccessReview, User
+from extender.apiserver.access_review import MAX_CACHED, AccessReview, User
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.errors import Forbidden
@@ -91,3 +91,35 @@ def test_a_server_that_will_not_be_asked_is_an_error():
 
     with pytest.raises(Forbidden):
         virtual_time.run(ask())
+
+
+def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
+    server = Scripted(answer(201, {"status": {"allowed": True}}), answer(201, {"status": {"allowed": False}}))
+
+    async def ask() -> list[bool]:
+        review = reviewing(server)
+        return [
+            await review.may_request(ANNA, path, verb) for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
+        ]
+
+    assert virtual_time.run(ask()) == [True, False, True]
+    assert [json.loads(request.content)["spec"]["nonResourceAttributes"] for request in server.asked] == [
+        {"path": "/metrics", "verb": "get"},
+        {"path": "/metrics", "verb": "put"},
+    ]
+
+
+def test_only_so_many_answers_are_kept():
+    async def allow(request: httpx.Request) -> httpx.Response:
+        return answer(201, {"status": {"allowed": True}})
+
+    server = Scripted(allow)
+
+    async def ask() -> None:
+        review = reviewing(server)
+        for number in (*range(MAX_CACHED + 1), 0):
+            await review.may_request(ANNA, f"/{number}", "get")
+
+    virtual_time.run(ask())
+
+    assert len(server.asked) == MAX_CACHED + 2, "the oldest answer made room"

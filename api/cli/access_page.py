@@ -1,0 +1,191 @@
+"""Writes docs/access.md: who may call which endpoint, in each mode.
+
+python -m api.cli.access_page
+
+The rules are stated here once more, apart from the code that holds them: a test asks running services, endpoint by endpoint, and compares.
+"""
+
+import enum
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from starlette.routing import Route
+
+from api.app import ROUTERS
+from api.routes import extender
+from api.settings.settings import Settings
+
+_HEAD: Final = """\
+# Access
+
+`make docs` writes this page; a test asks running services and compares every cell.
+
+A caller is the user of a client certificate that `--client-ca-file` verifies (common name, with organizations as groups), else of a bearer
+token that the API server knows (TokenReview), else of the page's cookie. An endpoint about names of pods shows a user those of the
+namespaces whose pods the user may list. Every other endpoint needs a rule of the cluster for its path and method:
+
+    kind: ClusterRole
+    rules:
+    - nonResourceURLs: [/metrics, /metrics/*]
+      verbs: [get]
+
+The verbs accept the common names in `--client-allowed-names` without one. `--authorization-always-allow-paths` lets everyone call further
+paths. Answers of the API server are kept for ten seconds.
+
+"yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are refusals. A page of another
+site reads no answer, even where it is given one: the browser keeps it. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
+"""
+
+
+@final
+class Caller(enum.Enum):
+    """A kind of caller. The value is the heading of its column."""
+
+    NOBODY = "nobody"
+    WRONG_TOKEN = "wrong token"  # noqa: S105 - a heading
+    TOKEN_WITHOUT_RIGHT = "token without rights"  # noqa: S105
+    TOKEN_WITH_RIGHT = "token with rights"  # noqa: S105
+    CERTIFICATE = "certificate without rights"
+    ALLOWED_CERTIFICATE = "certificate with an allowed name"
+    FOREIGN_PAGE = "page of another site"
+    REBOUND_PAGE = "page whose name was rebound"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way in which the service is started."""
+
+    name: str
+    words: str
+    is_embedded: bool = False
+    opens_calls: bool = False
+    opens_names: bool = False
+
+
+MODES: Final = (
+    Mode("reviewed", "A real cluster is followed, with `--access reviewed`; the default off loopback."),
+    Mode("local", "A real cluster is followed, and only this machine reaches the service: the default on loopback.", opens_calls=True),
+    Mode("open", "A real cluster is followed, with `--access open`.", opens_calls=True, opens_names=True),
+    Mode(
+        "embedded reviewed",
+        "The embedded cluster, with `--access reviewed`; the default off loopback. There is no API server to ask: only certificates tell "
+        "who calls. The names in `--client-allowed-names` may do everything.",
+        is_embedded=True,
+    ),
+    Mode(
+        "embedded local",
+        "The embedded cluster on loopback, or with `--access open`.",
+        is_embedded=True,
+        opens_calls=True,
+        opens_names=True,
+    ),
+)
+
+
+@final
+class Kind(enum.Enum):
+    """What an endpoint is about."""
+
+    VERB = enum.auto()
+    NAMES = enum.auto()
+    """Pods of any namespace, with those names that the caller may see."""
+    NAMED = enum.auto()
+    """A pod that the request names."""
+    PUBLIC = enum.auto()
+    """Health, and the sign-in form."""
+    OTHER = enum.auto()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path and method."""
+
+    method: str
+    path: str
+    kind: Kind
+    is_embedded: bool = False
+    """True for the API of the embedded cluster."""
+
+
+_NAMED: Final = ("GET /v1/explain/{namespace}/{pod}", "GET /v1/capacity", "GET /ui/pods/{namespace}/{name}")
+_FORM: Final = ("/ui/sign-in", "/ui/sign-out", "/ui/static/{version}/{name}")
+
+
+def endpoints() -> list[Endpoint]:
+    """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is nothing."""
+    found = [Endpoint("GET", "/openapi.json", Kind.OTHER)]
+    for router in ROUTERS:
+        prefix = Settings().prefix if router is extender.router else ""
+        for route in router.routes:
+            if isinstance(route, Route):
+                path = prefix + route.path
+                found += [Endpoint(method, path, _kind(method, path)) for method in sorted(route.methods or ()) if method != "HEAD"]
+    for request in ("GET /api/v1/pods", "POST /api/v1/namespaces/{namespace}/pods", "DELETE /api/v1/namespaces/{namespace}/pods/{name}"):
+        method, _, path = request.partition(" ")
+        found.append(Endpoint(method, path, Kind.OTHER, is_embedded=True))
+    found += [Endpoint("GET", path, Kind.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
+    return [*found, Endpoint("GET", "/any-other-path", Kind.OTHER)]
+
+
+def _kind(method: str, path: str) -> Kind:
+    if path.startswith(f"{Settings().prefix}/"):
+        return Kind.VERB
+    if path in _FORM or path in Settings().always_allowed_paths:
+        return Kind.PUBLIC
+    if f"{method} {path}" in _NAMED:
+        return Kind.NAMED
+    is_about_names = path == "/" or path.startswith(("/v1/", "/ui/"))
+    return Kind.NAMES if is_about_names and path != "/v1/evaluate" else Kind.OTHER
+
+
+def cell(endpoint: Endpoint, mode: Mode, caller: Caller) -> str:
+    """Returns what the caller gets: `yes`, `no names`, or the status of a refusal."""
+    if caller is Caller.REBOUND_PAGE:
+        return "421"
+    if caller is Caller.FOREIGN_PAGE and endpoint.method != "GET":
+        return "403"
+    is_about_names = endpoint.kind in (Kind.NAMES, Kind.NAMED)
+    if endpoint.kind is Kind.PUBLIC or (mode.opens_names if is_about_names else mode.opens_calls):
+        return "yes"
+    is_certified = caller in (Caller.CERTIFICATE, Caller.ALLOWED_CERTIFICATE)
+    if mode.is_embedded:
+        return "401" if not is_certified else "yes" if caller is Caller.ALLOWED_CERTIFICATE else "403"
+    if caller in (Caller.NOBODY, Caller.WRONG_TOKEN, Caller.FOREIGN_PAGE):
+        return "401"
+    if caller is Caller.TOKEN_WITH_RIGHT or (caller is Caller.ALLOWED_CERTIFICATE and endpoint.kind is Kind.VERB):
+        return "yes"
+    return "no names" if endpoint.kind is Kind.NAMES else "403"
+
+
+def page() -> str:
+    """Returns the whole text of docs/access.md."""
+    return "\n".join([_HEAD, *(line for mode in MODES for line in _section(mode))])
+
+
+def _section(mode: Mode) -> Iterator[str]:
+    """Yields the lines of a mode's table. Endpoints with the same cells share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for endpoint in endpoints():
+        if mode.is_embedded or not endpoint.is_embedded:
+            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in Caller), []).append(f"`{endpoint.method} {endpoint.path}`")
+    yield f"## {mode.name.capitalize()}\n"
+    yield f"{mode.words}\n"
+    yield f"| endpoints | {' | '.join(caller.value for caller in Caller)} |"
+    yield "|---" * (1 + len(Caller)) + "|"
+    for cells, sharing in rows.items():
+        yield f"| {'<br>'.join(sharing)} | {' | '.join(cells)} |"
+    yield ""
+
+
+def main() -> None:
+    """Writes the file, by default docs/access.md in the current folder."""
+    Path(sys.argv[1] if len(sys.argv) > 1 else "docs/access.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
