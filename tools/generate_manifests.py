@@ -19,6 +19,8 @@ from extender.framework import BindPod
 from extender.objects.kinds import KINDS
 
 NAMESPACE: Final = "kube-system"
+CALLER: Final = "system:kube-scheduler"
+"""The common name of kube-scheduler's certificate, with which it may call the verbs."""
 LEASE: Final = "reprieve"
 """The lease of a scheduler. kube-scheduler's own has another name, so that both may run in one cluster."""
 
@@ -69,9 +71,8 @@ _ARGS: Final = (
     "--port=8888",
     "--tls-cert-file=/etc/reprieve/tls/tls.crt",
     "--tls-private-key-file=/etc/reprieve/tls/tls.key",
-    # kubeadm's authority signs the certificate of kube-scheduler, too.
-    "--client-ca-file=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-    "--client-allowed-names=system:kube-scheduler",
+    "--client-ca-file=/etc/reprieve/clients/ca.crt",
+    f"--client-allowed-names={CALLER}",
 )
 
 
@@ -122,9 +123,9 @@ def _introduction(name: str) -> str:
 #       -addext subjectAltName=DNS:{host} -keyout tls.key -out tls.crt
 #     kubectl --namespace {NAMESPACE} create secret tls reprieve-{name}-tls --cert=tls.crt --key=tls.key
 #   A renewed one is read within ten seconds.
-#   Callers show a certificate by the authority of --client-ca-file, or a token of the cluster. kube-scheduler's certificate may call the
-#   verbs; Prometheus needs a ClusterRole for nonResourceURLs: [/metrics], as it does at kube-scheduler (docs/access.md).
-# 3 kubectl apply -f deploy/kubernetes/{name}.yaml
+# 3 kube-scheduler shows its own client certificate: deploy/kube-scheduler-config.yaml. Others show a token or certificate of the cluster;
+#   Prometheus needs a ClusterRole for nonResourceURLs: [/metrics], as it does at kube-scheduler (docs/access.md).
+# 4 kubectl apply -f deploy/kubernetes/{name}.yaml
 """
 
 
@@ -154,8 +155,15 @@ def _config_map(name: str, configuration: str) -> str:
 
 
 def _workload(name: str, mode: Mode) -> str:
-    mounts = ["{name: tls, mountPath: /etc/reprieve/tls, readOnly: true}"]
-    volumes = [f"{{name: tls, secret: {{secretName: {name}-tls, defaultMode: 0440}}}}"]
+    mounts = [
+        "{name: tls, mountPath: /etc/reprieve/tls, readOnly: true}",
+        "{name: clients, mountPath: /etc/reprieve/clients, readOnly: true}",
+    ]
+    volumes = [
+        f"{{name: tls, secret: {{secretName: {name}-tls, defaultMode: 0440}}}}",
+        # Whom the cluster's own API server trusts to sign client certificates; it publishes them here.
+        "{name: clients, configMap: {name: extension-apiserver-authentication, items: [{key: client-ca-file, path: ca.crt}]}}",
+    ]
     if mode.configuration:
         mounts.append("{name: config, mountPath: /etc/reprieve/config, readOnly: true}")
         volumes.append(f"{{name: config, configMap: {{name: {name}}}}}")

@@ -1,6 +1,7 @@
 """Each manifest runs the service as its mode says, over TLS only, with the least that it needs."""
 
 import re
+import shutil
 import ssl
 import subprocess
 import sys
@@ -18,10 +19,7 @@ from tests.api.in_process import ROOT
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy.shipped import FOLDER, shipped
-from tools.generate_manifests import LEASE, MODES, NAMESPACE, manifest
-
-SERVICE_ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""Kubernetes mounts this into every pod."""
+from tools.generate_manifests import CALLER, LEASE, MODES, NAMESPACE, manifest
 
 each_mode: Final = pytest.mark.parametrize("mode", MODES)
 
@@ -70,8 +68,7 @@ def test_the_parts_find_each_other(mode: str) -> None:
     assert one("NetworkPolicy", mode)["spec"]["ingress"] == [{"ports": [{"port": port["containerPort"], "protocol": "TCP"}]}]
     assert [(each["port"], each["targetPort"]) for each in one("Service", mode)["spec"]["ports"]] == [(443, port["name"])]
     assert mounts.keys() == volumes.keys()
-    known = (*mounts.values(), SERVICE_ACCOUNT)
-    assert all(arg.partition("=")[2].startswith(known) for arg in container(mode)["args"] if "=/" in arg)
+    assert all(arg.partition("=")[2].startswith(tuple(mounts.values())) for arg in container(mode)["args"] if "=/" in arg)
 
 
 @each_mode
@@ -110,7 +107,7 @@ def test_the_lease_is_the_one_of_the_role() -> None:
 
 @pytest.mark.skipif(not can_make_certificates(), reason="openssl makes the certificates")
 @each_mode
-def test_the_service_answers_its_probes_over_tls_only(mode: str, tmp_path: Path) -> None:
+def test_the_service_answers_over_tls_only_and_knows_its_callers(mode: str, tmp_path: Path) -> None:
     """
     A process with the arguments of the manifest, which finds in some folder what is mounted in a pod.
     """
@@ -125,7 +122,7 @@ def test_the_service_answers_its_probes_over_tls_only(mode: str, tmp_path: Path)
             assert [people.get(probe["path"]).status_code for probe in probes] == [200, 200, 200]
             # Only the probes are for everyone, and the verbs for kube-scheduler's certificate.
             assert [people.get("/metrics").status_code, people.post("/extender/filter", json={}).status_code] == [401, 401]
-            context.load_cert_chain(*authority.sign("system:kube-scheduler"))
+            context.load_cert_chain(*authority.sign(CALLER))
             scheduler = httpx.post(f"https://localhost:{port}/extender/filter", json={}, verify=context, trust_env=False)
             assert (scheduler.status_code, scheduler.json()["reason"]) == (400, "BadRequest")
             with pytest.raises(httpx.TransportError):
@@ -142,12 +139,12 @@ def running(mode: str, authority: Authority, cluster: int, folder: Path) -> Iter
     certificate = authority.sign("service", "DNS:localhost")
     certificate.certificate.rename(mounted["tls"] / "tls.crt")
     certificate.key.rename(mounted["tls"] / "tls.key")
+    shutil.copy(authority.certificate, mounted["clients"] / "ca.crt")
     if "config" in mounted:
         (mounted["config"] / "config.yaml").write_text(one("ConfigMap", mode)["data"]["config.yaml"])
     command = [sys.executable, "-m", "api.cli", *container(mode)["args"], "--host=127.0.0.1", "--access=reviewed", f"--port={port}"]
     for mount in container(mode)["volumeMounts"]:
         command = [part.replace(mount["mountPath"], str(mounted[mount["name"]])) for part in command]
-    command = [part.replace(f"{SERVICE_ACCOUNT}/ca.crt", str(authority.certificate)) for part in command]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig_for(cluster, folder))], stderr=log, cwd=ROOT)
     try:
