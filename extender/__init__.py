@@ -1,18 +1,18 @@
 """Reprieve's scheduling engine. A module imports only from floors below its own, which are, from the top:
 
-    assembly                                              How are the parts put together, started and stopped?
-    answers | verbs                                       What do people get told? What does kube-scheduler get told?
-    evaluation | scheduler                                What happens to a pod, in a dry run and for real?
-    records | http_extender                               What was decided? How are other extenders asked?
-    runtime | plugins                                     Which plugin is asked when, and what does it say?
-    preemption | cache | queue | apiserver | embedded     What is remembered, read and written?
-    framework                                             What does a plugin author import?
-    snapshot                                              THE CORE: how is the cluster laid out as arrays?
-    workloads | config                                    What do controllers make of templates? How is a scheduler configured?
-    klog                                                  How is a log line written?
-    protocol                                              What do kube-scheduler and extenders send each other?
-    objects | metrics | concurrency                       Which values are there, and what is counted?
-    golang                                                How does Go print and read them?
+    assembly                                              Builds a backend from the parts below; starts and stops it.
+    answers | verbs                                       Answers for people: why, what if, history. The extender verbs for kube-scheduler.
+    evaluation | scheduler                                The dry run of one pod. The scheduling loop, binding cycles, and evictions.
+    records | http_extender                               Recent attempts and preemptions. The client for extenders of the configuration.
+    runtime | plugins                                     Runs the plugins of a profile. The in-tree plugins.
+    preemption | cache | queue | apiserver | embedded     The Evaluator. Scheduler cache. Queue. API client. Embedded API server.
+    framework                                             The contract of plugins: everything that a plugin author imports.
+    snapshot                                              THE CORE: the cluster as arrays.
+    workloads | config                                    Pods and claims that controllers make. KubeSchedulerConfiguration.
+    klog                                                  Log lines in klog's formats.
+    protocol                                              The wire types of the scheduler extender protocol.
+    objects | metrics | concurrency                       API objects and values read from them. Metrics. Threads and files.
+    golang                                                Values as Go prints and reads them: quoting, JSON, YAML, times, int64.
 
 `testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it.
 There is no HTTP server in here; requests, pages and commands are in the package `api`.

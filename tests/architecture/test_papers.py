@@ -1,5 +1,6 @@
 """ARCHITECTURE.md tells the truth where a program can tell."""
 
+import ast
 import inspect
 import re
 import tomllib
@@ -15,11 +16,24 @@ PAPER = (ROOT / "ARCHITECTURE.md").read_text()
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
 
-def drawn(text: str) -> list[list[str]]:
+def section(heading: str) -> str:
     """
-    The floors of a drawing, from the top: packages with ` | ` between them, then what the floor is for.
+    The text of ARCHITECTURE.md below a heading, up to the next one.
     """
-    return [names.split(" | ") for names in re.findall(r"^ *(\w+(?: \| \w+)*) {2,}\S", text, re.MULTILINE)]
+    return PAPER.split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+def classes() -> set[str]:
+    sources = [path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py")]
+    return {node.name for path in sources for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
+
+
+def drawn(text: str) -> list[tuple[list[str], str]]:
+    """
+    The floors of a drawing, from the top: packages with ` | ` between them, then what they contain.
+    """
+    floors = re.findall(r"^ *(\w+(?: \| \w+)*) {2,}(\S.*)$", text, re.MULTILINE)
+    return [(names.split(" | "), contents) for names, contents in floors]
 
 
 def contracted() -> list[list[str]]:
@@ -38,10 +52,10 @@ def test_the_floors_are_drawn_as_they_are_held() -> None:
     """
     In ARCHITECTURE.md, and, but for the topmost, in the engine's docstring.
     """
-    section = PAPER.split("## Floors")[1].split("\n## ")[0]
+    floors = drawn(section("Floors"))
 
-    assert drawn(section) == contracted()
-    assert drawn(inspect.getdoc(extender) or "") == contracted()[1:]
+    assert [names for names, _ in floors] == contracted()
+    assert drawn(inspect.getdoc(extender) or "") == floors[1:]
 
 
 def test_every_package_stands_on_a_floor_and_keeps_away_from_the_test_kit() -> None:
@@ -64,6 +78,24 @@ def test_every_plugin_is_listed_with_its_extension_points_and_weight() -> None:
     listed = re.findall(r"^\| (\w+) \| ((?:\w+)(?:, \w+)*) \| ?(\d*) ?\|$", PAPER, re.MULTILINE)
 
     assert [row for row in listed if row[0] in IN_TREE] == expected
+
+
+def test_every_home_of_state_is_a_class() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", section("Where state lives"), re.MULTILINE)
+
+    named = {name for row in rows for name in re.findall(r"`(.*?)`", row)}
+
+    assert len(named) > 20
+    assert named - classes() == set()
+
+
+def test_every_class_of_the_glossary_exists() -> None:
+    rows = re.findall(r"^\| (.*?) \|", section("Glossary"), re.MULTILINE)
+
+    named = {name for row in rows for name in re.findall(r"`([A-Z]\w+)`", row)}
+
+    assert len(named) > 30
+    assert named - classes() == set()
 
 
 def test_every_known_difference_names_a_test_that_exists() -> None:
