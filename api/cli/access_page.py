@@ -41,7 +41,7 @@ site reads no answer, even where it is given one: the browser keeps it. `bind` n
 
 
 @final
-class Caller(enum.Enum):
+class CallerKind(enum.Enum):
     """A kind of caller. The value is the heading of its column."""
 
     NOBODY = "nobody"
@@ -87,7 +87,7 @@ MODES: Final = (
 
 
 @final
-class Kind(enum.Enum):
+class About(enum.Enum):
     """What an endpoint is about."""
 
     VERB = enum.auto()
@@ -107,7 +107,7 @@ class Endpoint:
 
     method: str
     path: str
-    kind: Kind
+    about: About
     is_embedded: bool = False
     """True for the API of the embedded cluster."""
 
@@ -118,48 +118,48 @@ _FORM: Final = ("/ui/sign-in", "/ui/sign-out", "/ui/static/{version}/{name}")
 
 def endpoints() -> list[Endpoint]:
     """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is nothing."""
-    found = [Endpoint("GET", "/openapi.json", Kind.OTHER)]
+    found = [Endpoint("GET", "/openapi.json", About.OTHER)]
     for router in ROUTERS:
         prefix = Settings().prefix if router is extender.router else ""
         for route in router.routes:
             if isinstance(route, Route):
                 path = prefix + route.path
-                found += [Endpoint(method, path, _kind(method, path)) for method in sorted(route.methods or ()) if method != "HEAD"]
+                found += [Endpoint(method, path, _about(method, path)) for method in sorted(route.methods or ()) if method != "HEAD"]
     for request in ("GET /api/v1/pods", "POST /api/v1/namespaces/{namespace}/pods", "DELETE /api/v1/namespaces/{namespace}/pods/{name}"):
         method, _, path = request.partition(" ")
-        found.append(Endpoint(method, path, Kind.OTHER, is_embedded=True))
-    found += [Endpoint("GET", path, Kind.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
-    return [*found, Endpoint("GET", "/any-other-path", Kind.OTHER)]
+        found.append(Endpoint(method, path, About.OTHER, is_embedded=True))
+    found += [Endpoint("GET", path, About.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
+    return [*found, Endpoint("GET", "/any-other-path", About.OTHER)]
 
 
-def _kind(method: str, path: str) -> Kind:
+def _about(method: str, path: str) -> About:
     if path.startswith(f"{Settings().prefix}/"):
-        return Kind.VERB
+        return About.VERB
     if path in _FORM or path in Settings().always_allowed_paths:
-        return Kind.PUBLIC
+        return About.PUBLIC
     if f"{method} {path}" in _NAMED:
-        return Kind.NAMED
+        return About.NAMED
     is_about_names = path == "/" or path.startswith(("/v1/", "/ui/"))
-    return Kind.NAMES if is_about_names and path != "/v1/evaluate" else Kind.OTHER
+    return About.NAMES if is_about_names and path != "/v1/evaluate" else About.OTHER
 
 
-def cell(endpoint: Endpoint, mode: Mode, caller: Caller) -> str:
+def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
     """Returns what the caller gets: `yes`, `no names`, or the status of a refusal."""
-    if caller is Caller.REBOUND_PAGE:
+    if caller is CallerKind.REBOUND_PAGE:
         return "421"
-    if caller is Caller.FOREIGN_PAGE and endpoint.method != "GET":
+    if caller is CallerKind.FOREIGN_PAGE and endpoint.method != "GET":
         return "403"
-    is_about_names = endpoint.kind in (Kind.NAMES, Kind.NAMED)
-    if endpoint.kind is Kind.PUBLIC or (mode.opens_names if is_about_names else mode.opens_calls):
+    is_about_names = endpoint.about in (About.NAMES, About.NAMED)
+    if endpoint.about is About.PUBLIC or (mode.opens_names if is_about_names else mode.opens_calls):
         return "yes"
-    is_certified = caller in (Caller.CERTIFICATE, Caller.ALLOWED_CERTIFICATE)
+    is_certified = caller in (CallerKind.CERTIFICATE, CallerKind.ALLOWED_CERTIFICATE)
     if mode.is_embedded:
-        return "401" if not is_certified else "yes" if caller is Caller.ALLOWED_CERTIFICATE else "403"
-    if caller in (Caller.NOBODY, Caller.WRONG_TOKEN, Caller.FOREIGN_PAGE):
+        return "401" if not is_certified else "yes" if caller is CallerKind.ALLOWED_CERTIFICATE else "403"
+    if caller in (CallerKind.NOBODY, CallerKind.WRONG_TOKEN, CallerKind.FOREIGN_PAGE):
         return "401"
-    if caller is Caller.TOKEN_WITH_RIGHT or (caller is Caller.ALLOWED_CERTIFICATE and endpoint.kind is Kind.VERB):
+    if caller is CallerKind.TOKEN_WITH_RIGHT or (caller is CallerKind.ALLOWED_CERTIFICATE and endpoint.about is About.VERB):
         return "yes"
-    return "no names" if endpoint.kind is Kind.NAMES else "403"
+    return "no names" if endpoint.about is About.NAMES else "403"
 
 
 def page() -> str:
@@ -172,11 +172,11 @@ def _section(mode: Mode) -> Iterator[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for endpoint in endpoints():
         if mode.is_embedded or not endpoint.is_embedded:
-            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in Caller), []).append(f"`{endpoint.method} {endpoint.path}`")
+            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in CallerKind), []).append(f"`{endpoint.method} {endpoint.path}`")
     yield f"## {mode.name.capitalize()}\n"
     yield f"{mode.words}\n"
-    yield f"| endpoints | {' | '.join(caller.value for caller in Caller)} |"
-    yield "|---" * (1 + len(Caller)) + "|"
+    yield f"| endpoints | {' | '.join(caller.value for caller in CallerKind)} |"
+    yield "|---" * (1 + len(CallerKind)) + "|"
     for cells, sharing in rows.items():
         yield f"| {'<br>'.join(sharing)} | {' | '.join(cells)} |"
     yield ""

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
-from api.cli.access_page import MODES, Caller, Endpoint, Mode, cell, endpoints, page
+from api.cli.access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
 from api.documents.examples import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
@@ -126,40 +126,40 @@ def services(api_server: Service, certificates: Certificates, tmp_path_factory: 
                 else {"kubeconfig": kubeconfig_for(api_server.port, folder)}
             )
             found[mode.name] = stack.enter_context(serving(**common, **source, **SETTINGS[mode.name]))
-            eventually(lambda name=mode.name: ask(found[name], certificates, Caller.NOBODY, "GET", "/readyz")[0] == 200)  # type: ignore[misc]
+            eventually(lambda name=mode.name: ask(found[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200)  # type: ignore[misc]
         yield found
 
 
-def client(certificates: Certificates, caller: Caller | CertificateFiles | None = None) -> ssl.SSLContext:
+def client(certificates: Certificates, caller: CallerKind | CertificateFiles | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=str(certificates.authority))
-    files = {Caller.CERTIFICATE: certificates.other, Caller.ALLOWED_CERTIFICATE: certificates.scheduler}
+    files = {CallerKind.CERTIFICATE: certificates.other, CallerKind.ALLOWED_CERTIFICATE: certificates.scheduler}
     chosen = caller if isinstance(caller, CertificateFiles) else files.get(caller) if caller is not None else None
     if chosen is not None:
         context.load_cert_chain(*chosen)
     return context
 
 
-def headers_of(caller: Caller) -> dict[str, str]:
-    tokens = {Caller.WRONG_TOKEN: "stolen", Caller.TOKEN_WITHOUT_RIGHT: "guests-token", Caller.TOKEN_WITH_RIGHT: "admins-token"}
+def headers_of(caller: CallerKind) -> dict[str, str]:
+    tokens = {CallerKind.WRONG_TOKEN: "stolen", CallerKind.TOKEN_WITHOUT_RIGHT: "guests-token", CallerKind.TOKEN_WITH_RIGHT: "admins-token"}
     if caller in tokens:
         return {"Authorization": f"Bearer {tokens[caller]}"}
-    if caller is Caller.FOREIGN_PAGE:
+    if caller is CallerKind.FOREIGN_PAGE:
         return {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
-    if caller is Caller.REBOUND_PAGE:
+    if caller is CallerKind.REBOUND_PAGE:
         return {"Host": "rebound.test", "Origin": "https://rebound.test", "Sec-Fetch-Site": "same-origin"}
     return {}
 
 
-def ask(service: Service, certificates: Certificates, caller: Caller, method: str, path: str) -> tuple[int, str]:
+def ask(service: Service, certificates: Certificates, caller: CallerKind, method: str, path: str) -> tuple[int, str]:
     with http(service, certificates, caller) as asking:
         return answer_to(asking, caller, method, path)
 
 
-def http(service: Service, certificates: Certificates, caller: Caller | CertificateFiles | None) -> httpx.Client:
+def http(service: Service, certificates: Certificates, caller: CallerKind | CertificateFiles | None) -> httpx.Client:
     return httpx.Client(base_url=f"https://127.0.0.1:{service.port}", verify=client(certificates, caller), trust_env=False, timeout=60)
 
 
-def answer_to(asking: httpx.Client, caller: Caller, method: str, path: str) -> tuple[int, str]:
+def answer_to(asking: httpx.Client, caller: CallerKind, method: str, path: str) -> tuple[int, str]:
     """The status, and the text up to a megabyte; of a stream only the status."""
     body = None if method in ("GET", "DELETE") else b"x" if path.startswith("/debug") else b"{}"
     headers = headers_of(caller) | ({"Content-Type": "text/plain" if path.startswith("/debug") else "application/json"} if body else {})
@@ -180,9 +180,9 @@ def path_of(endpoint: Endpoint) -> str:
     return PATHS.get(f"{endpoint.method} {endpoint.path}") or endpoint.path.format_map(PARAMETERS)
 
 
-@pytest.mark.parametrize("caller", Caller, ids=lambda caller: caller.value)
+@pytest.mark.parametrize("caller", CallerKind, ids=lambda caller: caller.value)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_no_cell_is_unexpected(services: dict[str, Service], certificates: Certificates, mode: Mode, caller: Caller) -> None:
+def test_no_cell_is_unexpected(services: dict[str, Service], certificates: Certificates, mode: Mode, caller: CallerKind) -> None:
     expected, found = {}, {}
     with http(services[mode.name], certificates, caller) as asking:
         for endpoint in endpoints():
@@ -209,7 +209,7 @@ def test_the_api_server_is_asked_about_path_and_method_for_the_user_and_groups_o
 ) -> None:
     before = len(reviews.asked)
 
-    status, text = ask(services["reviewed"], certificates, Caller.CERTIFICATE, "PUT", "/debug/flags/v")
+    status, text = ask(services["reviewed"], certificates, CallerKind.CERTIFICATE, "PUT", "/debug/flags/v")
 
     assert status == 403
     assert json.loads(text)["message"] == 'user "other" cannot put this path: no rule for nonResourceURLs allows it'
@@ -227,7 +227,7 @@ def test_a_certificate_goes_before_a_token(services: dict[str, Service], certifi
     """
     Both may be sent; as in kube-scheduler, the first that tells who calls counts.
     """
-    with http(services["reviewed"], certificates, Caller.ALLOWED_CERTIFICATE) as asking:
+    with http(services["reviewed"], certificates, CallerKind.ALLOWED_CERTIFICATE) as asking:
         filtered = asking.post("/extender/filter", json={}, headers={"Authorization": "Bearer stolen"})
         metrics = asking.get("/metrics", headers={"Authorization": "Bearer admins-token"})
 
@@ -236,9 +236,9 @@ def test_a_certificate_goes_before_a_token(services: dict[str, Service], certifi
 
 @pytest.mark.parametrize("mode", ["reviewed", "local"])
 def test_records_say_who_called(services: dict[str, Service], certificates: Certificates, mode: str) -> None:
-    with http(services[mode], certificates, Caller.ALLOWED_CERTIFICATE) as asking:
+    with http(services[mode], certificates, CallerKind.ALLOWED_CERTIFICATE) as asking:
         asking.post("/extender/filter", json=BY_NAME).raise_for_status()
-    status, text = ask(services[mode], certificates, Caller.TOKEN_WITH_RIGHT, "GET", "/v1/decisions")
+    status, text = ask(services[mode], certificates, CallerKind.TOKEN_WITH_RIGHT, "GET", "/v1/decisions")
 
     assert status == 200
     assert json.loads(text)["items"][0]["caller"] == SCHEDULER
@@ -255,7 +255,7 @@ def test_health_is_told_by_its_exact_path_only(services: dict[str, Service], cer
     """
     paths = ["/healthz", "/livez", "/readyz", "/readyz/informer-sync?verbose", "/healthz/ping", "/metrics/slis"]
 
-    statuses = [ask(services["reviewed"], certificates, Caller.NOBODY, "GET", path)[0] for path in paths]
+    statuses = [ask(services["reviewed"], certificates, CallerKind.NOBODY, "GET", path)[0] for path in paths]
 
     assert statuses == [200, 200, 200, 401, 401, 401]
 
