@@ -10,9 +10,11 @@ from starlette.responses import Response
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import unreadable_refused
+from api.callers.memory import FreedMemory
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from extender.assembly.backend import Backend
+from extender.concurrency.abandoned import in_thread
 from extender.protocol.node_lists import DecodedNodes
 
 T = TypeVar("T")
@@ -42,6 +44,8 @@ class Face:
     """Held by every evaluation that waits or runs, so that the verbs always find room among the requests in flight."""
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     """Held while an evaluation runs: it takes a processor for a while, and the verbs need one, too."""
+    freed: FreedMemory = field(default_factory=FreedMemory)
+    """Gives back the memory that questions took."""
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     """Held while a what-if runs: that takes much longer, and evaluations do not wait for it."""
 
@@ -55,7 +59,7 @@ def face_of(request: HTTPConnection) -> Face | None:
 async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
     """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
     with unreadable_refused():
-        return await asyncio.to_thread(decode, body) if len(body) > DECODED_IN_THREAD else decode(body)
+        return await in_thread(lambda _: decode(body)) if len(body) > DECODED_IN_THREAD else decode(body)
 
 
 def json_response(body: bytes) -> Response:

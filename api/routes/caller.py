@@ -1,21 +1,25 @@
 """Questions asked for one caller: their answers show only the names that the caller may see."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import final
+from typing import TypeVar, final
 
 import msgspec
 from fastapi import Request
 
 from api.callers.access import Sight, as_seen_by
 from api.callers.hang_up import until_hang_up
-from api.callers.http_refusals import RETRY_SOON, Refusal
+from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.face import Face, face_of
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
 from extender.answers.questions import Questions
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.concurrency.abandoned import in_thread
+from extender.evaluation.memory_needs import needs_of_objects
+
+T = TypeVar("T")
 
 
 @final
@@ -54,9 +58,14 @@ class Caller:
             answer = await self.questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def what_if(self, question: WhatIfRequest) -> WhatIf:
-        """Returns what would become of every pod concerned."""
+    async def what_if(self, read: Callable[[], WhatIfRequest]) -> WhatIf:
+        """Returns what would become of every pod concerned.
+
+        Arguments:
+            read: returns the question; called in a thread, once it is its turn.
+        """
         async with self._place_to_simulate():
+            question = await self._read(read, lambda question: question.create)
             answer = await self.questions.what_if(question)
         return await as_seen_by(self.sight, answer)
 
@@ -68,9 +77,14 @@ class Caller:
             answer = await self.questions.capacity(namespace, name, limit)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def capacity_of(self, pod: Mapping[str, object], limit: int) -> Capacity:
-        """Returns how many of such a pod would fit."""
+    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int) -> Capacity:
+        """Returns how many of such a pod would fit.
+
+        Arguments:
+            read: as for `what_if`.
+        """
         async with self._place_to_simulate():
+            pod = await self._read(read, lambda pod: [pod])
             answer = await self.questions.capacity_of(pod, limit)
         return await as_seen_by(self.sight, answer)
 
@@ -97,7 +111,21 @@ class Caller:
         if self.face.admitted.locked():
             raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
         async with until_hang_up(self.request), self.face.admitted, self.face.simulating:
-            yield
+            with self.face.freed.given_back():
+                yield
+
+    async def _read(self, read: Callable[[], T], created: Callable[[T], Iterable[object]]) -> T:
+        """Returns a question, unless the answer would take more memory than it may."""
+        nodes, pods = self.questions.size
+        limit = self.request.app.state.settings.question_memory
+
+        def read_and_checked() -> T:
+            question = read()
+            needs_of_objects(created(question), nodes, pods).check(limit)
+            return question
+
+        with unreadable_refused():
+            return await in_thread(lambda _: read_and_checked())
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
         """Returns the namespaces of pods on these nodes that the caller may see; None if the caller may see all of them."""

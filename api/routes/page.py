@@ -180,7 +180,7 @@ async def try_what_if(request: Request) -> Response:
             remove_nodes=form.remove_nodes,
             include_pending=form.include_pending,
         )
-        answer = await caller.what_if(question)
+        answer = await caller.what_if(lambda: question)
     except (ManifestTextError, DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)

@@ -1,5 +1,6 @@
 """/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where; and /v1/evaluate."""
 
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -13,12 +14,14 @@ from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
 from api.face import decoded, face_of, json_response
 from api.routes.caller import caller_of
+from api.settings.settings import Settings
 from api.ui.streams import Streams
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.configuration import ConfigErrors
+from extender.evaluation.memory_needs import most_values, needs_of_scenario
 from extender.golang.json_bytes import read
-from extender.golang.json_limits import check_json, check_number_of_values
+from extender.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
 from extender.objects.decoding import DecodeError
 
 T = TypeVar("T")
@@ -50,9 +53,9 @@ async def explain(
 async def what_if(request: Request) -> Response:
     """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing is written."""
     caller = await caller_of(request)
-    question = await decoded(_read_what_if, await request.body())
+    read = partial(_read, WhatIfRequest, await request.body(), _memory(request))
     try:
-        return _answered(await caller.what_if(question))
+        return _answered(await caller.what_if(read))
     except (DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
 
@@ -75,9 +78,9 @@ async def capacity(
 async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
     """Does as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...)."""
     caller = await caller_of(request)
-    pod = await decoded(_read_pod, await request.body())
+    read = partial(_read, dict[str, object], await request.body(), _memory(request))
     try:
-        return _answered(await caller.capacity_of(pod, limit))
+        return _answered(await caller.capacity_of(read, limit))
     except QuestionError as exc:
         raise cannot_be_done(exc) from exc
 
@@ -151,8 +154,9 @@ async def evaluate(request: Request) -> Response:
     try:
         # Scenarios that wait for their turn wait as bytes: decoded they take many times as much.
         async with face.admitted, until_hang_up(request), face.evaluating:
-            scenario = await decoded(_read_scenario, body)
-            answer = await face.backend.evaluate(scenario)
+            with face.freed.given_back():
+                scenario = await decoded(partial(_read_scenario, memory=_memory(request)), body)
+                answer = await face.backend.evaluate(scenario)
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
     return json_response(orjson.dumps(answer))
@@ -162,25 +166,21 @@ def _answered(answer: Answer) -> Response:
     return json_response(msgspec.json.encode(answer))
 
 
-def _read_what_if(body: bytes) -> WhatIfRequest:
-    return _read(WhatIfRequest, body)
+def _memory(request: Request) -> int:
+    settings: Settings = request.app.state.settings
+    return settings.question_memory
 
 
-def _read_pod(body: bytes) -> dict[str, object]:
-    return _read(dict[str, object], body)
-
-
-def _read(kind: type[T], body: bytes) -> T:
-    check_number_of_values(body)
+def _read(kind: type[T], body: bytes, memory: int) -> T:
+    check_number_of_values(body, min(MAX_VALUES, most_values(memory)))
     question = read(kind, body)
     check_json(body)
     return question
 
 
-def _read_scenario(body: bytes) -> dict[str, Any]:
-    check_number_of_values(body)
-    scenario = read(dict[str, Any], body)
-    check_json(body)
+def _read_scenario(body: bytes, memory: int) -> dict[str, Any]:
+    scenario = _read(dict[str, Any], body, memory)
+    needs_of_scenario(scenario).check(memory)
     config = scenario.get("config")
     if isinstance(config, dict) and not (config.get("apiVersion") and config.get("kind")):
         raise Refusal(422, "config: apiVersion and kind are required")

@@ -130,6 +130,8 @@ class Settings(BaseModel):
     """Bytes of a request's body while they are not."""
     max_bodies: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
     """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited, unless set."""
+    question_memory: Annotated[Bytes, _ENVIRONMENT] = 1024 * MIB
+    """Bytes that a question (what-if, capacity, evaluation) may take while it is answered; less where memory is limited, unless set."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
     """Bytes of a request's line and headers."""
     max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100
@@ -236,10 +238,13 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
         raise StartUpError("--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file")
     if settings.secure_port and {"port"} & {*variables, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")
-    room = _bytes_for_bodies()
-    if room is not None and room < settings.max_bodies and "max_bodies" not in {*variables, *given}:
-        return settings.model_copy(update={"max_bodies": room})
-    return settings
+    # Half of the memory is for bodies, half for the what-if and the evaluation that are worked on at a time.
+    room = _bytes_for_requests()
+    if room is None:
+        return settings
+    fits = {"max_bodies": room // 2 // _BYTES_A_BYTE, "question_memory": room // 4}
+    less = {name: max(most, _LEAST) for name, most in fits.items() if name not in {*variables, *given} and most < getattr(settings, name)}
+    return settings.model_copy(update=less)
 
 
 def _in_words(message: str) -> str:
@@ -261,13 +266,13 @@ _BYTES_A_BYTE: Final = 5
 _LEAST: Final = 8 * MIB
 
 
-def _bytes_for_bodies() -> int | None:
-    """Returns how many bytes of bodies fit into the memory that the process may use; None if it is not limited."""
+def _bytes_for_requests() -> int | None:
+    """Returns how much of the memory that the process may use is left for requests; None if it is not limited."""
     addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
     rooms = [limit - _WITHOUT_BODIES for limit in map(_limit_in, _FILES) if limit is not None]
     if addresses != resource.RLIM_INFINITY:
         rooms.append(addresses - _ADDRESSES)
-    return max(min(rooms) // _BYTES_A_BYTE, _LEAST) if rooms else None
+    return max(min(rooms), 0) if rooms else None
 
 
 def _limit_in(file: Path) -> int | None:

@@ -33,6 +33,7 @@ from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records.records import Records
 from extender.records.values import PodName
+from extender.runtime.framework import closed_at_the_end
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -86,6 +87,11 @@ class Questions:
     def of(configuration: Configuration, state: ClusterState, admits: Admits) -> "Questions":
         """Returns the questions about a cluster in a file."""
         return Questions(configuration, Cluster.of(state), admits)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The numbers of nodes and of pods that every copy of the cluster has."""
+        return len(self._cluster.nodes), len(self._cluster.cache.pods) + len(self._cluster.pending)
 
     async def explain(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """Returns why the pod is on its node, or on none; None if there is no such pod.
@@ -193,7 +199,8 @@ class Questions:
 
     def _counted(self, copy: Cluster, pod: Pod, limit: int, is_wanted: IsWanted) -> Capacity:
         frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
-        found = capacity(copy, frameworks, pod, limit, is_wanted)
+        with closed_at_the_end(frameworks):
+            found = capacity(copy, frameworks, pod, limit, is_wanted)
         return msgspec.structs.replace(found, notes=(*stand_in_notes(frameworks), *found.notes))
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:

@@ -38,13 +38,24 @@ async def in_thread(work: Callable[[IsWanted], T]) -> T:
     def is_wanted() -> bool:
         return not is_abandoned.is_set()
 
-    def unless_abandoned() -> T:
-        check_wanted(is_wanted)
-        return work(is_wanted)
+    # Not the future's result or exception: a future of an executor is part of a cycle, so that a large result, or all that the frames
+    # of an exception hold, would stay until the garbage collector finds it.
+    results: Final[list[T]] = []
+    failures: Final[list[Exception]] = []
+
+    def unless_abandoned() -> None:
+        try:
+            check_wanted(is_wanted)
+            results.append(work(is_wanted))
+        except Exception as exc:
+            failures.append(exc)
 
     working = asyncio.get_running_loop().run_in_executor(None, unless_abandoned)
     try:
-        return await asyncio.shield(working)
+        await asyncio.shield(working)
+        if failures:
+            raise failures.pop()
+        return results.pop()
     except asyncio.CancelledError:
         is_abandoned.set()
         # Its result or exception is dropped. A second cancellation gives up the wait, and the first one is raised.
@@ -53,7 +64,7 @@ async def in_thread(work: Callable[[IsWanted], T]) -> T:
         raise
 
 
-async def _ended(working: asyncio.Future[T]) -> None:
+async def _ended(working: asyncio.Future[None]) -> None:
     try:
         await asyncio.wait([working])
     except asyncio.CancelledError:

@@ -19,6 +19,7 @@ from extender.objects.decoding import DecodeError
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
+from extender.runtime.framework import closed_at_the_end
 from extender.runtime.nominations import Nominations
 from extender.runtime.registry import Registry
 
@@ -48,16 +49,17 @@ async def _evaluated(scenario: Mapping[str, Any], configuration: Configuration, 
     if scenario.get("config") is not None:
         configuration = load(msgspec.json.encode(_member(scenario, "config", dict)))
     frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
-    framework = frameworks.get(pod.scheduler_name)
-    nominations = Nominations(cluster.nominees(frameworks, _nominated(scenario)))
-    if cluster.unreadable:
-        raise DecodeError("; ".join(f"pod {key}: {why}" for key, why in cluster.unreadable.values()))
-    snapshot = cluster.cache.update_snapshot()
-    if framework is None:
-        evaluation = Evaluation(snapshot, error=f"profile not found for scheduler name {pod.scheduler_name!r:.260}")
-    else:
-        evaluation = await evaluate(Cycle(framework, snapshot, pod, nominations))
-    result = answer(evaluation)
+    with closed_at_the_end(frameworks):
+        framework = frameworks.get(pod.scheduler_name)
+        nominations = Nominations(cluster.nominees(frameworks, _nominated(scenario)))
+        if cluster.unreadable:
+            raise DecodeError("; ".join(f"pod {key}: {why}" for key, why in cluster.unreadable.values()))
+        snapshot = cluster.cache.update_snapshot()
+        if framework is None:
+            evaluation = Evaluation(snapshot, error=f"profile not found for scheduler name {pod.scheduler_name!r:.260}")
+        else:
+            evaluation = await evaluate(Cycle(framework, snapshot, pod, nominations))
+        result = answer(evaluation)
     return {"id": scenario["id"], **result} if "id" in scenario else result
 
 

@@ -9,7 +9,8 @@ run by `extender.runtime.cycle`.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, final
@@ -164,6 +165,15 @@ class Framework:
         if self._dispatcher is not None:
             self._dispatcher.submit(fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name))
 
+    def close(self) -> None:
+        """Lets go of the cluster and of what is remembered about it. Call it where a question ends, so that its memory is free at once.
+
+        Plugins and their framework refer to each other, so that a copy of a cluster would else stay until the garbage collector finds them.
+        """
+        self._live = None
+        self._shared.clear()
+        self.memory.forget()
+
     # For cycles.
 
     def filter_plan(self, skipped: frozenset[str]) -> FilterPlan:
@@ -189,3 +199,13 @@ class Framework:
             [plugin.name for plugin in plugins.pre_score],
             [scorer.name for scorer in plugins.score],
         )
+
+
+@contextmanager
+def closed_at_the_end(frameworks: Mapping[str, Framework]) -> Iterator[None]:
+    """Closes frameworks at the end of the block, however it ends."""
+    try:
+        yield
+    finally:
+        for framework in frameworks.values():
+            framework.close()

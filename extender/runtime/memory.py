@@ -146,6 +146,10 @@ class Memory:
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
 
+    def forget(self) -> None:
+        """Drops all results."""
+        self._kept.clear()
+
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
         """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were renumbered."""
         known = self._kept.get(signature)

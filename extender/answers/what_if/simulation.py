@@ -224,7 +224,10 @@ class Simulation:
             self.cluster.forget(simulated.pod.uid)
             self._fail(simulated, refused_on_one_node(status).status.message if status.is_rejected else status.message)
             return False
-        self._reserved[simulated.pod.uid] = cycle, assumed
+        if not all(plugin.name in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
+            # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays along all nodes,
+            # would take gigabytes.
+            self._reserved[simulated.pod.uid] = cycle, assumed
         self._num_events += 1
         simulated.node = node
         if simulated.departure is not None:

@@ -21,6 +21,7 @@ from extender.concurrency.abandoned import IsWanted, always_wanted
 from extender.config.configuration import Configuration
 from extender.config.loading import load
 from extender.records.values import PodName
+from extender.runtime.framework import closed_at_the_end
 
 MAX_NODES: Final = 1_000
 """The number of nodes that can be drained or removed at a time."""
@@ -65,8 +66,9 @@ def what_if(
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
-    simulation = Simulation(cluster, frameworks, steps, is_wanted)
-    further, notes = play(simulation, request, admits)
+    with closed_at_the_end(frameworks):
+        simulation = Simulation(cluster, frameworks, steps, is_wanted)
+        further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
         summary=summary(placements, evictions, loops, further),

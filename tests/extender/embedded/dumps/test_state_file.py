@@ -172,6 +172,21 @@ def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(tmp_path: P
     assert done.stdout.count("\n") == 1
 
 
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    """
+    Not as much as the largest one.
+    """
+    path = tmp_path / "state.json.gz"
+    save(path, [NODE])
+    program = (
+        "import resource, sys; from pathlib import Path; from extender.embedded.dumps import state_file\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (700 * 2**20, -1))\n"
+        "assert len(state_file.load(Path(sys.argv[1]))) == 1"
+    )
+
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+
+
 def test_a_name_that_says_no_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"the name has to end in \.json, \.yaml or \.yml"):
         save(tmp_path / "state.txt", [NODE])
