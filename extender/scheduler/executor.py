@@ -110,12 +110,12 @@ class Executor:
             if victim.is_terminating:
                 about = {"preemptor": preemptor, "node": node, "victim": victim}
                 _LOG.info(2, "Victim Pod is already being deleted, skipping the API call for it", **about)
-        if not to_evict:
-            return
         numbers = {"numVictims": len(victims), "numVictimsToDelete": len(to_evict)}
         _LOG.info(2, "Start the preemption asynchronously", preemptor=preemptor, node=node, **numbers)
         for nominee in prepared.lower_nominees:
             self._world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
+        if not to_evict:
+            return
         result = "error"
         *others, last = to_evict
         try:
