@@ -26,7 +26,7 @@ from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
-from extender.config import ConfigErrors, Configuration, load_file
+from extender.config import ConfigErrors, Configuration, load_file, without_effect
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.seeding import SeedReport
 from extender.embedded.dumps.state_file import StateFileError, form_of, load
@@ -78,6 +78,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             RecordsFile(settings.records).read()
         except RecordsFileError as exc:
             raise StartUpError(f"{exc}; choose another --records") from exc
+    for field, why in without_effect(configuration):
+        _LOGGER.warning("%s: has no effect: %s", field, why)
     cluster = choose_cluster(settings, configuration)
     if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
         where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"

@@ -14,6 +14,7 @@ from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
 from api.serving.server import BACKLOG, make_server
 from api.settings.declarations import Group
+from api.settings.feature_gates import gates_without_effect
 from api.settings.overrides import overridden
 from api.settings.settings import read_settings
 from api.starting import prepare, read_configuration
@@ -46,6 +47,7 @@ def serve(
     if settings.config is not None:
         deprecated = (name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None)
         ignored |= {FLAGS[name].flag[2:]: "the configuration file has the last word" for name in deprecated}
+    ignored |= {f"feature-gates={name}": why for name, why in gates_without_effect(settings.feature_gates)}
     configure(settings.logging_format, settings.v, settings.verbosity_by_file)
     for name, why in ignored.items():
         _LOG.info(0, "A flag has no effect", flag=f"--{name}", reason=why)

@@ -22,8 +22,13 @@ OFF: Final = frozenset((
     "VolumeLimitScaling", "CoordinatedLeaderElection", "AllAlpha",
 ))  # fmt: skip
 
-EITHER: Final = frozenset(("OpportunisticBatching", "ClearingNominatedNodeNameAfterBinding", "LoggingBetaOptions", "LoggingAlphaOptions"))
-"""Gates that make no difference that could be seen from outside; either value is accepted."""
+EITHER: Final = {
+    "OpportunisticBatching": "every pod is ranked by itself, exactly; what equal pods have in common is computed once",
+    "ClearingNominatedNodeNameAfterBinding": "the API server clears it",
+    "LoggingBetaOptions": "the options for logging are those of docs/flags.md",
+    "LoggingAlphaOptions": "the options for logging are those of docs/flags.md",
+}
+"""Gate -> why it makes no difference here. Either value is accepted."""
 
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
@@ -52,12 +57,19 @@ def check_feature_gates(text: str) -> None:
         ValueError: a gate is unknown or has another value here, or the text has another form.
     """
     for name, wanted in _pairs(text):
-        if name not in ON | OFF | EITHER:
+        if name not in (ON | OFF) and name not in EITHER:
             raise ValueError(f"unrecognized feature gate: {name}")
         if wanted and name in OFF:
             raise ValueError(f"{name} cannot be turned on here")
         if not wanted and name in ON:
             raise ValueError(f"{name} cannot be turned off here")
+
+
+def gates_without_effect(text: str) -> Iterator[tuple[str, str]]:
+    """Yields (gate, why) for the gates that are accepted with either value. The text has been checked."""
+    for name, _ in _pairs(text):
+        if name in EITHER:
+            yield name, EITHER[name]
 
 
 def _pairs(text: str) -> Iterator[tuple[str, bool]]:

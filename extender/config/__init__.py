@@ -32,7 +32,7 @@ from extender.config.plugin_args import (
     VolumeBindingArgs,
 )
 from extender.config.plugin_sets import DEFAULT_PLUGINS, EXTENSION_POINTS, IN_TREE_POINTS, MULTI_POINT, PluginRef, Plugins, PluginSet
-from extender.config.validation import validate
+from extender.config.validation import validate, without_effect
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError
 
@@ -72,5 +72,6 @@ __all__ = [
     "load",
     "load_file",
     "validate",
+    "without_effect",
     "written",
 ]

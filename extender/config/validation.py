@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from extender.config.args_validation import CHECKED_WHEN_LOADED, validate_args
-from extender.config.configuration import API_VERSION, ClientConnection, Configuration, Extender, LeaderElection, Profile
+from extender.config.configuration import (
+    API_VERSION,
+    ClientConnection,
+    Configuration,
+    Extender,
+    LeaderElection,
+    Profile,
+    enabled_names,
+)
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EXTENSION_POINTS, PluginSet
 from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
@@ -16,6 +24,9 @@ from extender.objects.resource_names import is_extended_resource_name
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
+
+GATED_PLUGINS: Final = frozenset({"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"})
+"""The plugins whose feature gates are off, here as in 1.36. A profile may name them."""
 
 # Upstream iterates over a map, in any order; sorted, this is one of its possible results. multiPoint and placement points are not checked.
 _POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(point for point in EXTENSION_POINTS if not point.startswith("placement"))
@@ -33,6 +44,15 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds),
         *_extenders(configuration.extenders),
     ]
+
+
+def without_effect(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Yields (field path, why) for what is accepted as upstream accepts it, though nothing comes of it."""
+    if configuration.parallelism != Configuration().parallelism:
+        yield "parallelism", "nodes are judged together as arrays, by one thread"
+    for place, profile in enumerate(configuration.profiles):
+        for name in sorted(enabled_names(profile.plugins) & GATED_PLUGINS):
+            yield f"profiles[{place}].plugins", f"{name} does nothing, because its feature gate is off"
 
 
 def _client_connection(connection: ClientConnection) -> Iterator[FieldError]:

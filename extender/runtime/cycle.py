@@ -364,11 +364,14 @@ class Cycle(fwk.CycleState):
         return in_range(scorer, normalized)
 
 
-# Results of plugins are checked before they are used, because out-of-tree plugins may not have been checked by mypy.
+# Results of plugins are checked before they are used, because out-of-tree plugins may not have been checked by mypy. None is Success, as a
+# nil status is upstream.
 
 
 def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
-    result = plugin.pre_filter(cycle, pod, snapshot)
+    result: fwk.PreFilterResult | None = plugin.pre_filter(cycle, pod, snapshot)
+    if result is None:
+        return fwk.PreFilterResult(fwk.SUCCESS)
     _check_kind(result, fwk.PreFilterResult)
     _check_kind(result.status, fwk.Status)
     if result.node_names is not None:
@@ -377,7 +380,9 @@ def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snap
 
 
 def _verdicts(plugin: fwk.FilterPlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Verdicts:
-    verdicts = plugin.filter(cycle, pod, rows)
+    verdicts: fwk.Verdicts | None = plugin.filter(cycle, pod, rows)
+    if verdicts is None:
+        return fwk.accept(len(rows))
     _check_kind(verdicts, fwk.Verdicts)
     _check_array(verdicts.codes, len(rows), "integers")
     for _, mask in verdicts.reasons:
@@ -386,13 +391,17 @@ def _verdicts(plugin: fwk.FilterPlugin, cycle: Cycle, pod: Pod, rows: Rows) -> f
 
 
 async def _post_filter_result(plugin: fwk.PostFilterPlugin, cycle: Cycle, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-    result = await plugin.post_filter(cycle, pod, statuses)
+    result: fwk.PostFilterResult | None = await plugin.post_filter(cycle, pod, statuses)
+    if result is None:
+        return fwk.PostFilterResult(fwk.SUCCESS)
     _check_kind(result, fwk.PostFilterResult)
     return result
 
 
 def _pre_score_status(plugin: fwk.PreScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Status:
-    status = plugin.pre_score(cycle, pod, rows)
+    status: fwk.Status | None = plugin.pre_score(cycle, pod, rows)
+    if status is None:
+        return fwk.SUCCESS
     _check_kind(status, fwk.Status)
     return status
 
@@ -402,7 +411,8 @@ def _scores(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> Int6
 
 
 def _normalized(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, scores: Int64s) -> Int64s:
-    return checked_scores(plugin.normalize_score(cycle, pod, scores), len(scores))
+    normalized: Int64s | None = plugin.normalize_score(cycle, pod, scores)
+    return scores if normalized is None else checked_scores(normalized, len(scores))
 
 
 def _check_kind(answer: object, kind: type) -> None:

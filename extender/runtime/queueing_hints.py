@@ -65,11 +65,11 @@ def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_
     in_order = sorted(plugins, key=lambda plugin: plugin.name != last_gated_by) if last_gated_by else plugins
     for plugin in in_order:
         try:
-            status = call_plugin(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
+            status: fwk.Status | None = call_plugin(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
         except PluginError as exc:
             _LOG.exception(exc.__cause__ or exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             return plugin.name
-        if not status.is_success:
+        if status is not None and not status.is_success:
             if status.code is fwk.Code.ERROR:
                 _LOG.error(status.message, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             else:

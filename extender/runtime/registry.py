@@ -242,7 +242,8 @@ class EachNodeFilter(fwk.FilterPlugin):
         reasons: list[tuple[str, Mask]] = []
         places: defaultdict[str, list[int]] = defaultdict(list)
         for row, node in enumerate(rows.node_infos()):
-            status = self._plugin.filter(state, pod, node)
+            answer: object = self._plugin.filter(state, pod, node)
+            status = fwk.SUCCESS if answer is None else answer  # as a nil status is upstream
             if not isinstance(status, fwk.Status):
                 raise TypeError(f"filter returned {type(status).__name__}, not a Status")
             codes[row] = status.code

@@ -1,6 +1,6 @@
 """The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means there.
 
-A plugin that raises counts as one that answered Error.
+A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is upstream.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it (v1.36.2).
 """
@@ -31,7 +31,7 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     """
     for plugin in cycle.framework.plugins.reserve:
         try:
-            status = call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node)
+            status = _or_success(call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node))
         except PluginError as exc:
             return _raised(exc, pod)
         if not status.is_success:
@@ -57,10 +57,13 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
     timeouts: dict[str, float] = {}
     for plugin in cycle.framework.plugins.permit:
         try:
-            status, seconds = call_plugin(cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node)
+            answer: tuple[fwk.Status | None, float] | None = call_plugin(
+                cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node
+            )
         except PluginError as exc:
             return _raised(exc, pod), {}
-        if status.is_success:
+        status, seconds = (None, 0.0) if answer is None else answer
+        if status is None or status.is_success:
             continue
         if status.code is not fwk.Code.WAIT:
             return _refused(status, "Permit", plugin, pod), {}
@@ -69,6 +72,10 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
         return fwk.SUCCESS, {}
     _LOG.info(4, "One or more plugins asked to wait and no plugin rejected pod", pod=pod)
     return fwk.Status(fwk.Code.WAIT, (ASKED_TO_WAIT,)), timeouts
+
+
+def _or_success(status: fwk.Status | None) -> fwk.Status:
+    return fwk.SUCCESS if status is None else status
 
 
 def _raised(exc: PluginError, pod: Pod) -> fwk.Status:
@@ -103,10 +110,13 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
     may_join = False
     for plugin in cycle.framework.plugins.pre_bind:
         try:
-            flight = call_plugin(cycle.observe, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, cycle, pod, node)
+            flight: fwk.PreFlight | None = call_plugin(
+                cycle.observe, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, cycle, pod, node
+            )
         except PluginError as exc:
             _LOG.exception(exc.__cause__ or exc, "Plugin failed", plugin=plugin.name, pod=pod, node=node)
             return PreBindPlan(fwk.error(str(exc)).by(plugin.name))
+        flight = flight or fwk.PreFlight(fwk.SUCCESS)
         status = flight.status
         if status.is_skip:
             continue
@@ -178,7 +188,7 @@ async def _status_of(
     """Returns the plugin's status; Error if it raised. Errors are logged."""
     failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling
     try:
-        status = await call_plugin_async(cycle.observe, plugin.name, point, call)
+        status = _or_success(await call_plugin_async(cycle.observe, plugin.name, point, call))
     except PluginError as exc:
         _LOG.exception(exc.__cause__ or exc, failed, plugin=plugin.name, pod=pod, node=node)
         return fwk.error(exc.why)

@@ -21,7 +21,7 @@ from api.cli.foreign_flags import FOREIGN, Effect
 from api.fatal_errors import StartUpError
 from api.serving.server import Server
 from api.settings.declarations import Group
-from api.settings.feature_gates import EITHER, OFF, ON, check_feature_gates
+from api.settings.feature_gates import EITHER, OFF, ON, check_feature_gates, gates_without_effect
 from api.settings.overrides import overridden
 from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.config import Configuration, load, written
@@ -127,7 +127,7 @@ def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
         read_settings({}, feature_gates=text)
 
     assert str(refused.value) == f"--feature-gates: {why}"
-    assert not (ON & OFF or ON & EITHER or OFF & EITHER)
+    assert not (ON & OFF or ON & EITHER.keys() or OFF & EITHER.keys())
 
 
 @pytest.mark.parametrize(
@@ -270,6 +270,12 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
 
         assert halfway == first, "a certificate without its key replaces nothing"
         assert ssl.get_server_certificate(("127.0.0.1", service.port)) == other.certificate.read_text()
+
+
+def test_a_gate_without_effect_says_why() -> None:
+    assert dict(gates_without_effect("OpportunisticBatching=true,SchedulerQueueingHints=true")) == {
+        "OpportunisticBatching": EITHER["OpportunisticBatching"]
+    }
 
 
 def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:

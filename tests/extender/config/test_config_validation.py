@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.config import ConfigErrors, Configuration, Extender, LeaderElection, NodeResourcesFitArgs, load, validate
+from extender.config import ConfigErrors, Configuration, Extender, LeaderElection, NodeResourcesFitArgs, load, validate, without_effect
 from extender.config.args_validation import check_args
 from extender.golang.field_errors import required
 
@@ -237,3 +237,23 @@ def test_values_that_were_made_in_python_are_validated_alike():
         "profiles: Required value",
         "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
     ]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "told"),
+    [
+        pytest.param("", [], id="the default"),
+        pytest.param("parallelism: 16", [], id="the default, written"),
+        pytest.param("parallelism: 4", ["parallelism"], id="parallelism"),
+        pytest.param(
+            "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {enabled: "
+            "[{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]",
+            ["profiles[1].plugins", "profiles[1].plugins"],
+            id="plugins behind gates",
+        ),
+    ],
+)
+def test_what_is_accepted_and_does_nothing_is_named(configuration: str, told: list[str]) -> None:
+    text = f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{configuration}\n"
+
+    assert [path for path, _ in without_effect(load(text))] == told

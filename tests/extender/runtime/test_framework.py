@@ -274,7 +274,6 @@ def test_a_nominated_pod_is_on_every_row_of_its_node() -> None:
         pytest.param(lambda: fwk.PreFilterResult(fwk.error("boom")), "boom", id="an error"),
         pytest.param(lambda: fwk.PreFilterResult(LATER), "later", id="pending is no answer here"),
         pytest.param(lambda: fwk.SUCCESS, "it returned Status, not PreFilterResult", id="a Status"),
-        pytest.param(lambda: None, "it returned NoneType, not PreFilterResult", id="nothing"),
         pytest.param(lambda: fwk.PreFilterResult(True), "it returned bool, not Status", id="yes"),  # type: ignore[arg-type]
         pytest.param(
             lambda: fwk.PreFilterResult(fwk.SUCCESS, ["a"]),  # type: ignore[arg-type]
@@ -303,7 +302,6 @@ TWO_ROWS = np.array([True, False])
         pytest.param(lambda: fwk.Verdicts(np.array([5, 0], np.int8)), "it answered code 5", id="skip is no answer here"),
         pytest.param(lambda: fwk.Verdicts(np.array([99, 0], np.int8)), "it answered code 99", id="no code at all"),
         pytest.param(lambda: fwk.SUCCESS, "it returned Status, not Verdicts", id="a Status"),
-        pytest.param(lambda: None, "it returned NoneType, not Verdicts", id="nothing"),
         pytest.param(lambda: fwk.accept(3), "it returned no array of 2 integers, one a row", id="too many rows"),
         pytest.param(lambda: fwk.Verdicts([0, 0]), "it returned no array of 2 integers, one a row", id="a list"),  # type: ignore[arg-type]
         pytest.param(
@@ -351,7 +349,7 @@ def test_the_next_pod_does_not_notice() -> None:
     """
     What a plugin does wrong for one pod is forgotten with that pod's cycle.
     """
-    answers = iter((None, fwk.accept(1)))
+    answers = iter((fwk.SUCCESS, fwk.accept(1)))
     framework, snapshot = make_framework(Answers("filter", lambda: next(answers))), nodes("a")
     with pytest.raises(PluginError):
         Cycle(framework, snapshot, POD).run_filter_plugins(Rows.of(snapshot))

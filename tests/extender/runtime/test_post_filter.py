@@ -75,7 +75,6 @@ def test_what_prefilter_never_wrote_is_not_found() -> None:
     [
         pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
         pytest.param(lambda: fwk.SUCCESS, "it returned Status, not PostFilterResult", id="a Status"),
-        pytest.param(lambda: None, "it returned NoneType, not PostFilterResult", id="nothing"),
     ],
 )
 def test_a_post_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object, message: str) -> None:

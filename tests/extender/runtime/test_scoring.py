@@ -69,7 +69,6 @@ def test_a_plugin_that_pre_score_skipped_contributes_nothing() -> None:
         pytest.param(lambda: fwk.unschedulable("no"), "no", id="unschedulable is no answer here"),
         pytest.param(lambda: fwk.error("boom"), "boom", id="an error"),
         pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
-        pytest.param(lambda: None, "it returned NoneType, not Status", id="nothing"),
     ],
 )
 def test_a_pre_score_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object, message: str) -> None:
@@ -81,7 +80,7 @@ def test_a_pre_score_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: obj
 
 NO_SCORES = [
     pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
-    pytest.param(lambda: None, "scores must be an array of 2 integers", id="nothing"),
+    pytest.param(lambda: "12", "scores must be an array of 2 integers", id="a text"),
     pytest.param(lambda: [1, 2], "scores must be an array of 2 integers", id="a list"),
     pytest.param(lambda: np.array([1]), "scores must be an array of 2 integers", id="too few"),
     pytest.param(lambda: np.array([[1, 2]]), "scores must be an array of 2 integers", id="of another shape"),
@@ -92,7 +91,9 @@ NO_SCORES = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "message"), NO_SCORES)
+@pytest.mark.parametrize(
+    ("answer", "message"), [*NO_SCORES, pytest.param(lambda: None, "scores must be an array of 2 integers", id="nothing")]
+)
 def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("score", answer)))  # type: ignore[arg-type]

@@ -1,0 +1,63 @@
+"""A preemption with rules of a plugin's own.
+
+Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs (v1.36.2).
+"""
+
+import numpy as np
+import pytest
+
+from extender import framework as fwk
+from extender.objects.pod import Pod
+from extender.preemption import Evaluator
+from tests.stories.scenery import node, pod
+from tests.stories.telling import a_scene, story
+
+
+class KeepsCaches(fwk.PostFilterPlugin):
+    """Pods labelled `keep` are never victims, and of the nodes the one with the most victims wins."""
+
+    chooses_candidates = True
+
+    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        evaluator = Evaluator(
+            self.handle,
+            lambda num_nodes: (0, num_nodes),
+            lambda victim: "keep" not in victim.labels,
+            [lambda candidates: np.diff(candidates.first).astype(np.int64)],
+        )
+        outcome = await evaluator.preempt(state, pod, statuses)
+        return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
+
+
+@pytest.mark.parametrize(
+    ("plugins", "without", "node_of_victims", "victims"),
+    [
+        pytest.param([], (), "one", {"lone"}, id="upstream's criteria prefer fewer victims"),
+        pytest.param([KeepsCaches], ("DefaultPreemption",), "two", {"first", "second"}, id="the plugin prefers more"),
+    ],
+)
+@story
+async def test_a_plugin_replaces_the_criteria(
+    plugins: list[type[fwk.Plugin]], without: tuple[str, ...], node_of_victims: str, victims: set[str]
+) -> None:
+    async with a_scene(node("one"), node("two"), plugins=plugins, without=without) as scene:
+        await scene.has(pod("lone", "2", "low", nodeName="one", stays=True))
+        for name in ("first", "second"):
+            await scene.has(pod(name, "1", "low", nodeName="two", stays=True))
+        await scene.has(pod("high", "2", "high"))
+
+        assert scene.leaving() == victims
+        assert scene.nominated_node_of("high") == node_of_victims
+
+
+@story
+async def test_a_plugin_protects_pods() -> None:
+    async with a_scene(node("one"), plugins=[KeepsCaches], without=("DefaultPreemption",)) as scene:
+        await scene.has(pod("kept", "1", "low", labels={"keep": ""}, stays=True))
+        await scene.has(pod("other", "1", "low", stays=True))
+        await scene.has(pod("large", "2", "high"), within=0.5)
+        assert scene.leaving() == set()
+
+        await scene.has(pod("small", "1", "high"))
+
+        assert scene.leaving() == {"other"}
