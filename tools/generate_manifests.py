@@ -25,9 +25,7 @@ LEASE: Final = "reprieve"
 """The lease of a scheduler. kube-scheduler's own has another name, so that both may run in one cluster."""
 
 EVENTS: Final = frozenset(Right("events.k8s.io", "events", verb) for verb in ("create", "patch"))
-# Ahead of the code: what-ifs know PriorityClasses from pods only. With the right there first, an image that reads them needs no new role.
-CLASSES: Final = frozenset(Right("scheduling.k8s.io", "priorityclasses", verb) for verb in ("list", "watch"))
-FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS for verb in ("list", "watch")) | CLASSES | EVENTS
+FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS for verb in ("list", "watch")) | EVENTS
 _KEEP_LEASE: Final = tuple(Right(LEASE_GROUP, "leases", verb) for verb in ("get", "update"))
 # A name cannot limit a request to create: it is not in the path.
 _CREATE_LEASE: Final = Right(LEASE_GROUP, "leases", "create")

@@ -179,7 +179,7 @@ class Questions:
         except NoPodsError as exc:
             raise QuestionError(str(exc)) from exc
         try:
-            applied = apply_manifests(copy, [sample.pod], self._admits())
+            applied = apply_manifests(copy, [sample.pod], self._admits(), keeps_priorities=True)
         except ManifestError as exc:
             raise QuestionError(sample.with_written_name(str(exc))) from exc
         (created,) = applied.pods

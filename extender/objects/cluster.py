@@ -13,6 +13,7 @@ from extender.objects.kinds import KINDS, WatchedKind, kind_of
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.priority_classes import PriorityClass
 from extender.objects.storage import (
     AttachProfile,
     CSIDriver,
@@ -131,6 +132,7 @@ class ClusterState:
     resource_claims: Sequence[ResourceClaim] = ()
     device_classes: Sequence[DeviceClass] = ()
     resource_slices: Sequence[ResourceSlice] = ()
+    priority_classes: Sequence[PriorityClass] = ()
 
     @staticmethod
     def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
@@ -206,6 +208,7 @@ class ClusterObjects:
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
     device_classes: dict[str, DeviceClass] = field(default_factory=dict)
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
+    priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Puts an object into the table of its kind, replaces it, or removes it (`new` is None).

@@ -13,6 +13,7 @@ from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.priority_classes import PriorityClass
 from extender.objects.storage import (
     CSIDriver,
     CSINode,
@@ -42,6 +43,8 @@ class WatchedKind(Generic[T]):
     is_namespaced: bool = False
     field_selector: str = ""
     """Objects that it does not match are not watched."""
+    is_optional: bool = False
+    """True if no decision depends on it: where it may not be read, it counts as empty."""
 
     @property
     def name(self) -> str:
@@ -103,6 +106,7 @@ STATEFUL_SETS: Final = WatchedKind(StatefulSet, "apps/v1", "statefulsets", "stat
 RESOURCE_CLAIMS: Final = WatchedKind(ResourceClaim, "resource.k8s.io/v1", "resourceclaims", "resource_claims", is_namespaced=True)
 DEVICE_CLASSES: Final = WatchedKind(DeviceClass, "resource.k8s.io/v1", "deviceclasses", "device_classes")
 RESOURCE_SLICES: Final = WatchedKind(ResourceSlice, "resource.k8s.io/v1", "resourceslices", "resource_slices")
+PRIORITY_CLASSES: Final = WatchedKind(PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True)
 
 KINDS: Final[tuple[WatchedKind[Any], ...]] = (
     NODES,
@@ -123,8 +127,9 @@ KINDS: Final[tuple[WatchedKind[Any], ...]] = (
     RESOURCE_CLAIMS,
     DEVICE_CLASSES,
     RESOURCE_SLICES,
+    PRIORITY_CLASSES,
 )
-"""All kinds that scheduling looks at, in the order in which a cluster is taken in: nodes before pods."""
+"""All kinds that scheduling and answers look at, in the order in which a cluster is taken in: nodes before pods."""
 
 _KIND_OF_TYPE: Final[dict[type, WatchedKind[Any]]] = {kind.type: kind for kind in KINDS}
 

@@ -24,7 +24,8 @@ def running(dump: Path) -> Iterator[Service]:
 @pytest.fixture
 def vip(tmp_path: Path) -> str:
     file = tmp_path / "vip.yaml"
-    file.write_text(yaml.safe_dump(pod("vip", "3", priority=5000)))
+    very_high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "very-high"}, "value": 5000}
+    file.write_text(yaml.safe_dump_all([very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]))
     return str(file)
 
 
@@ -75,6 +76,45 @@ def test_victims_of_a_running_service_are_those_of_its_cluster_now(running: Serv
     told = json.loads(reprieve("victims", "-f", vip, *at(running), "-o", "json").stdout)
 
     assert [victim["pod"]["name"] for victim in told["placements"][0]["evicts"]] == ["batch-1"]
+
+
+CLASSES = """
+- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ordinary}, value: 100, globalDefault: true}
+- {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: unused}, value: 5000}
+- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: "2", memory: 8Gi, pods: "10"}}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: low}
+  spec: {nodeName: a, priority: 1, containers: [{name: c, image: x, resources: {requests: {cpu: "2"}}}]}
+  status: {phase: Running}
+"""
+
+
+@pytest.mark.parametrize("source", ["a dump", "a service", "an API server"])
+@pytest.mark.parametrize(("name", "priority"), [("", 100), ("unused", 5000), ("system-node-critical", 2_000_001_000)])
+def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_read(
+    source: str, name: str, priority: int, tmp_path: Path
+) -> None:
+    """
+    The default class, one that no pod has, and one of every cluster.
+    """
+    state = tmp_path / "cluster.yaml"
+    state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": yaml.safe_load(CLASSES)}))
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}}}
+    spec = {"containers": [container], **({"priorityClassName": name} if name else {})}
+    written = yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": spec})
+    with serving(state=state, schedule=False) as service:
+        where = {
+            "a dump": ["--dump", str(state)],
+            "a service": at(service),
+            "an API server": ["--kubeconfig", str(kubeconfig_for(service.port, tmp_path))],
+        }[source]
+
+        for command in ("victims", "whatif"):
+            (placement,) = json.loads(reprieve(command, "-f", "-", *where, "-o", "json", text=written).stdout)["placements"]
+            assert placement["pod"]["priority"] == priority, command
+            assert [victim["pod"]["name"] for victim in placement["evicts"]] == ["low"], command
+        assert json.loads(reprieve("fits", "-f", "-", *where, "-o", "json", text=written).stdout)["fits"] == 0
 
 
 def test_what_the_scheduler_says_of_preemption_is_said_once(dump: Path) -> None:

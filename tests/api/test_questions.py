@@ -165,7 +165,8 @@ def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
 
 def test_a_what_if_says_who_would_go_and_changes_nothing(deciding: Service) -> None:
     before = get(deciding, "/v1/cluster")
-    answer = deciding.post("/v1/whatif", {"create": [pod("vip", "3", priority=5000)]})
+    very_high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "very-high"}, "value": 5000}
+    answer = deciding.post("/v1/whatif", {"create": [very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]})
 
     told = answer.json()
     assert answer.status_code == 200

@@ -19,6 +19,7 @@ from extender.config import Configuration
 from extender.embedded.api_resources import NEW_EVENTS, PODS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.transport import EmbeddedTransport
+from extender.objects.kinds import PRIORITY_CLASSES
 from extender.protocol.wire_types import MetaVictims
 from extender.testing import make_pod
 from extender.testing.faults import Fault, FaultyTransport
@@ -95,6 +96,19 @@ async def follows_the_cluster(role: Rbac, *faults: Fault) -> bool:
 
 async def follows_a_server_that_streams_no_lists(role: Rbac) -> bool:
     return await follows_the_cluster(role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None))
+
+
+async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("a"), HIGH, decides=False, faults=faults) as world:
+        await asyncio.sleep(120)
+        informers = world.backend.informers
+        assert informers is not None and informers.has_synced, "no decision depends on them"
+        (classes,) = [each.objects for each in informers.reflectors if each.kind is PRIORITY_CLASSES]
+        return ("", "high") in classes
+
+
+async def knows_the_classes_of_a_server_that_streams_no_lists(role: Rbac) -> bool:
+    return await knows_the_priority_classes(role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None))
 
 
 async def knows_who_a_caller_is(role: Rbac) -> bool:

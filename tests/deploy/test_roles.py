@@ -5,18 +5,20 @@ from typing import Any, Final
 
 import pytest
 
-from extender.objects.kinds import KINDS
+from extender.objects.kinds import KINDS, PRIORITY_CLASSES
 from extender.testing import virtual_time
 from extender.testing.rbac import Rbac
 from tests.deploy import deeds
 from tests.deploy.shipped import shipped
-from tools.generate_manifests import CLASSES, FOLLOW, LEASE, MODES, NAMESPACE, account
+from tools.generate_manifests import FOLLOW, LEASE, MODES, NAMESPACE, account
 
 Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
 
 FOLLOWS: Final[dict[str, Deed]] = {
     **{f"list {kind.resource}": deeds.follows_a_server_that_streams_no_lists for kind in KINDS},
     **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS},
+    f"list {PRIORITY_CLASSES.resource}": deeds.knows_the_classes_of_a_server_that_streams_no_lists,
+    f"watch {PRIORITY_CLASSES.resource}": deeds.knows_the_priority_classes,
     "create events.events.k8s.io": deeds.tells_that_a_victim_was_spared,
     "patch events.events.k8s.io": deeds.counts_the_victims_spared,
     "create tokenreviews.authentication.k8s.io": deeds.knows_who_a_caller_is,
@@ -55,7 +57,7 @@ def role(mode: str) -> Rbac:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_right_is_needed_for_something(mode: str) -> None:
-    expected = {**FOLLOWS, **NEEDS[mode]}.keys() | set(map(str, CLASSES))
+    expected = {**FOLLOWS, **NEEDS[mode]}.keys()
 
     assert {str(grant.right) for grant in role(mode).grants} == expected
 

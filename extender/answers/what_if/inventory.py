@@ -102,15 +102,32 @@ def _deployment_named_by(pod: Pod, replica_set: str) -> str | None:
 
 
 def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
-    """Yields the PriorityClasses that the objects name and do not bring: those of every cluster, and those of pods of this one."""
-    named = set(_class_names(wanted)) - {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
-    found: dict[str, tuple[int, str | None]] = {name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in named}
+    """Yields the PriorityClasses of the cluster that the objects name or that are the default, unless the objects bring them.
+
+    Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they may not be read.
+    """
+    brought = {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
+    named = set(_class_names(wanted)) - brought
+    known = cluster.cache.objects.priority_classes
+    for name, each in known.items():
+        if name in named or (each.global_default and name not in brought):
+            yield {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **msgspec.to_builtins(each)}
+    found: dict[str, tuple[int, str | None]] = {
+        name: (value, None) for name, value in SYSTEM_CLASSES.items() if name in named and name not in known
+    }
+    if knows_classes(cluster):
+        named = set()
     for pod in (*cluster.cache.pods, *cluster.pending.values()) if named - found.keys() else ():
         if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
             found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
     for name, (value, policy) in found.items():
         written = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         yield written | ({"preemptionPolicy": policy} if policy else {})
+
+
+def knows_classes(cluster: Cluster) -> bool:
+    """Returns whether the PriorityClasses of the cluster are known, so that others do not exist."""
+    return SYSTEM_CLASSES.keys() <= cluster.cache.objects.priority_classes.keys()
 
 
 def _class_names(value: object) -> Iterator[str]:

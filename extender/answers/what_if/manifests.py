@@ -13,7 +13,7 @@ import msgspec
 
 from extender.answers.what_if.admission import Admission
 from extender.answers.what_if.departures import selects
-from extender.answers.what_if.inventory import Inventory, priority_classes, storage_classes
+from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
 from extender.cache.cluster import Cluster
@@ -101,11 +101,15 @@ class Applied:
     notes: tuple[str, ...] = ()
 
 
-def apply_manifests(cluster: Cluster, objects: Iterable[Mapping[str, Any]], admission: Admission) -> Applied:
+def apply_manifests(
+    cluster: Cluster, objects: Iterable[Mapping[str, Any]], admission: Admission, *, keeps_priorities: bool = False
+) -> Applied:
     """Creates the objects in the cluster; those that exist already are replaced.
 
     Arguments:
         admission: an API server without objects.
+        keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where the classes of the
+            cluster are not known, it may.
 
     Raises:
         ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been applied.
@@ -118,7 +122,7 @@ def apply_manifests(cluster: Cluster, objects: Iterable[Mapping[str, Any]], admi
     if not wanted:
         return Applied()
     known = frozenset(cluster.nodes)
-    batch = _Batch(cluster, wanted, admission)
+    batch = _Batch(cluster, wanted, admission, checks_priorities=not keeps_priorities and knows_classes(cluster))
     try:
         batch.admit(wanted)
         batch.make_pods()
@@ -181,8 +185,10 @@ class At(NamedTuple):
 class _Batch:
     """The objects that are applied together. State: the API server that they pass through, and the workloads among them."""
 
-    def __init__(self, cluster: Cluster, wanted: Sequence[Object], admission: Admission) -> None:
+    def __init__(self, cluster: Cluster, wanted: Sequence[Object], admission: Admission, *, checks_priorities: bool) -> None:
         self._inventory = Inventory(cluster)
+        self._knows_classes = knows_classes(cluster)
+        self._checks_priorities = checks_priorities
         self._plans: list[tuple[Plan, list[At]]] = []
         """What each workload does with the pods that it has, and the new pods that it makes."""
         self._missing: dict[str, None] = {}
@@ -302,7 +308,7 @@ class _Batch:
             obj = self._get(at)
             kind = _TYPE_OF.get(obj["kind"])
             if kind is None:
-                continue  # schedulers do not watch it: a Deployment, a PriorityClass
+                continue  # schedulers do not watch it: a Deployment
             item = decoding.convert(kind, obj)
             if isinstance(item, Pod):
                 made[at] = _with_claims(item, self._claim_statuses.get(at, ()))
@@ -358,10 +364,27 @@ class _Batch:
             uid = obj["metadata"].get("uid")
             if isinstance(uid, str) and not self._inventory.owns_uid(namespace, name, uid):
                 del obj["metadata"]["uid"]  # a copy of another pod gets its own UID
+        given = [(at, _priority_taken_out(obj)) for at, obj in objects if self._checks_priorities and at.kind == "Pod"]
         refused = self._server.create([obj for _, obj in objects])
+        for at, priority in given if not refused else ():
+            admitted = self._get(at)["spec"].get("priority", 0)
+            if priority not in (None, admitted):
+                why = (
+                    f"the integer value of priority ({priority}) must not be provided in pod spec; "
+                    f"priority admission controller computed {admitted} from the given PriorityClass name"
+                )
+                raise ManifestError(f'Pod {at.namespace}/{at.name}: pods "{at.name}" is forbidden: {why}')
         if refused:
-            raise ManifestError("; ".join(map(_with_advice, refused)))
+            raise ManifestError("; ".join(refused if self._knows_classes else map(_with_advice, refused)))
         self._admitted += [at for at, _ in objects]
+
+
+def _priority_taken_out(pod: Object) -> object:
+    """Takes the priority out of a pod that no server has admitted yet, so that it gets that of its class; returns what it was."""
+    metadata, spec = pod["metadata"], pod.get("spec")
+    if metadata.get("resourceVersion") or metadata.get("creationTimestamp") or not isinstance(spec, dict):
+        return None
+    return spec.pop("priority", None)
 
 
 def _divided(rollout: Rollout, made: Sequence[Pod]) -> tuple[Sequence[Pod], Sequence[Pod]]:

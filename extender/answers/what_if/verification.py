@@ -94,7 +94,7 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
     known = {pod.uid: pod for pod in (*cluster.cache.pods, *cluster.pending.values())}
     new = unrolled(applied, admits())
     request = WhatIfRequest(
-        create=[*new, *_classes_of(objects, new)] if new else [],
+        create=new,
         drain_nodes=[*listed(rule.when.drain)],
         remove_nodes=[*listed(rule.when.remove)],
         include_pending=True,
@@ -116,12 +116,6 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
         # Pods that their controllers delete are not evicted.
         evictions=[(known[each.victim.pod.uid], each) for each in simulation.evictions if each.why not in ("scaled down", "replaced")],
     )
-
-
-def _classes_of(existing: Sequence[Object], new: Sequence[Object]) -> list[Object]:
-    """The existing priority classes, which new pods may name. A `Cluster` does not keep them."""
-    replaced = {obj["metadata"].get("name") for obj in new if obj["kind"] == "PriorityClass"}
-    return [obj for obj in existing if obj["kind"] == "PriorityClass" and obj["metadata"].get("name") not in replaced]
 
 
 def _run(cluster: Cluster) -> None:

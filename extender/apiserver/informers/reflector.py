@@ -166,6 +166,8 @@ class Reflector(Generic[T]):
             try:
                 await self._list_and_watch()
             except (ApiError, DoubtfulAnswerError) as exc:
+                if isinstance(exc, Forbidden) and self.kind.is_optional:
+                    self._not_served()
                 await asyncio.sleep(self._failed(exc))
 
     async def _list_and_watch(self) -> None:
@@ -248,7 +250,8 @@ class Reflector(Generic[T]):
         self._synced.set()
 
     def _not_served(self) -> None:
-        """Handles that the server does not know the resource. Answered twice, it is believed, and the resource counts as empty."""
+        """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice, it is believed, and
+        the resource counts as empty."""
         if not self.kind.may_be_unknown:
             return
         if self._seems_unknown and self._is_served:

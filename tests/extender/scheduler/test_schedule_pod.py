@@ -152,7 +152,7 @@ def test_the_nominated_node_need_not_be_among_those_that_pre_filter_left() -> No
 
 
 def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplog: pytest.LogCaptureFixture) -> None:
-    answers = iter((None, fwk.accept(2)))
+    answers = iter((fwk.SUCCESS, fwk.accept(2)))
     framework = make_framework(Answers("filter", lambda: next(answers)))
 
     with caplog.at_level(logging.ERROR):

@@ -13,6 +13,7 @@ from extender.objects.decoding import convert, replaced
 from extender.objects.grouping import Namespace, ReplicaSet
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod
+from extender.objects.priority_classes import SYSTEM_CLASSES, PriorityClass
 from extender.testing import PodBuilder, make_node, make_pod
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
@@ -144,6 +145,87 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
     taken(about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}])
 
     assert about.cache.objects.pdbs["default", "b"].status.disruptions_allowed == allowed
+
+
+# Priority classes.
+
+
+def priority_class(name: str, value: int, **members: Any) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **members}
+
+
+SYSTEM = [priority_class(name, value) for name, value in SYSTEM_CLASSES.items()]
+DEFAULT = priority_class("ordinary", 100, globalDefault=True)
+POLITE = priority_class("polite", 5000, preemptionPolicy="Never")
+
+
+def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluster:
+    return cluster("n", pods=pods, priority_classes=[convert(PriorityClass, each) for each in classes])
+
+
+@pytest.mark.parametrize(
+    ("classes", "brought", "spec", "admitted"),
+    [
+        pytest.param([], [], {}, (0, "", "PreemptLowerPriority"), id="no classes are known"),
+        pytest.param([*SYSTEM, DEFAULT], [], {}, (100, "ordinary", "PreemptLowerPriority"), id="the default class"),
+        pytest.param(
+            [*SYSTEM, DEFAULT, POLITE], [], {"priorityClassName": "polite"}, (5000, "polite", "Never"), id="a class that no pod has"
+        ),
+        pytest.param([*SYSTEM], [DEFAULT], {}, (100, "ordinary", "PreemptLowerPriority"), id="a default class that comes with the pod"),
+        pytest.param(
+            [*SYSTEM, DEFAULT],
+            [priority_class("ordinary", 7, globalDefault=True)],
+            {},
+            (7, "ordinary", "PreemptLowerPriority"),
+            id="a class that comes with the pod in place of the cluster's",
+        ),
+        pytest.param(
+            [*SYSTEM, DEFAULT],
+            [],
+            {"priorityClassName": "system-node-critical"},
+            (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
+            id="a class of every cluster",
+        ),
+        pytest.param([], [], {"priorityClassName": "of-a-pod"}, (77, "of-a-pod", "PreemptLowerPriority"), id="known only by a pod"),
+        pytest.param([], [], {"priority": 100_000}, (100_000, "", "PreemptLowerPriority"), id="a bare priority, of a dump by hand"),
+        pytest.param(
+            [*SYSTEM, DEFAULT], [], {"priority": 100}, (100, "ordinary", "PreemptLowerPriority"), id="a bare priority as of the class"
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_a_pod_has_the_priority_that_admission_gives_it(
+    kind: str, classes: list[dict[str, Any]], brought: list[dict[str, Any]], spec: dict[str, Any], admitted: tuple[int, str, str]
+) -> None:
+    has_class = make_pod("has").node("n").priority(77).obj()
+    has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
+    written = pod(**spec) if kind == "Pod" else workload(kind, pod_spec={**POD_SPEC, **spec}, replicas=1)
+
+    (made,) = taken(with_classes(*classes, pods=(has_class,)), [*brought, written])
+
+    assert (made.priority, made.spec.priority_class_name, made.spec.preemption_policy) == admitted
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        pytest.param({"priorityClassName": "of-a-pod"}, "no PriorityClass with name of-a-pod was found", id="a class that is gone"),
+        pytest.param(
+            {"priority": 100_000},
+            "the integer value of priority (100000) must not be provided in pod spec; "
+            "priority admission controller computed 100 from the given PriorityClass name",
+            id="a bare priority",
+        ),
+    ],
+)
+def test_what_admission_refuses_is_refused_where_the_classes_are_known(spec: dict[str, Any], why: str) -> None:
+    has_class = make_pod("has").node("n").priority(77).obj()
+    has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
+
+    with pytest.raises(ManifestError) as refusal:
+        taken(with_classes(*SYSTEM, DEFAULT, pods=(has_class,)), [pod(**spec)])
+
+    assert str(refusal.value) == f'Pod default/web: pods "web" is forbidden: {why}'
 
 
 # What is refused, and what is passed over.
