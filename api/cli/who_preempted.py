@@ -60,12 +60,21 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
     if made.outcome == "failed":
         console.print("not all victims were evicted")
     losers = [candidate for candidate in made.candidates if candidate.node != made.node]
+    num_others = _num_others(made)
     if losers:
-        console.print(heading(f"Other candidates: {plural(made.num_candidates - 1, 'node')}"))
+        console.print(heading(f"Other candidates: {plural(num_others, 'node')}"))
         not_chosen = table("node", "victims", "why not")
         for candidate in losers if wide else losers[:5]:
             not_chosen.add_row(candidate.node, str(len(candidate.victims)), candidate.why_not)
         console.print(not_chosen)
-    elif made.num_candidates > 1:
-        others = plural(made.num_candidates - 1, "other node")
+    elif num_others:
+        others = plural(num_others, "other node")
         console.print(f"{others} could have been chosen; no more is known, since there were many preemptions at once")
+
+
+def _num_others(made: Preemption) -> int:
+    """Returns how many candidates were not chosen. Another scheduler, an extender or a plugin may choose a node that is none of them."""
+    kept = [candidate.node for candidate in made.candidates]
+    # Where not all candidates are kept, a chosen node that is not listed is taken for one of the others.
+    is_candidate = made.node in kept or (bool(made.node) and len(kept) < made.num_candidates)
+    return max(made.num_candidates - is_candidate, 0)

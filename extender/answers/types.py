@@ -141,6 +141,7 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     """The place in the queue from 1; None where there is no order."""
     attempts: int = 0
     since: str | None = None
+    """When it began to wait; further attempts do not change it."""
     backoff_ends: str | None = None
     gated_by: str = ""
     refused_by: tuple[str, ...] = ()

@@ -77,7 +77,13 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
 
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
-    return QueuePlace(pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=clock.text(info.timestamp))
+    return QueuePlace(pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=_since(info, clock))
+
+
+def _since(info: QueuedPodInfo, clock: WallClock) -> str:
+    """Returns since when the pod waits, over all its attempts: when it was first queued to be tried, or when it came if it never was."""
+    first = info.initial_attempt_timestamp
+    return clock.text(info.timestamp if first is None else first)
 
 
 def _of_backoff(queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
@@ -103,7 +109,7 @@ def _place_of(
         queue=queue,  # type: ignore[arg-type]
         position=position,
         attempts=info.attempts,
-        since=clock.text(info.timestamp),
+        since=_since(info, clock),
         backoff_ends=None if backoff_ends is None else clock.text(backoff_ends),
         gated_by=info.gating_plugin,
         refused_by=tuple(by),

@@ -112,6 +112,22 @@ def test_a_pause_has_an_end() -> None:
     assert (told.attempts, told.since, told.backoff_ends) == (1, AT_FIRST, "2026-01-01T11:00:01Z")
 
 
+def test_the_time_for_which_a_pod_waits_goes_on_over_its_attempts() -> None:
+    clocked = ClockedQueue()
+    clocked.refused(a_pod("refused"), "Fit")
+    for _ in range(3):
+        clocked.now += 600
+        clocked.queue.activate([*clocked.store.values()])
+        info = clocked.pop()
+        info.set_rejector_plugins(["Fit"])
+        clocked.queue.add_unschedulable_if_not_present(info)
+
+    told = place(clocked, "refused")
+
+    assert told is not None
+    assert (told.attempts, told.since) == (4, AT_FIRST)
+
+
 def test_a_refused_pod_says_who_refused_it_and_what_it_waits_for() -> None:
     clocked = ClockedQueue()
     clocked.refused(a_pod("refused"), "Taints", "Fit")

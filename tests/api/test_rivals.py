@@ -1,0 +1,39 @@
+"""How many nodes `who-preempted` says could have been chosen."""
+
+import pytest
+from rich.console import Console
+
+from api.cli.who_preempted import _one
+from extender.answers.types import Preemption
+from extender.records.values import CandidateNode, PodName
+
+
+def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
+    candidates = tuple(CandidateNode(node=name, victims=(), num_pdb_violations=0, why_not="") for name in kept)
+    by = PodName(namespace="shop", name="urgent", priority=9)
+    made = Preemption(
+        id=1, time="2026-01-01T00:00:00Z", by=by, node=node, victims=(), num_pdb_violations=0,
+        candidates=candidates, num_candidates=num_candidates,
+    )  # fmt: skip
+    console = Console(record=True, width=200)
+    _one(console, made, wide=False)
+    return console.export_text()
+
+
+@pytest.mark.parametrize(
+    ("node", "kept", "num_candidates", "told"),
+    [
+        pytest.param("a", ["a"], 1, "", id="there was no choice"),
+        pytest.param("a", ["a", "b", "c"], 3, "Other candidates: 2 nodes", id="one of three"),
+        pytest.param("a", ["a", "b"], 12, "Other candidates: 11 nodes", id="the best are kept"),
+        pytest.param("x", ["a", "b"], 2, "Other candidates: 2 nodes", id="another scheduler chose a node that was none of them"),
+        pytest.param("x", ["a", "b"], 12, "Other candidates: 11 nodes", id="it chose one that was not kept"),
+        pytest.param("", ["a", "b"], 2, "Other candidates: 2 nodes", id="nothing is chosen yet"),
+        pytest.param("a", [], 5, "4 other nodes could have been chosen", id="none is kept"),
+    ],
+)
+def test_the_node_that_was_chosen_is_no_rival(node: str, kept: list[str], num_candidates: int, told: str) -> None:
+    words = preempted_on(node, kept, num_candidates)
+
+    assert told in words
+    assert told or "candidates" not in words
