@@ -4,6 +4,7 @@ Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kub
 apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
 """
 
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
@@ -21,19 +22,16 @@ from extender.objects.pod import DEFAULT_SCHEDULER_NAME
 
 _SCHEME: Final = "pkg/scheduler/apis/config/scheme/scheme.go:29"
 _INTERNAL: Final = "__internal"
-_SEVERAL_DOCUMENTS: Final = "yaml: several documents in one configuration file, where only the first would be used"
+_LOGGER: Final = logging.getLogger(__name__)
 
 
-def load(text: str | bytes, *, ignore_further_documents: bool = False) -> Configuration:
-    """Returns the configuration that the text of a file holds.
-
-    Arguments:
-        ignore_further_documents: read the first YAML document and ignore others, as kube-scheduler does; without it they are an error.
+def load(text: str | bytes) -> Configuration:
+    """Returns the configuration that the text of a file holds. Of several YAML documents the first is read, with a warning.
 
     Raises:
         ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors at once).
     """
-    configuration = _decode(text, ignore_further_documents)
+    configuration = _decode(text)
     errors = validate(configuration)
     if errors:
         raise ConfigErrors(errors, "validation")
@@ -102,7 +100,7 @@ class _GroupVersionKind(NamedTuple):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-def _decode(text: str | bytes, ignore_further_documents: bool) -> Configuration:
+def _decode(text: str | bytes) -> Configuration:
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.encode().decode("utf-8-sig")
         document = _document(text)
@@ -111,8 +109,8 @@ def _decode(text: str | bytes, ignore_further_documents: bool) -> Configuration:
         _refuse("yaml: the configuration is not UTF-8", exc)
     except (_UnreadableError, YamlError) as exc:
         _refuse(str(exc), exc)
-    if document.others and not ignore_further_documents:
-        _refuse(_SEVERAL_DOCUMENTS)
+    if document.others:
+        _LOGGER.warning("The configuration holds several YAML documents; only the first is used, as in kube-scheduler")
     if document.duplicates:
         forbidden.insert(0, "\n  ".join(("yaml: unmarshal errors:", *document.duplicates)))
     profiles = _profiles(found["profiles"], forbidden) if kind.kind == KIND and "profiles" in found else ()

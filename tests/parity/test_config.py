@@ -17,7 +17,7 @@ GO_WORDS = ("json: ", "invalid character", "unexpected end of JSON", "yaml: ")
 def answer(text):
     """What the corpus would say of the text."""
     try:
-        configuration = load(text, ignore_further_documents=True)
+        configuration = load(text)
         resolved = resolve_all(complete(configuration), IN_TREE_POINTS)
     except ConfigErrors as exc:
         found: dict[str, Any] = {"stage": exc.stage, "error": str(exc)}

@@ -246,11 +246,10 @@ def test_what_cannot_be_read_is_refused_in_upstreams_words(text, error):
     assert refusal(text) == ("load", error)
 
 
-def test_several_documents_are_refused_because_the_others_would_be_ignored():
-    text = f"{HEAD}---\nparallelism: 4\n"
-
-    assert refusal(text) == ("load", "yaml: several documents in one configuration file, where only the first would be used")
-    assert load(text, ignore_further_documents=True) == Configuration()
+def test_of_several_documents_the_first_is_used_with_a_warning(caplog):
+    assert load(f"{HEAD}---\nparallelism: 4\n") == Configuration()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "only the first is used" in caplog.text
 
 
 def test_document_marks_around_the_only_document_do_no_harm():
