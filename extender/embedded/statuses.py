@@ -189,6 +189,11 @@ def too_large_body(limit: int) -> ApiStatus:
     return ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
 
 
+def too_large_object() -> ApiStatus:
+    """500: the object does not fit into a request to the store. Upstream: etcd, api/v3rpc/rpctypes/error.go, ErrGRPCRequestTooLarge."""
+    return ApiStatus(500, "", "etcdserver: request is too large")
+
+
 def internal_error(message: str) -> ApiStatus:
     """500: the request failed through no fault of the caller. Upstream: NewInternalError."""
     return ApiStatus(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})

@@ -15,7 +15,11 @@ from typing import Any, Final, Literal, final
 
 import orjson
 
+from extender.embedded import statuses
 from extender.embedded.api_resources import RESOURCES, Object, Resource
+
+MAX_OBJECT: Final = 3 * 2**19
+"""Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as protobuf."""
 
 HISTORY: Final = 20_000
 """The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
@@ -191,13 +195,20 @@ class ObjectStore:
         return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
-        """Creates or replaces an object; sets its metadata.resourceVersion."""
+        """Creates or replaces an object; sets its metadata.resourceVersion.
+
+        Raises:
+            ApiStatus: the object is too large; nothing has changed.
+        """
         kept = self._kept[resource.stored_as]
         key = key_of(resource, namespace, name)
         old = kept.objects.get(key)
-        self._resource_version += 1
-        obj["metadata"]["resourceVersion"] = str(self._resource_version)
-        new = _encoded(key, self._resource_version, obj, kept.paths)
+        version = self._resource_version + 1
+        obj["metadata"]["resourceVersion"] = str(version)
+        new = _encoded(key, version, obj, kept.paths)
+        if len(new.body) > MAX_OBJECT:
+            raise statuses.too_large_object()
+        self._resource_version = version
         kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
         return new
 

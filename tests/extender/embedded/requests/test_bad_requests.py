@@ -274,3 +274,20 @@ def test_every_kind_that_is_served_can_be_listed_and_watched() -> None:
             code, listed = ask(api, "GET", f"{root}/{resource.plural}")
             assert (code, listed["kind"]) == (200, f"{resource.kind}List")
             assert send(api, "GET", f"{root}/{resource.plural}?watch=1").status == 200
+
+
+def test_an_object_that_is_too_large_for_the_store_is_refused_and_nothing_has_changed() -> None:
+    """
+    It fits into a request, and a patch may make it larger still.
+    """
+    api = make_api()
+    before = api.registry.store.resource_version
+    large = pod("large") | {"status": {"message": "x"}}
+    large["spec"]["containers"][0]["command"] = ["x" * 2**20, "x" * 2**19]
+    refused = send(api, "POST", PODS_PATH, large)
+
+    assert isinstance(refused, Response)
+    assert refused.status == 500
+    assert orjson.loads(refused.body)["message"] == "etcdserver: request is too large"
+    assert api.registry.store.resource_version == before
+    assert ask(api, "GET", f"{PODS_PATH}/large")[0] == 404
