@@ -138,7 +138,7 @@ def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
 
 def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
     """
-    A weight of 5 makes 10 points 500: more than an empty node is worth. An extender that fails adds nothing; scores above 10 count as they are.
+    A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10 count as they are.
     """
     memory = InMemory(one_prioritize=scoring(full=10), down_prioritize=lambda _: 500, loud_prioritize=scoring(full=20))
     configuration = extenders(

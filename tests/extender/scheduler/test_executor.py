@@ -108,13 +108,16 @@ def test_who_is_on_its_way_out_is_not_told_again() -> None:
     assert told.told_to_go() == ["first"]
 
 
-def test_where_all_are_on_their_way_out_nothing_is_done() -> None:
+def test_where_all_are_on_their_way_out_only_lower_nominations_are_cleared() -> None:
+    """
+    As upstream's synchronous preemption does; its asynchronous one keeps them, though the preemptor takes the room.
+    """
     told = Told()
 
     lower = make_pod("lower").nominated_node("n").obj()
     assert told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
 
-    assert told.writes.calls == []
+    assert told.writes.calls == [fwk.PatchPodStatus.of(lower, nominated_node_name="")]
 
 
 def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
