@@ -56,6 +56,7 @@ def counted(records: History) -> Counter[str]:
             count["copies"] += record.is_copy
             count["writes without an answer"] += not record.status
         count[type(record).__name__.lower()] += 1
+    count["ends that a busy machine leaves open"] = sum(record.is_starved for record in records if isinstance(record, Ended))
     times = {type(record): record.at for record in records if isinstance(record, Healed | Ended)}
     count[SETTLING] = round(times.get(Ended, 0) - times.get(Healed, 0))
     count["leaders"] = len({record.by for record in records if isinstance(record, Request) and record.holder and record.is_done})

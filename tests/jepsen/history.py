@@ -166,11 +166,18 @@ class Healed(msgspec.Struct, frozen=True, tag_field="record", tag="healed"):
 
 @final
 class Ended(msgspec.Struct, frozen=True, tag_field="record", tag="ended"):
-    """The end: pods and nodes as the API server has them."""
+    """The end: pods and nodes as the API server has them.
+
+    Attributes:
+        waited: the seconds since the last fault in which processes waited for a processor.
+        is_starved: whether that was so long that it is not known what they would have done.
+    """
 
     at: float
     pods: list[Seen]
     nodes: list[Seen]
+    waited: float = 0.0
+    is_starved: bool = False
 
 
 Record: TypeAlias = Request | Listed | Event | Began | Happened | Healed | Ended

@@ -208,6 +208,23 @@ class Replica:
         self.machine.send(signal.SIGTERM)
 
 
+@final
+class Processors:
+    """Counts how long the processes of machines, and this one, are ready to run and wait for a processor."""
+
+    def __init__(self, *machines: Machine) -> None:
+        self._machines = machines
+        self._counted: dict[int, int] = {}
+
+    def waited(self) -> float:
+        """Returns the seconds since the last call, summed up: mostly one waits for another."""
+        before, self._counted = self._counted, {}
+        for pid in {os.getpid(), *(machine.pid for machine in self._machines)} - {0}:
+            with suppress(OSError):
+                self._counted[pid] = int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
+        return sum(waited - before.get(pid, 0) for pid, waited in self._counted.items()) / 1e9
+
+
 @asynccontextmanager
 async def killed_afterwards(*machines: Machine) -> AsyncIterator[None]:
     """Ends all processes at the end of the block."""

@@ -14,11 +14,13 @@ import httpx
 from tests.invariants.processes import Nursery
 from tests.jepsen.checker import SETTLE_SECONDS, unexplained
 from tests.jepsen.clients import Observer, Workload
-from tests.jepsen.history import Ended, Happened, Healed, History, Request
-from tests.jepsen.machines import ApiServer, Machine, Replica, killed_afterwards
+from tests.jepsen.history import Ended, Happened, Healed, History, Request, Seen
+from tests.jepsen.machines import ApiServer, Machine, Processors, Replica, killed_afterwards
 from tests.jepsen.schedule import FAULTY_SECONDS, SERVER_KINDS, Fault, Kind, schedule
 
-LONGEST_RUN: Final = 400.0
+PATIENCE: Final = 240.0
+"""Seconds after which it is given up on a machine that is too busy."""
+LONGEST_RUN: Final = 900.0
 
 
 def run(
@@ -61,6 +63,8 @@ class Story:
             Observer("witness", what, address, self.history.append, self._clock, None) for what in ("leases", "pods", "nodes")
         ]
         self._observers.append(Observer("glancer", "pods", address, self.history.append, self._clock, glance))
+        self._processors = Processors(*machine.values())
+        self._now: tuple[list[Seen], list[Seen]] = [], []
         self._busy: set[Replica] = set()
         self._server_is_free = asyncio.Lock()
 
@@ -94,11 +98,23 @@ class Story:
     async def _is_in_use(self) -> bool:
         return any(isinstance(record, Request) and record.is_binding and record.is_done for record in self.history)
 
-    async def _until(self, holds: Callable[[], Awaitable[bool]], seconds: float = SETTLE_SECONDS) -> None:
-        """Returns when it holds, or after some time even if it does not."""
-        deadline = self._clock() + seconds
-        while not await holds() and self._clock() < deadline:  # noqa: ASYNC110 - what is waited for is in other processes
+    async def _until(self, holds: Callable[[], Awaitable[bool]]) -> tuple[float, bool]:
+        """Returns when it holds, or after some time even if it does not.
+
+        Returns:
+            How long processes waited for a processor meanwhile, and whether that was why it does not hold.
+        """
+        began, waited = self._clock(), 0.0
+        self._processors.waited()
+        while not await holds():
+            passed = self._clock() - began
+            if passed - waited > SETTLE_SECONDS:
+                return waited, False
+            if passed > PATIENCE:
+                return waited, True
             await asyncio.sleep(0.05)
+            waited += self._processors.waited()
+        return waited, False
 
     async def _misfortune(self) -> None:
         """All faults of the seed; returns when the last one is over."""
@@ -181,16 +197,16 @@ class Story:
         """Waits until nothing changes any more, and writes down the end."""
         await self._workload.uncordon_all()
         self.history.append(Healed(self._clock()))
-        await self._until(self._is_settled, SETTLE_SECONDS)
-        pods, nodes = await self._workload.now()
-        self.history.append(Ended(self._clock(), pods, nodes))
+        waited, is_starved = await self._until(self._is_settled)
+        self.history.append(Ended(self._clock(), *self._now, waited, is_starved))
         await asyncio.sleep(0.3)
 
     async def _is_settled(self) -> bool:
         try:
-            return not [*unexplained(*await self._workload.now())]
+            self._now = await self._workload.now()
         except httpx.TransportError:
             return False
+        return not [*unexplained(*self._now)]
 
     def _happened(self, what: str) -> None:
         self.history.append(Happened(self._clock(), what))

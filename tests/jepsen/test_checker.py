@@ -127,6 +127,14 @@ RIGHT: list[tuple[str, Callable[[], Told]]] = [
         lambda: Told(second_binding=[binding("a1", SECOND_BOUND, at=0.3)]),
     ),
     (
+        "processes that do not get a processor cannot be judged by what they have not done yet",
+        lambda: Told(ended=[Ended(400.0, [BOUND, SECOND], [NODE], is_starved=True)]),
+    ),
+    (
+        "time in which processes wait for a processor does not count",
+        lambda: Told(ended=[Ended(SETTLE_SECONDS + 10, [BOUND, SECOND_BOUND], [NODE], waited=10)]),
+    ),
+    (
         "pods that were deleted need not be there",
         lambda: Told(
             more=[
