@@ -15,16 +15,19 @@ from tests.soak.service import Service, a_service
 from tests.soak.traffic import traffic_for
 
 WARM: Final = 1 / 3
-"""The share of the time after which caches and records are full."""
+"""The share of the time after which caches are full."""
+CROWDS: Final = 30
+"""Crowds of pods that come and go before that, so that histories and records are full."""
 SECONDS_BETWEEN_SAMPLES: Final = 2.0
 
 
-async def soak(service: Service, minutes: float, pause: float) -> list[Sample]:
+async def soak(service: Service, minutes: float, pause: float, crowds: int) -> list[Sample]:
     """Makes traffic, and returns samples of the service."""
-    began = time.monotonic()
-    end, next_line, rounds = began + minutes * 60, began, 0
     samples: list[Sample] = []
     async with traffic_for(service, random.Random(1)) as traffic:
+        await traffic.fill(crowds)
+        began = time.monotonic()
+        end, next_line, rounds = began + minutes * 60, began, 0
         while (now := time.monotonic()) < end:
             await traffic.round()
             rounds += 1
@@ -49,10 +52,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--pause", type=float, default=0.25, help="seconds between two rounds of requests")
+    parser.add_argument("--crowds", type=int, default=CROWDS, help="of 500 pods, that come and go before the traffic")
     asked = parser.parse_args()
     os.nice(10)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, a_service(Path(folder)) as service:
-        samples = asyncio.run(soak(service, asked.minutes, asked.pause))
+        samples = asyncio.run(soak(service, asked.minutes, asked.pause, asked.crowds))
     warm = [each for each in samples if each.at - samples[0].at >= WARM * (samples[-1].at - samples[0].at)]
     print(f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS {max(each.rss for each in samples) / MIB:.1f} MiB")
     found = slopes(warm)

@@ -14,6 +14,9 @@ from api.documents.examples import SCENARIO
 from tests.soak.service import NUM_NODES, URGENT, Service
 
 PODS: Final = "/api/v1/namespaces/default/pods"
+REPLICA_SETS: Final = "/apis/apps/v1/namespaces/default/replicasets"
+MERGE: Final = {"Content-Type": "application/merge-patch+json"}
+CROWD: Final = 500
 MOST_PODS: Final = 80
 SECONDS: Final = 60.0
 _EXPECTED: Final = (200, 201, 404, 409, 503)
@@ -29,6 +32,26 @@ class Traffic:
         self._service, self._kubernetes, self._rng = service, kubernetes, rng
         self._pods: list[dict[str, Any]] = []
         self._numbers = itertools.count(1)
+
+    async def fill(self, cycles: int) -> None:
+        """Lets so many crowds of pods come and go, so that histories and records, which are bounded, are full."""
+        crowd: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "crowd", "namespace": "default"}}
+        labels = {"app": "crowd"}
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
+        crowd["spec"] = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        await self._asked(self._kubernetes, "POST", REPLICA_SETS, crowd)
+        for _ in range(cycles):
+            for number in (CROWD, 0):
+                patch = {"spec": {"replicas": number}}
+                await self._asked(self._kubernetes, "PATCH", f"{REPLICA_SETS}/crowd", patch, MERGE)
+                while await self._num_bound() != number:  # noqa: ASYNC110 - another process lets them come and go
+                    await asyncio.sleep(0.2)
+
+    async def _num_bound(self) -> int:
+        listed = (await self._asked(self._kubernetes, "GET", f"{PODS}?labelSelector=app%3Dcrowd")).json()["items"]
+        # All of them, or none.
+        return len(listed) if all("nodeName" in pod["spec"] for pod in listed) else -1
 
     async def round(self) -> None:
         """Asks everything once, in any order and at the same time, and returns when all is answered."""
@@ -52,8 +75,7 @@ class Traffic:
 
     async def _node_changes(self) -> None:
         patch = {"metadata": {"labels": {"colour": self._rng.choice(("red", "green", "blue"))}}}
-        headers = {"Content-Type": "application/merge-patch+json"}
-        await self._asked(self._kubernetes, "PATCH", f"/api/v1/nodes/{self._a_node()}", patch, headers)
+        await self._asked(self._kubernetes, "PATCH", f"/api/v1/nodes/{self._a_node()}", patch, MERGE)
 
     async def _watch(self) -> None:
         await self._streamed(self._kubernetes, self._rng.choice((PODS, "/api/v1/nodes")) + "?watch=1")
