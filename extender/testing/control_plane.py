@@ -7,6 +7,7 @@
 """
 
 import secrets
+import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -112,6 +113,11 @@ class ControlPlane:
         if self._api_server is not None:
             self._api_server.kill()
             self._api_server = None
+
+    def signal_api_server(self, number: signal.Signals) -> None:
+        """Sends a signal to the API server, if it runs."""
+        if self._api_server is not None:
+            self._api_server.send(number)
 
     @contextmanager
     def _running_etcd(self) -> Iterator[None]:

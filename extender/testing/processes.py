@@ -1,5 +1,6 @@
 """Programs that run for the duration of a test: started, waited for until they are ready, and stopped in any case."""
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -57,6 +58,10 @@ class Process:
     @property
     def is_running(self) -> bool:
         return self._popen.poll() is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal."""
+        self._popen.send_signal(number)
 
     def kill(self) -> None:
         """Ends the program at once."""

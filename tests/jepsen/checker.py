@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
+from extender.assembly.own_cluster import SAVE_EVERY
 from tests.jepsen.history import CLIENT, Began, Ended, Event, Happened, Healed, History, Listed, Record, Request, Seen
 
 SETTLE_SECONDS: Final = 60.0
@@ -112,12 +113,12 @@ def lost_pods(history: History) -> Iterator[str]:
 
 
 def torn_files(history: History) -> Iterator[str]:
-    """An API server that could not save leaves its file as it was."""
-    file: list[Seen] | None = None
+    """An API server that could not save leaves its file as it was, if it has not lived long enough to save it meanwhile."""
+    before: Began | None = None
     for began in _of(history, Began):
-        before, file = file, sorted(began.saved, key=lambda seen: seen.uid)
-        if began.forgets and before is not None and _places(before) != _places(file):
-            yield f"server {began.life} began with {_places(file)}, and the file was {_places(before)}"
+        if began.forgets and before is not None and began.at - before.at < SAVE_EVERY and _places(before.saved) != _places(began.saved):
+            yield f"server {began.life} began with {_places(began.saved)}, and the file was {_places(before.saved)}"
+        before = began
 
 
 def crowded_nodes(history: History) -> Iterator[str]:
@@ -145,7 +146,7 @@ def watch_errors(history: History) -> Iterator[str]:
     highest = 0
     for life, lists, events in _timelines(history):
         versions = {listed.version for each in lists.values() for listed in each} | {number for each in events.values() for number in each}
-        if versions and min(versions) <= highest:
+        if versions and min(versions) < highest:
             yield f"server {life} has a version {min(versions)}, and the one before had {highest}"
         highest = max(versions, default=highest)
         for resource, known in events.items():

@@ -6,8 +6,9 @@ import random
 import re
 import resource
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, final
 
@@ -16,6 +17,7 @@ from tests.api.test_following import kubeconfig_for
 from tests.invariants.processes import Nursery, a_nursery
 from tests.jepsen.history import Began, Happened, Record, Seen
 from tests.jepsen.network import Address, Network, a_network
+from tests.jepsen.schedule import Fault, Kind
 
 START_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
@@ -128,38 +130,69 @@ class Machine:
         return self.folder / f"{self.name}.clock"
 
 
-@final
-class ApiServer:
-    """The embedded cluster. It is saved when it is told to end, and forgets what came after that when it is killed."""
+class ApiServer(ABC):
+    """What the replicas talk to, through networks of theirs. State: where it listens."""
 
     def __init__(self, machine: Machine, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
         self.machine = machine
         self.address = Address()
-        self._file = machine.folder / "cluster.json"
-        self._file.write_text(EMPTY)
         self._record, self._clock = record, clock
 
-    async def start(self, *, forgets: bool = False) -> None:
-        """Starts it, and returns when it listens."""
-        saved = [Seen.of(obj) for obj in load(self._file) if obj["kind"] == "Pod"]
+    @abstractmethod
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Runs it for as long as the block runs."""
+
+    @abstractmethod
+    async def strike(self, fault: Fault) -> None:
+        """Returns when the fault is over, and it listens again."""
+
+    def _begins(self, saved: list[Seen], *, forgets: bool = False) -> None:
         self.address.life += 1
         self._record(Began(self._clock(), self.address.life, saved, forgets))
+
+
+@final
+class EmbeddedServer(ApiServer):
+    """The embedded cluster. It is saved when it is told to end, and forgets what came after that when it is killed."""
+
+    def __init__(self, machine: Machine, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
+        super().__init__(machine, record, clock)
+        self._file = machine.folder / "cluster.json"
+        self._file.write_text(EMPTY)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        await self._start()
+        yield
+        await self.machine.stop()
+
+    async def strike(self, fault: Fault) -> None:
+        match fault.kind:
+            case Kind.SERVER_PAUSED:
+                self.machine.send(signal.SIGSTOP)
+                await asyncio.sleep(fault.seconds)
+                self.machine.send(signal.SIGCONT)
+                return
+            case Kind.SERVER_CRASHED:
+                self.machine.send(signal.SIGKILL)
+                await self.machine.ends()
+                await self._start(forgets=True)
+                return
+            case Kind.SERVER_CANNOT_SAVE:
+                self.machine.fill_disk(True)
+            case Kind.SERVER_CLOCK:
+                self.machine.step_clock(fault.step)
+                await asyncio.sleep(1)
+        await self._start(forgets=await self.machine.stop() != 0)
+
+    async def _start(self, *, forgets: bool = False) -> None:
+        self._begins([Seen.of(obj) for obj in load(self._file) if obj["kind"] == "Pod"], forgets=forgets)
         self.machine.fill_disk(False)
         self.machine.start("serve", "--no-schedule", "--port", "0", "--kubernetes-port", "0", "--save", self._file)
         async with asyncio.timeout(START_SECONDS):
             while not (found := REACHED.search(self.machine.log.read_text())):  # noqa: ASYNC110 - another process writes it
                 await asyncio.sleep(0.02)
         self.address.port = int(found[1])
-
-    async def restart(self) -> None:
-        """Tells it to end, and starts another one."""
-        await self.start(forgets=await self.machine.stop() != 0)
-
-    async def crash(self) -> None:
-        """Kills it, and starts another one."""
-        self.machine.send(signal.SIGKILL)
-        await self.machine.ends()
-        await self.start(forgets=True)
 
 
 @final

@@ -97,7 +97,7 @@ class Network:
 
     async def _pass_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
-        body = await reader.readexactly(_length(head))
+        body = await reader.readexactly(length_of(head))
         method, path, _ = head.decode("latin-1").split(" ", 2)
         call = Call.of(httpx.Request(method, f"http://api{path}"), self._clock())
         await self._hold_request(call, reader)
@@ -149,7 +149,7 @@ class Network:
         try:
             upstream.write(head + body)
             start = await reader.readuntil(b"\r\n\r\n")
-            answer = start + await reader.readexactly(_length(start))
+            answer = start + await reader.readexactly(length_of(start))
         finally:
             upstream.transport.abort()
             if call.request.method != "GET":
@@ -194,7 +194,8 @@ async def a_network(
         await network.ends()
 
 
-def _length(head: bytes) -> int:
+def length_of(head: bytes) -> int:
+    """Returns the Content-Length that a head tells; 0 if it tells none."""
     lines = head.lower().split(b"\r\n")
     return next((int(line.partition(b":")[2]) for line in lines if line.startswith(b"content-length:")), 0)
 

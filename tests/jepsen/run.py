@@ -11,11 +11,13 @@ from typing import Final, final
 
 import httpx
 
+from extender.testing.control_plane import ControlPlane
 from tests.invariants.processes import Nursery
 from tests.jepsen.checker import SETTLE_SECONDS, unexplained
 from tests.jepsen.clients import Observer, Workload
 from tests.jepsen.history import Ended, Happened, Healed, History, Request, Seen
-from tests.jepsen.machines import ApiServer, Machine, Processors, Replica, killed_afterwards
+from tests.jepsen.machines import EmbeddedServer, Machine, Processors, Replica, killed_afterwards
+from tests.jepsen.real_server import RealServer
 from tests.jepsen.schedule import FAULTY_SECONDS, SERVER_KINDS, Fault, Kind, schedule
 
 PATIENCE: Final = 240.0
@@ -24,7 +26,13 @@ LONGEST_RUN: Final = 900.0
 
 
 def run(
-    seed: int, nursery: Nursery, folder: Path, *, faulty_seconds: float = FAULTY_SECONDS, flags: Sequence[str] = ("--leader-elect",)
+    seed: int,
+    nursery: Nursery,
+    folder: Path,
+    *,
+    faulty_seconds: float = FAULTY_SECONDS,
+    flags: Sequence[str] = ("--leader-elect",),
+    assets: Path | None = None,
 ) -> History:
     """Returns the history of a run.
 
@@ -32,27 +40,38 @@ def run(
         folder: for logs and files; it exists.
         faulty_seconds: the time within which faults begin.
         flags: those of the replicas that say how they know who leads.
+        assets: the folder of etcd and kube-apiserver; without it the API server is an embedded cluster.
     """
 
-    async def bounded() -> History:
-        story = Story(seed, schedule(seed, faulty_seconds), nursery, folder, flags)
+    async def bounded(plane: ControlPlane | None) -> History:
+        story = Story(seed, schedule(seed, faulty_seconds), nursery, folder, flags, plane)
         async with asyncio.timeout(LONGEST_RUN):
             await story.tell()
         return story.history
 
-    return asyncio.run(bounded())
+    if assets is None:
+        return asyncio.run(bounded(None))
+    (folder / "plane").mkdir()
+    with ControlPlane.start(assets, folder / "plane", without_admission=("TaintNodesByCondition",)) as plane:
+        return asyncio.run(bounded(plane))
 
 
 @final
 class Story:
     """State: the processes, and the history so far."""
 
-    def __init__(self, seed: int, faults: list[Fault], nursery: Nursery, folder: Path, flags: Sequence[str]) -> None:
+    def __init__(
+        self, seed: int, faults: list[Fault], nursery: Nursery, folder: Path, flags: Sequence[str], plane: ControlPlane | None
+    ) -> None:
         self.history: History = []
         self._faults = faults
         self._began = time.monotonic()
         machine = {name: Machine(name, nursery, folder, self.history.append, self._clock) for name in ("server", "a", "b")}
-        self._server = ApiServer(machine["server"], self.history.append, self._clock)
+        self._server = (
+            EmbeddedServer(machine["server"], self.history.append, self._clock)
+            if plane is None
+            else RealServer(plane, machine["server"], self.history.append, self._clock)
+        )
         address = self._server.address
         self._replicas = [
             Replica(machine[name], address, self.history.append, random.Random(f"{seed} network {name}"), flags) for name in ("a", "b")
@@ -74,7 +93,7 @@ class Story:
             await stack.enter_async_context(killed_afterwards(self._server.machine, *(each.machine for each in self._replicas)))
             for http in (self._workload, *self._observers):
                 await stack.enter_async_context(http.opened())
-            await self._server.start()
+            await stack.enter_async_context(self._server.running())
             await self._workload.prepare()
             async with asyncio.TaskGroup() as group:
                 looking = [group.create_task(observer.run()) for observer in self._observers]
@@ -90,7 +109,6 @@ class Story:
                 await asyncio.wait(running)
                 for task in looking:
                     task.cancel()
-            await self._server.machine.stop()
 
     def _clock(self) -> float:
         return time.monotonic() - self._began
@@ -127,22 +145,7 @@ class Story:
     async def _strike_server(self, fault: Fault) -> None:
         async with self._server_is_free:
             self._happened(f"{fault.kind}")
-            match fault.kind:
-                case Kind.SERVER_PAUSED:
-                    self._server.machine.send(signal.SIGSTOP)
-                    await asyncio.sleep(fault.seconds)
-                    self._server.machine.send(signal.SIGCONT)
-                case Kind.SERVER_CRASHED:
-                    await self._server.crash()
-                case Kind.SERVER_CANNOT_SAVE:
-                    self._server.machine.fill_disk(True)
-                    await self._server.restart()
-                case Kind.SERVER_CLOCK:
-                    self._server.machine.step_clock(fault.step)
-                    await asyncio.sleep(1)
-                    await self._server.restart()
-                case _:
-                    await self._server.restart()
+            await self._server.strike(fault)
 
     async def _strike_replica(self, fault: Fault) -> None:
         """Nothing happens if something else lasts there, or the replica is just being started."""

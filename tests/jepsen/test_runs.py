@@ -1,14 +1,18 @@
 """Real processes under real faults; `make jepsen` makes more and longer runs."""
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.invariants.processes import Nursery
+from extender.testing.certificates import can_make_certificates
+from tests.extender.testing.test_control_plane import FAKE
+from tests.invariants.processes import ROOT, Nursery
 from tests.jepsen.checker import violations
 from tests.jepsen.history import Request
-from tests.jepsen.machines import the_command
+from tests.jepsen.machines import EMPTY, the_command
 from tests.jepsen.run import run
 from tests.jepsen.schedule import schedule
 
@@ -33,6 +37,37 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: Nursery, tmp_path
     history = run(3, command, tmp_path, faulty_seconds=0, flags=["--no-leader-elect"])
 
     assert any("rival_writers" in sentence for sentence in violations(history))
+
+
+@pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
+def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: Nursery, tmp_path: Path) -> None:
+    """
+    Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster over TLS.
+    """
+    assets = Path(os.environ.get("KUBEBUILDER_ASSETS") or stand_ins(tmp_path))
+    history = run(24, command, tmp_path, faulty_seconds=SECONDS, assets=assets)
+
+    assert violations(history) == []
+    assert any(isinstance(each, Request) and each.is_binding and each.is_done for each in history)
+
+
+def stand_ins(folder: Path) -> Path:
+    """Writes programs in the place of etcd and kube-apiserver. The state of the cluster outlives the process in a file."""
+    assets = folder / "assets"
+    assets.mkdir()
+    flags = (
+        "--no-schedule --port 0 --kubernetes-port $secure_port --tls-cert-file $tls_cert_file --tls-private-key-file $tls_private_key_file"
+    )
+    read_flags = 'for each in "$@"; do name=${each%%=*}; export "$(echo ${name#--} | tr - _)=${each#*=}"; done'
+    programs = {
+        "etcd": f'exec "{sys.executable}" -I "{FAKE}" etcd "{assets}" "$@"',
+        "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli serve {flags} --save "{assets}/cluster.json"',
+    }
+    (assets / "cluster.json").write_text(EMPTY)
+    for name, script in programs.items():
+        (assets / name).write_text(f"#!/bin/sh\n{script}\n")
+        (assets / name).chmod(0o755)
+    return assets
 
 
 def test_a_seed_draws_the_same_faults_each_time() -> None:
