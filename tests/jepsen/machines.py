@@ -20,7 +20,7 @@ from tests.jepsen.network import Address, Network, a_network
 from tests.jepsen.schedule import Fault, Kind
 
 START_SECONDS: Final = 60.0
-STOP_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 180.0
 RESTART_PAUSE: Final = 0.3
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1
