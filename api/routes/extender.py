@@ -19,6 +19,7 @@ from extender.apiserver.access_review import User
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
+from extender.runtime.long_work import with_long_work
 from extender.verbs import VerbError
 
 router: Final = APIRouter(tags=["extender"])
@@ -35,8 +36,10 @@ async def filter_nodes(request: Request) -> Response:
     if asked.names is None:
         return json_response(filter_error(_NO_NODES))
     try:
-        result = face.backend.verbs.filter(
-            asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+        result = await with_long_work(
+            lambda: face.backend.verbs.filter(
+                asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+            )
         )
         return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
     except VerbError as exc:
@@ -55,8 +58,10 @@ async def prioritize_nodes(request: Request) -> Response:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
         return json_response(prioritize_result([], []))
     try:
-        scores = face.backend.verbs.prioritize(
-            asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+        scores = await with_long_work(
+            lambda: face.backend.verbs.prioritize(
+                asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
+            )
         )
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
@@ -70,7 +75,7 @@ async def preempt(request: Request) -> Response:
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
     try:
-        chosen = face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
+        chosen = await with_long_work(lambda: face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request)))
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc

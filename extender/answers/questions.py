@@ -27,6 +27,7 @@ from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, in_thread
 from extender.config.configuration import Configuration
+from extender.framework import LongWork
 from extender.objects.cluster import ClusterState
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
@@ -34,6 +35,7 @@ from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records.records import Records
 from extender.records.values import PodName
 from extender.runtime.framework import closed_at_the_end
+from extender.runtime.long_work import do_long_work
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -77,7 +79,9 @@ class Questions:
         self._records = records or Records()
         self._now = now
         self._admits = admits
-        self._frameworks = Registry(IN_TREE).make_frameworks(self._configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
+        self._frameworks = Registry(IN_TREE).make_frameworks(
+            self._configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
+        )
         self._registered: Mapping[str, Registered] = {
             name: registrations(framework.plugins, has_extenders=bool(configuration.extenders))
             for name, framework in self._frameworks.items()
@@ -100,7 +104,12 @@ class Questions:
             picture: whether to add each plugin's verdict about each node.
         """
         key = f"{namespace}/{name}"
-        now = await self._as_things_are(namespace, name, picture=picture)
+        while True:
+            try:
+                now = await self._as_things_are(namespace, name, picture=picture)
+                break
+            except LongWork as long:
+                await do_long_work(long)
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made = self._records.who_preempted(key)
         if now is None and made is None and not attempts:

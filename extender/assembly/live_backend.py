@@ -150,7 +150,7 @@ def _assembled(
     else:
         # A scheduler that calls extenders has a cluster of its own, so that the verbs need plugins over this one.
         feed = ClusterFeed(cluster.changed)
-        frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache)
+        frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache, may_defer=True)
         if scheduling is not None:
             feed.subscribe(scheduling.handlers.changed)
     loop = asyncio.get_running_loop()

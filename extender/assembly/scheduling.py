@@ -83,6 +83,7 @@ def assemble_scheduler(
         [extender for extender in extenders if extender.supports_preemption],
         dispatcher=dispatcher,
         live=cluster.cache,
+        may_defer=True,
     )
     # `pods` is filled by the event handlers, and read by the queue and the cycles. Plugins of all profiles share the metrics.
     pods: dict[str, Pod] = {}

@@ -21,7 +21,7 @@ from extender.framework.api_calls import (
     RecordEvent,
     reference_to,
 )
-from extender.framework.cycle_state import CycleState, NotFoundError, PodMemo, StateKey
+from extender.framework.cycle_state import CycleState, LongWork, NotFoundError, PodMemo, StateKey
 from extender.framework.events import (
     ALL_EVENTS,
     ActionType,
@@ -131,6 +131,7 @@ __all__ = [
     "FilterPlugin",
     "Handle",
     "LiveCluster",
+    "LongWork",
     "NoNodesAvailableError",
     "Node",
     "NodeInfo",

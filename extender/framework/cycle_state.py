@@ -15,6 +15,20 @@ class NotFoundError(LookupError):
 
 
 @final
+class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is begun anew once the work is done)
+    """Raised by a plugin at PreFilter, Filter, PreScore or Score if its answer would hold the event loop for too long.
+
+    A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a
+    thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work` reads frozen values only, because the
+    snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps its errors, too, and raises them in the new cycle.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__("the answer takes longer than the event loop may be held")
+        self.work = work
+
+
+@final
 class StateKey(Generic[T]):
     """A key and the type of the values under it. A plugin creates its keys once, at module level."""
 

@@ -77,6 +77,10 @@ class Handle(Protocol):
         """True in evaluations for people, where limits that only save time do not apply."""
 
     @property
+    def may_defer(self) -> bool:
+        """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work at once."""
+
+    @property
     def objects(self) -> ClusterObjects:
         """The objects of `live`, or none without it. For hints and PreEnqueue, which belong to no cycle."""
 

@@ -5,7 +5,7 @@ which are always on there, are not optional here.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, final
 
@@ -117,6 +117,7 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff)
         self._unschedulable = UnschedulablePods()
         self._nominator = Nominator(pod_lister)
+        self._resumed: deque[QueuedPodInfo] = deque()
         self._pod_came = asyncio.Event()
         self._is_closed = False
 
@@ -188,6 +189,8 @@ class SchedulingQueue:
 
         If activeQ is empty, a refused pod is popped from backoffQ before its backoff is over.
         """
+        if self._resumed:
+            return self._resumed.popleft()
         while True:
             info = self._active.queue.pop()
             if info is None:
@@ -201,6 +204,11 @@ class SchedulingQueue:
                 return info
             error = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
             _LOG.error(error, "Discarding the popped entity", type="Pod", entity=info.pod)
+
+    def resume(self, info: QueuedPodInfo) -> None:
+        """Lets a pod in flight be popped next, to begin the cycle of its attempt anew. This is no further attempt."""
+        self._resumed.append(info)
+        self._pod_came.set()
 
     def done(self, uid: str) -> None:
         """Ends the attempt of the pod, or the part of it during which events matter."""

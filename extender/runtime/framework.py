@@ -103,6 +103,7 @@ class Framework:
         *,
         percentage_of_nodes_to_score: int | None = None,
         is_exhaustive: bool = False,
+        may_defer: bool = False,
         extenders: Sequence[fwk.PreemptionExtender] = (),
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
@@ -112,6 +113,7 @@ class Framework:
         self.profile_name: Final = profile_name
         self.percentage_of_nodes_to_score: Final = percentage_of_nodes_to_score
         self.is_exhaustive: Final = is_exhaustive
+        self.may_defer: Final = may_defer
         self.memory: Final = Memory()
         self.evaluations: Final = Evaluations()
         self._random = rng

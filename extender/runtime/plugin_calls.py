@@ -50,12 +50,13 @@ def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Ca
         point: the extension point as metrics name it.
 
     Raises:
+        LongWork: the plugin has more to do than the event loop may be held for.
         PluginError: the plugin raised.
     """
     try:
         return call(*args, **kwargs) if observe is None else _timed(observe, plugin, point, call, *args, **kwargs)
-    except PluginError:
-        raise  # of another plugin that this one called
+    except (PluginError, fwk.LongWork):
+        raise  # a PluginError is that of another plugin that this one called
     except Exception as exc:
         raise PluginError(plugin, point, str(exc)) from exc
 
@@ -93,8 +94,12 @@ def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[P, T]
         answer = call(*args, **kwargs)
         status = _status_of(answer)
         return answer
+    except fwk.LongWork:
+        status = ""  # there is no answer yet
+        raise
     finally:
-        observe(perf_counter() - began, plugin, point, status)
+        if status:
+            observe(perf_counter() - began, plugin, point, status)
 
 
 def _status_of(answer: object) -> str:

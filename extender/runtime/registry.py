@@ -108,12 +108,13 @@ class Registry:
         live: fwk.LiveCluster | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         is_exhaustive: bool = False,
+        may_defer: bool = False,
     ) -> dict[str, Framework]:
         """Returns one framework per profile, by scheduler name.
 
         Arguments:
             dispatcher, live: of the API server that plugins write to; both are None without one.
-            is_exhaustive: see `Handle.is_exhaustive`.
+            is_exhaustive, may_defer: see `Handle`.
 
         Raises:
             ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
@@ -142,6 +143,7 @@ class Registry:
                     now=now,
                     shared=shared,
                     is_exhaustive=is_exhaustive,
+                    may_defer=may_defer,
                 )
             except ConfigErrors as exc:
                 errors += exc.errors

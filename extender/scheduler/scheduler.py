@@ -16,6 +16,7 @@ from extender.objects.pod import Pod
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
+from extender.runtime.long_work import do_long_work
 from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
@@ -37,6 +38,8 @@ class Scheduler:
         self._algorithm = SchedulingAlgorithm(world.metrics)
         self._unconfirmed = UnconfirmedBindings(world)
         self._is_stopping = False
+        # UID -> when the attempt began, of pods for which a plugin has long work to do.
+        self._deferred_since: dict[str, float] = {}
         self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
 
@@ -84,13 +87,30 @@ class Scheduler:
         _LOG.exception(exc, "Error occurred", pod=pod)
         world.cluster.forget(pod.uid)
         self._preemptions.end(pod.uid)
-        known = world.pod_by_key(pod.key)
+        if self._is_still_pending(info):
+            world.queue.add_nominated_pod(info.pod, None)
+            world.queue.requeue_failed(info)
+
+    def _is_still_pending(self, info: QueuedPodInfo) -> bool:
+        """Brings a pod in flight up to date; one that is gone or bound is in flight no more."""
+        pod, known = info.pod, self._world.pod_by_key(info.key)
         if known is None or known.uid != pod.uid or known.spec.node_name:
-            world.queue.done(pod.uid)
-            return
+            self._world.queue.done(pod.uid)
+            return False
         info.pod = known
-        world.queue.add_nominated_pod(known, None)
-        world.queue.requeue_failed(info)
+        return True
+
+    async def _resume_after(self, long: fwk.LongWork, info: QueuedPodInfo) -> None:
+        """Other pods are scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
+        try:
+            await do_long_work(long)
+        except Exception as exc:
+            self._requeue_after_error(info, exc)
+            return
+        if self._is_still_pending(info):
+            self._world.queue.resume(info)
+        else:
+            del self._deferred_since[info.pod.uid]
 
     async def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
         pod = info.pod
@@ -102,9 +122,14 @@ class Scheduler:
             self._world.queue.done(pod.uid)
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
-        began = perf_counter()  # the event loop's clock stands still while a cycle computes
+        # The event loop's clock stands still while a cycle computes.
+        began = self._deferred_since.pop(pod.uid, None) or perf_counter()
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
+        except fwk.LongWork as long:
+            self._deferred_since[pod.uid] = began
+            tasks.create_task(self._resume_after(long, info), name=f"long work for {pod.key}")
+            return
         except Exception as exc:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)

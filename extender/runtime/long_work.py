@@ -1,0 +1,27 @@
+"""Runs what plugins defer with `LongWork`, in a thread of its own, so that the event loop is free meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from extender.framework import LongWork
+
+T = TypeVar("T")
+
+# One thread, because every further one would take as much of the interpreter from the event loop.
+_THREAD: Final = ThreadPoolExecutor(1, "long-work")
+
+
+async def do_long_work(long: LongWork) -> None:
+    """Does the deferred work; it takes its turn behind work that was deferred before."""
+    await asyncio.get_running_loop().run_in_executor(_THREAD, long.work)
+
+
+async def with_long_work(attempt: Callable[[], T]) -> T:
+    """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
+    while True:
+        try:
+            return attempt()
+        except LongWork as long:
+            await do_long_work(long)
