@@ -10,7 +10,7 @@
     snapshot                                              THE CORE: the cluster as arrays.
     workloads | config                                    Pods and claims that controllers make. KubeSchedulerConfiguration.
     klog                                                  Log lines in klog's formats.
-    protocol                                              The wire types of the scheduler extender protocol.
+    protocol | cel                                        The wire types of the scheduler extender protocol. Device selectors.
     objects | metrics | concurrency                       API objects and values read from them. Metrics. Threads and files.
     golang                                                Values as Go prints and reads them: quoting, JSON, YAML, times, int64.
 

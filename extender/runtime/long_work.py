@@ -20,8 +20,10 @@ async def do_long_work(long: LongWork) -> None:
 
 async def with_long_work(attempt: Callable[[], T]) -> T:
     """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
+    kept: LongWork | None = None
     while True:
         try:
             return attempt()
         except LongWork as long:
-            await do_long_work(long)
+            kept = long.with_traceback(None)  # the frames of the cycle are not needed
+        await do_long_work(kept)

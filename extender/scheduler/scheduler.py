@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, final
 
@@ -26,6 +27,20 @@ from extender.scheduler.world import AssumedPod, Failure, World
 
 _LOG: Final = Logger(__name__)
 
+MOST_LONG_ATTEMPTS: Final = 64
+"""The number of pods for which plugins work in the thread by turns. What a plugin finds for a pod takes about a megabyte."""
+
+
+@final
+@dataclass(slots=True)
+class _Deferral:
+    """An attempt whose cycle begins anew after a plugin has done its long work."""
+
+    began: float
+    has_turn: bool = False
+    work: fwk.LongWork = field(default_factory=lambda: fwk.LongWork(lambda: None))
+    """Kept until the attempt is over, since the plugin's results are in it."""
+
 
 @final
 class Scheduler:
@@ -39,7 +54,8 @@ class Scheduler:
         self._unconfirmed = UnconfirmedBindings(world)
         self._is_stopping = False
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
-        self._deferred_since: dict[str, float] = {}
+        self._deferred: dict[str, _Deferral] = {}
+        self._long_attempts = asyncio.Semaphore(MOST_LONG_ATTEMPTS)
         self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
 
@@ -76,10 +92,17 @@ class Scheduler:
 
     async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
         """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not lost."""
+        # The event loop's clock stands still while a cycle computes.
+        deferral = self._deferred.pop(info.pod.uid, None) or _Deferral(perf_counter())
         try:
-            await self._attempt(info, tasks)
+            await self._attempt(info, deferral.began, tasks)
+        except fwk.LongWork as long:
+            deferral.work = long.with_traceback(None)
+            tasks.create_task(self._resume_after(deferral, info), name=f"long work for {info.key}")
+            return
         except Exception as exc:
             self._requeue_after_error(info, exc)
+        self._end(deferral)
 
     def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
         """Puts a pod back into the queue when handling the result of its attempt failed itself."""
@@ -100,19 +123,26 @@ class Scheduler:
         info.pod = known
         return True
 
-    async def _resume_after(self, long: fwk.LongWork, info: QueuedPodInfo) -> None:
-        """Other pods are scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
+    async def _resume_after(self, deferral: _Deferral, info: QueuedPodInfo) -> None:
+        """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
+        if not deferral.has_turn:
+            await self._long_attempts.acquire()
+            deferral.has_turn = True
         try:
-            await do_long_work(long)
+            await do_long_work(deferral.work)
+            if self._is_still_pending(info):
+                self._deferred[info.pod.uid] = deferral
+                self._world.queue.resume(info)
+                return
         except Exception as exc:
             self._requeue_after_error(info, exc)
-            return
-        if self._is_still_pending(info):
-            self._world.queue.resume(info)
-        else:
-            del self._deferred_since[info.pod.uid]
+        self._end(deferral)
 
-    async def _attempt(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
+    def _end(self, deferral: _Deferral) -> None:
+        if deferral.has_turn:
+            self._long_attempts.release()
+
+    async def _attempt(self, info: QueuedPodInfo, began: float, tasks: asyncio.TaskGroup) -> None:
         pod = info.pod
         _LOG.info(4, "About to try and schedule pod", pod=pod)
         framework = self._frameworks.get(pod.scheduler_name)
@@ -122,14 +152,10 @@ class Scheduler:
             self._world.queue.done(pod.uid)
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
-        # The event loop's clock stands still while a cycle computes.
-        began = self._deferred_since.pop(pod.uid, None) or perf_counter()
         try:
             outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
-        except fwk.LongWork as long:
-            self._deferred_since[pod.uid] = began
-            tasks.create_task(self._resume_after(long, info), name=f"long work for {pod.key}")
-            return
+        except fwk.LongWork:
+            raise
         except Exception as exc:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)

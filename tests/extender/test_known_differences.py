@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from extender.cel import CelError, compiled
 from extender.config import Configuration
 from extender.evaluation.scenario import evaluate_scenario
 from extender.objects.decoding import DecodeError, decode
 from extender.objects.node import Node
-from extender.plugins.dynamic_resources.cel import CelError, compiled
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
 

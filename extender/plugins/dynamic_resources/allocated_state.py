@@ -4,7 +4,7 @@ Upstream: framework/plugins/dynamicresources/allocateddevices.go, foreachAllocat
 dynamic-resource-allocation/structured/schedulerapi/types.go (v1.36.2).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
@@ -39,6 +39,10 @@ Amounts = dict[str, int]
 """Name of a capacity or counter -> nanos."""
 
 
+PoolState = frozenset[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]
+"""The devices of a pool that are in use: whether as a whole, and what is consumed of their capacities."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class AllocatedState:
@@ -47,6 +51,14 @@ class AllocatedState:
     devices: set[DeviceId] = field(default_factory=set)
     shared: set[DeviceId] = field(default_factory=set)
     capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
+
+    def by_pool(self) -> Mapping[PoolId, PoolState]:
+        """Returns what is allocated of each pool; two states of a pool are equal if the same is left of it."""
+        devices: dict[PoolId, list[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]] = {}
+        for device in self.devices | self.shared:
+            consumed = tuple(sorted(self.capacity.get(device, {}).items()))
+            devices.setdefault(PoolId(device.driver, device.pool), []).append((device, device in self.devices, consumed))
+        return {pool: frozenset(states) for pool, states in devices.items()}
 
     def is_in_use(self, device: DeviceId) -> bool:
         """True if the device is allocated, as a whole or in part."""

@@ -16,14 +16,14 @@ from extender.plugins.dynamic_resources.pools import Pool, Slices
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
-from extender.plugins.dynamic_resources.selection import Selection
+from extender.plugins.dynamic_resources.selection import Allowance, Matches, Selection
 
 
 @final
 class Allocator:
     """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_allocated", "_alternatives", "_claims", "_classes", "_selection", "_slices")
+    __slots__ = ("_alternatives", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
 
     def __init__(
         self,
@@ -31,49 +31,53 @@ class Allocator:
         classes: Mapping[str, DeviceClass],
         slices: Slices,
         allocated: AllocatedState,
-        selection: Selection,
+        matches: Matches,
     ) -> None:
-        self._claims = claims
-        self._classes = classes
-        self._slices = slices
-        self._allocated = allocated
-        self._selection = selection
+        self.slices = slices
+        self.allocated = allocated
+        self.claims = claims
+        self.classes = classes
+        self._matches = matches
+        self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
         self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
-    def allocate(self, node: Node) -> list[AllocationResult] | None:
+    def allocate(self, node: Node, allowance: Allowance) -> list[AllocationResult] | None:
         """Returns an allocation for each claim, None if the node has not enough devices.
 
         Raises:
             AllocationError: a claim, class or slice is invalid.
             NodeAllocationError: a pool of the node is invalid, and the others have not enough devices.
+            OutOfStepsError: the search has to go on elsewhere, or later.
             TimedOutError: the time is up.
         """
-        self._selection.check_time()
-        pools = self._slices.pools_for(node)
-        demands = self._demands(node, pools)
-        constraints = [constraints_of(claim) for claim in self._claims]
+        allowance.spend(1 + self._num_requests)
+        selection = Selection(self.slices, self._matches, allowance)
+        pools = self.slices.pools_for(node)
+        demands = self._demands(node, pools, selection)
+        constraints = [constraints_of(claim) for claim in self.claims]
         offers = [offer for pool in pools for offer in pool.offers]
-        search = Search(node, offers, demands, constraints, self._allocated, self._selection)
+        search = Search(node, offers, demands, constraints, self.allocated, selection)
         if search.find():
-            return [allocation_result(claim, picks, node) for claim, picks in zip(self._claims, search.picks, strict=True)]
+            return [allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)]
         if any(pool.is_invalid for pool in pools):
             raise NodeAllocationError("invalid resource pools were encountered")
         return None
 
-    def _demands(self, node: Node, pools: Sequence[Pool]) -> list[list[list[Demand]]]:
+    def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
         """Returns, per claim and request, its alternatives on the node."""
         if self._alternatives is None:
-            self._alternatives = [alternatives_of(claim, self._classes) for claim in self._claims]
+            self._alternatives = [alternatives_of(claim, self.classes) for claim in self.claims]
         demands = [
-            [[self._demand(alternative, node, pools) for alternative in request] for request in requests] for requests in self._alternatives
+            [[self._demand(alternative, node, pools, selection) for alternative in request] for request in requests]
+            for requests in self._alternatives
         ]
-        for claim, requests in zip(self._claims, demands, strict=True):
+        for claim, requests in zip(self.claims, demands, strict=True):
             least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
             if least > MOST_RESULTS:
                 raise AllocationError(f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}")
         return demands
 
-    def _demand(self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool]) -> Demand:
+    def _demand(self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool], selection: Selection) -> Demand:
         if alternative.count is not None:
             return Demand(alternative, alternative.count)
         for pool in pools:
@@ -87,7 +91,7 @@ class Allocator:
             offer
             for pool in pools
             for offer in pool.offers
-            if self._selection.selects(alternative, offer, node)
-            and capacities.has_capacity(alternative.capacity, offer.device, self._allocated.capacity.get(offer.id, {}))
+            if selection.selects(alternative, offer, node)
+            and capacities.has_capacity(alternative.capacity, offer.device, self.allocated.capacity.get(offer.id, {}))
         )
         return Demand(alternative, len(all_devices), all_devices)

@@ -11,3 +11,7 @@ class NodeAllocationError(Exception):
 
 class TimedOutError(Exception):
     """The search took too long."""
+
+
+class OutOfStepsError(Exception):
+    """The search would hold the event loop, or the thread that does long work, for too long. It goes on later."""

@@ -4,11 +4,16 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, final
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -20,7 +25,7 @@ from extender.objects.devices import AllocationResult, DeviceClass, DeviceReques
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
-from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
+from extender.plugins.dynamic_resources.allocated_state import PoolId, PoolState, allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
@@ -31,8 +36,9 @@ from extender.plugins.dynamic_resources.claim_binding import (
     read_claim,
     wait_for_devices,
 )
-from extender.plugins.dynamic_resources.errors import NodeAllocationError, TimedOutError
+from extender.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.hints import ClaimHints
+from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, LongSearch, NodeAllocation, allocation_on
 from extender.plugins.dynamic_resources.pod_claims import (
     ClaimError,
     ClaimTracker,
@@ -45,7 +51,7 @@ from extender.plugins.dynamic_resources.pod_claims import (
 )
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.results import NOT_SHARED_YET, score
-from extender.plugins.dynamic_resources.selection import Matches, Selection
+from extender.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask
 
@@ -53,7 +59,6 @@ NO_CLAIMS: Final = "no new claims to deallocate"
 DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 STILL_NOT: Final = "still not schedulable"
 NOT_HERE: Final = "resourceclaim not available on the node"
-NOT_ENOUGH: Final = "cannot allocate all claims"
 
 
 @final
@@ -66,7 +71,13 @@ class _ClaimsOfCycle:
     """(allocated claim, (N,) the nodes from which its devices cannot be used)."""
     allocator: Allocator | None = None
     """For the unallocated claims; None if all are allocated."""
-    node_allocations: "dict[str, _NodeAllocations]" = field(default_factory=dict)
+    allowance: Allowance = field(default_factory=Allowance)
+    """What the searches of the cycle may still spend."""
+    long_search: LongSearch | None = None
+    """The search in a thread, if one was begun in an earlier cycle of the attempt."""
+    in_use: Mapping[PoolId, PoolState] = field(default_factory=dict)
+    """The devices that are in use, for the long search."""
+    node_allocations: dict[str, NodeAllocation] = field(default_factory=dict)
     """Node -> the result of the allocator there. It does not depend on the pods of the node, so that one search is enough."""
     reserved: dict[str, AllocationResult] = field(default_factory=dict)
     """Claim -> the allocation that Reserve chose."""
@@ -79,15 +90,6 @@ class _ClaimsOfCycle:
     def unallocated(self) -> tuple[ResourceClaim, ...]:
         """The claims that need devices."""
         return tuple(claim for claim in self.claims if claim.status.allocation is None)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _NodeAllocations:
-    """An allocation for each unallocated claim, or the reason why there is none."""
-
-    allocations: tuple[AllocationResult, ...] = ()
-    refusal: str = ""
 
 
 _CLAIMS: Final = fwk.StateKey[_ClaimsOfCycle]("DynamicResources")
@@ -108,7 +110,7 @@ class DynamicResources(
     """Restricts pods to nodes where their claims are, or can be, allocated.
 
     State: the claim tracker, which all profiles share; the reservations being withdrawn; and, as caches, the pools of nodes and the
-    devices that selectors match.
+    devices that selectors match. Searches that take long go on in a thread (`node_allocations`).
     """
 
     looks_at_pods = False
@@ -117,13 +119,15 @@ class DynamicResources(
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else DynamicResourcesArgs()
         check_args(args)
-        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9
+        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9 or math.inf
         self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, ClaimTracker) if handle is not None else ClaimTracker()
         self._unreserving: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
         self._slices = Slices()
         self._matches = Matches()
+        # A search lives as long as the attempt that it is for: the caller of the plugin keeps it.
+        self._long_searches: WeakValueDictionary[tuple[str, str], LongSearch] = WeakValueDictionary()
         self._hints = ClaimHints(lambda: self.handle.objects.resource_claims)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
@@ -159,7 +163,7 @@ class DynamicResources(
             refusal = _refusal_of_requests(claim, snapshot.objects.device_classes)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
-        state.write(_CLAIMS, _ClaimsOfCycle(tuple(claims), tuple(unavailable), self._allocator(claims, snapshot)))
+        state.write(_CLAIMS, self._cycle_of(pod, claims, unavailable, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
@@ -167,6 +171,7 @@ class DynamicResources(
 
         Raises:
             AllocationError: a claim, class or slice is invalid.
+            LongWork: the search for devices goes on in a thread.
             TimeoutError: the search for devices took too long.
         """
         cycle = state.read(_CLAIMS)
@@ -176,7 +181,7 @@ class DynamicResources(
         refused_here = fwk.reject(not_here, NOT_HERE, unresolvable=True)
         if cycle.allocator is None:
             return refused_here
-        return fwk.first_of([_allocate(cycle, cycle.allocator, rows), refused_here])
+        return fwk.first_of([self._allocate(pod, cycle, cycle.allocator, rows), refused_here])
 
     async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         """Deallocates a claim that kept the pod off a node and has no other consumer, so that it can be allocated elsewhere.
@@ -327,18 +332,59 @@ class DynamicResources(
         ]
         return replaced(allocation, devices=replaced(allocation.devices, results=results))
 
-    def _allocator(self, claims: Sequence[ResourceClaim], snapshot: fwk.Snapshot) -> Allocator | None:
+    def _cycle_of(
+        self, pod: fwk.Pod, claims: Sequence[ResourceClaim], unavailable: Sequence[tuple[ResourceClaim, Mask]], snapshot: fwk.Snapshot
+    ) -> _ClaimsOfCycle:
         unallocated = [claim for claim in claims if claim.status.allocation is None]
         if not unallocated:
-            return None
+            return _ClaimsOfCycle(tuple(claims), tuple(unavailable))
         objects = snapshot.objects
-        allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
         slices = list(objects.resource_slices.values())
         if not self._slices.are_same(slices):
             self._slices = Slices(slices)
-            self._matches.prune(self._slices.num_devices)
-        selection = Selection(self._slices, self._matches, self._filter_timeout)
-        return Allocator(unallocated, objects.device_classes, self._slices, allocated, selection)
+        self._matches.prune(self._slices.num_devices)
+        allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
+        allocator = Allocator(unallocated, objects.device_classes, self._slices, allocated, self._matches)
+        long_search = self._long_searches.get((pod.key, pod.uid))
+        if long_search is not None and not _are_same(long_search.inputs, _inputs_of(allocator)):
+            long_search = None
+        may_defer = self._handle is not None and self._handle.may_defer
+        steps = math.inf if not may_defer else 0 if long_search is not None else LOOP_STEPS
+        return _ClaimsOfCycle(
+            tuple(claims),
+            tuple(unavailable),
+            allocator,
+            Allowance(steps=steps, seconds=self._filter_timeout),
+            long_search,
+            allocated.by_pool() if long_search is not None else {},
+        )
+
+    def _allocate(self, pod: fwk.Pod, cycle: _ClaimsOfCycle, allocator: Allocator, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refuses rows whose node has not enough devices. This loops over nodes, since devices are not a column."""
+        refusals: dict[str, Mask] = {}
+        nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
+        for row, node in enumerate(nodes):
+            found = cycle.node_allocations.get(node.name)
+            if found is None:
+                if cycle.long_search is not None:
+                    found = cycle.long_search.allocation_on(node, allocator, cycle.in_use)
+                with suppress(OutOfStepsError):
+                    found = found or allocation_on(node, allocator, cycle.allowance)
+                if found is None:
+                    raise self._deferred(pod, cycle, allocator, nodes[row:])
+                cycle.node_allocations[node.name] = found
+            if found.error is not None:
+                raise AllocationError(str(found.error))
+            if found.refusal:
+                refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
+        return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
+
+    def _deferred(self, pod: fwk.Pod, cycle: _ClaimsOfCycle, allocator: Allocator, nodes: Sequence[fwk.Node]) -> fwk.LongWork:
+        """Returns the search of these nodes as work for a thread. The caller keeps it, and with it the search, for the next cycle."""
+        search = cycle.long_search
+        if search is None:
+            search = self._long_searches[pod.key, pod.uid] = LongSearch(_inputs_of(allocator), self._filter_timeout)
+        return fwk.LongWork(partial(search.search, nodes, allocator))
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
         """(N,) the nodes from which the claim's devices cannot be used; all of them if preparing the devices failed."""
@@ -378,28 +424,14 @@ def _requested_classes(request: DeviceRequest) -> list[tuple[str, str]]:
     return [(f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available]
 
 
-def _allocate(cycle: _ClaimsOfCycle, allocator: Allocator, rows: fwk.Rows) -> fwk.Verdicts:
-    """Refuses rows whose node has not enough devices. This loops over nodes, since devices are not a column."""
-    refusals: dict[str, Mask] = {}
-    nodes = rows.snapshot.nodes.objects
-    for row, place in enumerate(rows.node.tolist()):
-        node = nodes[place]
-        found = cycle.node_allocations.get(node.name)
-        if found is None:
-            found = cycle.node_allocations[node.name] = _allocations_on(allocator, node)
-        if found.refusal:
-            refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
-    return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
+def _inputs_of(allocator: Allocator) -> tuple[ResourceClaim | DeviceClass, ...]:
+    """Returns the claims and their device classes."""
+    names = (name for claim in allocator.claims for request in claim.spec.devices.requests for _, name in _requested_classes(request))
+    return (*allocator.claims, *(allocator.classes[name] for name in names if name in allocator.classes))
 
 
-def _allocations_on(allocator: Allocator, node: fwk.Node) -> _NodeAllocations:
-    try:
-        allocations = allocator.allocate(node)
-    except NodeAllocationError as exc:
-        return _NodeAllocations(refusal=str(exc))
-    except TimedOutError as exc:
-        raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
-    return _NodeAllocations(refusal=NOT_ENOUGH) if allocations is None else _NodeAllocations(tuple(allocations))
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
 def _score(cycle: _ClaimsOfCycle, node: str) -> int:

@@ -3,10 +3,11 @@
 Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
+from extender.cel import CelError, CompileError
 from extender.objects.devices import (
     DeviceClass,
     DeviceRequest,
@@ -19,7 +20,6 @@ from extender.objects.devices import (
 )
 from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources.allocated_state import Amounts
-from extender.plugins.dynamic_resources.cel import CelError, compiled, facts_of
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
 
@@ -56,29 +56,19 @@ class DeviceRequestAlternative:
         """The name in the allocation result."""
         return f"{self.request}/{self.subrequest}" if self.subrequest else self.request
 
-    def matches(self, offer: Offer, known: dict[str, bool]) -> bool:
+    def matches(self, offer: Offer, matches: Callable[[str, Offer], bool]) -> bool:
         """True if the device matches the selectors of the class and of the request, whether it is in use or not.
 
         Arguments:
-            known: expression -> whether it matches the device; results are added.
+            matches: whether a device matches an expression.
 
         Raises:
             AllocationError: a selector does not compile, or fails for the device.
         """
         by_class, by_claim = self.device_class.spec.selectors, self.selectors
-        return self._match(f"class {self.device_class.metadata.name}", by_class, offer, known) and self._match(
-            f"claim {self.claim.key}", by_claim, offer, known
+        return _match(f"class {self.device_class.metadata.name}", by_class, offer, matches) and _match(
+            f"claim {self.claim.key}", by_claim, offer, matches
         )
-
-    def _match(self, owner: str, selectors: Sequence[DeviceSelector], offer: Offer, known: dict[str, bool]) -> bool:
-        for place, selector in enumerate(selectors):
-            expression = selector.cel.expression if selector.cel is not None else ""
-            matches = known.get(expression)
-            if matches is None:
-                matches = known[expression] = _is_matched(expression, offer, f"{owner}: selector #{place}")
-            if not matches:
-                return False
-        return True
 
     def tolerates(self, offer: Offer) -> bool:
         """True if every NoSchedule or NoExecute taint of the device is tolerated."""
@@ -139,15 +129,15 @@ def _alternative(
     )
 
 
-def _is_matched(expression: str, offer: Offer, what: str) -> bool:
-    try:
-        program = compiled(expression)
-    except CelError as exc:
-        raise AllocationError(f"{what}: CEL compile error: {exc}") from exc
-    try:
-        return program.matches(facts_of(offer.id.driver, offer.device))
-    except CelError as exc:
-        raise AllocationError(f"{what}: CEL runtime error: {exc}") from exc
+def _match(owner: str, selectors: Sequence[DeviceSelector], offer: Offer, matches: Callable[[str, Offer], bool]) -> bool:
+    for place, selector in enumerate(selectors):
+        try:
+            if not matches(selector.cel.expression if selector.cel is not None else "", offer):
+                return False
+        except CelError as exc:
+            kind = "compile" if isinstance(exc, CompileError) else "runtime"
+            raise AllocationError(f"{owner}: selector #{place}: CEL {kind} error: {exc}") from exc
+    return True
 
 
 def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:

@@ -140,6 +140,7 @@ class Search:
 
         Raises:
             AllocationError: a selector, slice or constraint is invalid.
+            OutOfStepsError: the search has to go on elsewhere, or later.
             TimedOutError: the time is up.
         """
         try:
@@ -181,7 +182,7 @@ class Search:
             found: the number of devices that it has.
             start: the first device on offer to try.
         """
-        self._selection.check_time()
+        self._selection.allowance.spend()
         if demand.all_devices is not None and not demand.all_devices:
             return False
         if found >= demand.count:

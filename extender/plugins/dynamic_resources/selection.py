@@ -1,75 +1,153 @@
-"""Selection: which devices a request selects, within the time limit of a cycle."""
+"""Selection: which devices a request selects, within what a call may spend on searching."""
 
+import math
 import time
-from typing import final
+from typing import Final, final
 
+from extender.cel import CelError, CompileError, evaluate, facts_of, is_cheap
 from extender.objects.devices import Device
 from extender.objects.node import Node
-from extender.plugins.dynamic_resources.errors import TimedOutError
+from extender.plugins.dynamic_resources.errors import OutOfStepsError, TimedOutError
 from extender.plugins.dynamic_resources.pools import Offer, Slices
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
+
+EVALUATION_STEPS: Final = 10
+"""The steps that the evaluation of a cheap expression counts for: it takes about ten times as long as another step of the search."""
+FIRST_EVALUATION_STEPS: Final = 400
+"""The same, when the expression may have to be compiled."""
+
+MOST_RESULTS: Final = 500_000
+MOST_EXPRESSIONS: Final = 2_000
+"""The number of results, some hundred bytes each, and of expressions, up to 10 KiB each, that are kept."""
+
+
+@final
+class Allowance:
+    """What a call may still spend on searching for devices.
+
+    In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a thread it is time.
+    """
+
+    __slots__ = ("_began", "_seconds", "_slice", "_steps", "is_in_loop")
+
+    def __init__(self, *, steps: float = math.inf, seconds: float = math.inf, slice_seconds: float = math.inf) -> None:
+        """Makes an allowance whose time runs from the first step.
+
+        Arguments:
+            steps: the number of steps that the event loop may be held for; infinite where no event loop is held.
+            seconds: the time until the search fails; infinite for no limit.
+            slice_seconds: the time until the search pauses.
+        """
+        self._steps = steps
+        self._seconds = seconds
+        self._slice = slice_seconds
+        self._began: float | None = None
+        self.is_in_loop = steps < math.inf
+
+    def spend(self, steps: int = 1) -> None:
+        """Counts steps.
+
+        Raises:
+            OutOfStepsError: the search has to go on elsewhere, or later.
+            TimedOutError: the time is up.
+        """
+        self._steps -= steps
+        if self._steps < 0:
+            raise OutOfStepsError
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        if now - self._began > self._seconds:
+            raise TimedOutError
+        if now - self._began > self._slice:
+            raise OutOfStepsError
 
 
 @final
 class Matches:
-    """The selectors that each device matches, kept between cycles: an unchanged device need not be evaluated again."""
+    """Which expressions each device matches, kept between cycles: an unchanged device need not be evaluated again.
 
-    __slots__ = ("_known",)
+    Entries are added by the event loop and by the thread that does long work. Both find the same results.
+    """
+
+    __slots__ = ("_evaluated", "_known", "_num_results")
 
     def __init__(self) -> None:
         # Keyed by id(device); the device is kept too, so that no other one can get its id.
-        self._known: dict[int, tuple[Device, dict[str, bool]]] = {}
+        self._known: dict[int, tuple[Device, dict[str, bool | CelError]]] = {}
+        self._evaluated: set[str] = set()
+        self._num_results = 0
 
-    def of(self, device: Device) -> dict[str, bool]:
-        """Returns expression -> whether it matches, as far as known; the caller adds to it."""
+    def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
+        """True if the device matches the expression.
+
+        Raises:
+            CelError: the expression is invalid, or fails for the device.
+            OutOfStepsError: the event loop would be held for too long.
+        """
+        known = self._of(offer.device)
+        result = known.get(expression)
+        if result is None:
+            if expression not in self._evaluated:
+                allowance.spend(FIRST_EVALUATION_STEPS)
+            if allowance.is_in_loop and not is_cheap(expression):
+                raise OutOfStepsError
+            allowance.spend(EVALUATION_STEPS)
+            result = _evaluated(expression, offer)
+            self._evaluated.add(expression)
+            known[expression] = result
+            self._num_results += 1
+        if isinstance(result, CelError):
+            raise type(result)(str(result))
+        return result
+
+    def _of(self, device: Device) -> dict[str, bool | CelError]:
         known = self._known.get(id(device))
         if known is None:
             known = self._known[id(device)] = (device, {})
         return known[1]
 
     def prune(self, num_devices: int) -> None:
-        """Clears the results once most of them belong to devices that no longer exist.
+        """Clears the results once most of them belong to devices that no longer exist, or there are too many.
 
         Arguments:
             num_devices: how many devices exist.
         """
-        if len(self._known) > 2 * num_devices:
+        if len(self._known) > 2 * num_devices or self._num_results > MOST_RESULTS or len(self._evaluated) > MOST_EXPRESSIONS:
             self._known.clear()
+            self._evaluated.clear()
+            self._num_results = 0
+
+
+def _evaluated(expression: str, offer: Offer) -> bool | CelError:
+    try:
+        return evaluate(expression, facts_of(offer.id.driver, offer.device))
+    except CelError as exc:
+        # Without its traceback, which would keep the frames of the search.
+        return (CompileError if isinstance(exc, CompileError) else CelError)(str(exc))
 
 
 @final
 class Selection:
-    """Selects devices for one scheduling cycle."""
+    """Selects devices for one call of the allocator."""
 
-    __slots__ = ("_deadline", "_matches", "_slices", "_timeout")
+    __slots__ = ("_matches", "_slices", "allowance")
 
-    def __init__(self, slices: Slices, matches: Matches, timeout: float) -> None:
-        """Makes a selection whose time runs from the first call.
-
-        Arguments:
-            timeout: in seconds; 0 for no limit.
-        """
+    def __init__(self, slices: Slices, matches: Matches, allowance: Allowance) -> None:
         self._slices = slices
         self._matches = matches
-        self._timeout = timeout
-        self._deadline: float | None = None
+        self.allowance = allowance
 
     def selects(self, alternative: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
         """True if the device matches the request and is for the node.
 
         Raises:
             AllocationError: a selector or slice is invalid.
+            OutOfStepsError: the search has to go on elsewhere, or later.
             TimedOutError: the time is up.
         """
-        self.check_time()
-        return alternative.matches(offer, self._matches.of(offer.device)) and self._slices.is_for(offer, node)
+        self.allowance.spend()
+        return alternative.matches(offer, self._is_match) and self._slices.is_for(offer, node)
 
-    def check_time(self) -> None:
-        """Raises TimedOutError once the time is up."""
-        if not self._timeout:
-            return
-        now = time.monotonic()
-        if self._deadline is None:
-            self._deadline = now + self._timeout
-        if now > self._deadline:
-            raise TimedOutError
+    def _is_match(self, expression: str, offer: Offer) -> bool:
+        return self._matches.matches(expression, offer, self.allowance)

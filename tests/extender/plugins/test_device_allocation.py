@@ -4,6 +4,7 @@ import pytest
 
 from extender.objects.devices import ResourceClaim, ResourceSlice
 from extender.plugins.dynamic_resources.errors import AllocationError, TimedOutError
+from extender.plugins.dynamic_resources.selection import Allowance
 from extender.testing.devices import Manifest, everything, exactly, first_of, label_selector, make_claim, make_device, make_slice, selecting
 from tests.extender.plugins.device_allocations import NODE, allocated, allocator, holding
 
@@ -263,7 +264,7 @@ def test_the_search_has_an_end() -> None:
 
     assert allocated(hopeless, slices=[make_slice(*sides)]) is None
     with pytest.raises(TimedOutError):
-        allocator([endless], [make_slice(*sides)], timeout=0.05).allocate(NODE)
+        allocator([endless], [make_slice(*sides)]).allocate(NODE, Allowance(seconds=0.05))
 
 
 def test_pods_with_too_many_devices() -> None:

@@ -9,7 +9,7 @@ from extender.objects.devices import DeviceClass, ResourceClaim
 from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.pools import Slices
-from extender.plugins.dynamic_resources.selection import Matches, Selection
+from extender.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
 from extender.testing.devices import Manifest, exactly, first_of, make_claim, make_slice
 
@@ -33,7 +33,7 @@ def told(of: ResourceClaim) -> list[tuple[str, list[str], Any]]:
     """(source, requests, mode) of each configuration in the claim's allocation."""
     slices = Slices([make_slice("gpu-1", "gpu-2", "gpu-3")])
     classes = {"plain": device_class("plain"), "fast": device_class("fast", "turbo", "loud")}
-    allocations = Allocator([of], classes, slices, allocated_state_of([]), Selection(slices, Matches(), 0)).allocate(make_node("n").obj())
+    allocations = Allocator([of], classes, slices, allocated_state_of([]), Matches()).allocate(make_node("n").obj(), Allowance())
     assert allocations is not None
     return [(one.source, one.requests, one.opaque.parameters["mode"]) for one in allocations[0].devices.config if one.opaque]
 

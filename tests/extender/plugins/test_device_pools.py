@@ -3,9 +3,9 @@
 import pytest
 
 from extender.objects.devices import ResourceSlice
-from extender.plugins.dynamic_resources.errors import NodeAllocationError
+from extender.plugins.dynamic_resources.errors import NodeAllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.pools import Slices
-from extender.plugins.dynamic_resources.selection import Matches
+from extender.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing.devices import Manifest, everything, exactly, label_selector, make_claim, make_device, make_slice
 from tests.extender.plugins.device_allocations import NODE, allocated, allocator
 
@@ -109,7 +109,7 @@ def test_where_an_allocation_can_be_used(slices: list[ResourceSlice], selector: 
     """
     The allocation says which nodes can reach all of its devices.
     """
-    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE)
+    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance())
 
     assert allocations is not None
     terms = allocations[0].node_selector.node_selector_terms if allocations[0].node_selector is not None else []
@@ -134,12 +134,13 @@ def test_results_for_removed_devices_are_dropped() -> None:
     """
     Only so much is remembered as there are devices.
     """
-    matches, devices = Matches(), make_slice("a", "b", "c").spec.devices
-    for one in devices:
-        matches.of(one)["true"] = True
+    matches, offers = Matches(), Slices([make_slice("a", "b", "c")]).pools_for(NODE)[0].offers
+    for offer in offers:
+        assert matches.matches("true", offer, Allowance())
 
     matches.prune(2)
-    assert matches.of(devices[0]) == {"true": True}
+    assert matches.matches("true", offers[0], Allowance(steps=0))
 
     matches.prune(1)
-    assert matches.of(devices[0]) == {}
+    with pytest.raises(OutOfStepsError):
+        matches.matches("true", offers[0], Allowance(steps=0))

@@ -2,10 +2,10 @@
 
 import pytest
 
+from extender.cel import CelError, compiled, facts_of
+from extender.cel.cost import CostError, Size, work_of
+from extender.cel.semver import Semver, SemverError
 from extender.objects.devices import Device, DeviceAttribute, DeviceCapacity
-from extender.plugins.dynamic_resources.cel import CelError, compiled, facts_of
-from extender.plugins.dynamic_resources.cel.cost import CostError, Size, work_of
-from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
 
 GPU = Device(
     name="gpu-0",

@@ -6,6 +6,7 @@ import pytest
 
 from extender.objects.devices import ResourceClaim
 from extender.plugins.dynamic_resources.errors import NodeAllocationError
+from extender.plugins.dynamic_resources.selection import Allowance
 from extender.testing.devices import Manifest, everything, exactly, make_claim, make_device, make_slice
 from tests.extender.plugins.device_allocations import NODE, allocated, allocator, holding
 
@@ -139,7 +140,7 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
     """
     A device that allows it is shared until its capacity is used up.
     """
-    allocations = allocator([make_claim("c", *requests)], [make_slice(shared_device())], held).allocate(NODE)
+    allocations = allocator([make_claim("c", *requests)], [make_slice(shared_device())], held).allocate(NODE, Allowance())
 
     results = None if allocations is None else allocations[0].devices.results
     found = None if results is None else [int(result.consumed_capacity["bandwidth"]) // 10**9 for result in results]
@@ -164,7 +165,7 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     A device may give its capacity in certain amounts only; requests are rounded up to them.
     """
     wanted = exactly(1) if asked is None else bandwidth(asked)
-    allocations = allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))]).allocate(NODE)
+    allocations = allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))]).allocate(NODE, Allowance())
 
     results = None if allocations is None else allocations[0].devices.results
     assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed

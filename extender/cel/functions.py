@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from extender.cel.semver import Semver, SemverError
 from extender.golang.int64 import MAX_INT64, MIN_INT64
 from extender.objects.quantity import Quantity, QuantityError
-from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
 
 NANO: Final = 10**9
 _QUANTITY: Final = "quantity"

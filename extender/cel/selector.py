@@ -11,12 +11,12 @@ from typing import Any, Final, final
 
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 
+from extender.cel import environment
+from extender.cel.cost import Size, work_of
+from extender.cel.functions import quantity_carrier, semver_carrier
+from extender.cel.semver import Semver, SemverError
 from extender.objects.devices import Device, DeviceAttribute
 from extender.objects.quantity import QuantityError, quantity_of
-from extender.plugins.dynamic_resources.cel import environment
-from extender.plugins.dynamic_resources.cel.cost import Size, work_of
-from extender.plugins.dynamic_resources.cel.functions import quantity_carrier, semver_carrier
-from extender.plugins.dynamic_resources.cel.semver import Semver, SemverError
 
 CACHE_SIZE: Final = 256
 """The number of compiled expressions kept; clusters have fewer device classes."""
@@ -26,6 +26,10 @@ MOST_WORK: Final = 10_000_000
 MOST_ELEMENTS: Final = 64
 MOST_CHARACTERS: Final = 8192
 """The size of the largest valid device: 32 attributes and capacities with names and values of bounded length."""
+
+CHEAP_CHARACTERS: Final = 1024
+CHEAP_WORK: Final = 60_000
+"""The length and the work of expressions that compile in a few milliseconds and run in less than one."""
 
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
@@ -48,6 +52,11 @@ class CelError(Exception):
 
 
 @final
+class CompileError(CelError):
+    """The expression is invalid for any device."""
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The facts about a device that expressions can use."""
@@ -62,12 +71,17 @@ class Facts:
 class CelSelector:
     """A compiled expression. It keeps nothing of the devices that it evaluates."""
 
-    __slots__ = ("_affordable", "_program", "_serialized")
+    __slots__ = ("_program", "_serialized", "_work_by_size")
 
     def __init__(self, program: cel.Expression) -> None:
         self._program = program
         self._serialized: bytes = program.serialize()
-        self._affordable: dict[int, bool] = {}
+        self._work_by_size: dict[int, int] = {}
+
+    @property
+    def is_cheap(self) -> bool:
+        """True if it runs in less than a millisecond for every valid device."""
+        return self._work(MOST_CHARACTERS) <= CHEAP_WORK
 
     def matches(self, facts: Facts) -> bool:
         """True if the device with these facts (`facts_of`) matches.
@@ -110,16 +124,17 @@ class CelSelector:
         return key
 
     def _is_affordable(self, size: int) -> bool:
-        """True if the cost bound allows devices of this size. It is computed per power of two, so that all ordinary devices share one
-        result."""
-        size = max(size, MOST_CHARACTERS)
+        return self._work(max(size, MOST_CHARACTERS)) <= MOST_WORK
+
+    def _work(self, size: int) -> int:
+        """Returns the bound for devices of this size. It is computed per power of two, so that all ordinary devices share one result."""
         size_class = size.bit_length()
-        known = self._affordable.get(size_class)
-        if known is None:
+        work = self._work_by_size.get(size_class)
+        if work is None:
             largest = Size(max(MOST_ELEMENTS, size if size > MOST_CHARACTERS else 0), 1 << size_class)
             sizes = dict.fromkeys((environment.DRIVER, environment.ATTRIBUTES, environment.CAPACITY), largest)
-            known = self._affordable[size_class] = work_of(self._serialized, sizes) <= MOST_WORK
-        return known
+            work = self._work_by_size[size_class] = work_of(self._serialized, sizes)
+        return work
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -127,18 +142,18 @@ def compiled(expression: str) -> CelSelector:
     """Returns the compiled expression.
 
     Raises:
-        CelError: it is invalid, or does not return a bool.
+        CompileError: it is invalid, or does not return a bool.
     """
     try:
         kind = _CHECKING.compile(expression).return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
-            raise CelError(f"must evaluate to bool or the unknown type, not {_type_name(kind)}")
+            raise CompileError(f"must evaluate to bool or the unknown type, not {_type_name(kind)}")
         return CelSelector(_RUNNING.compile(expression))
     except RuntimeError as exc:
-        raise CelError(f"compilation failed: {_without_status(str(exc))}") from exc
+        raise CompileError(f"compilation failed: {_without_status(str(exc))}") from exc
     except TypeError as exc:
         # The library rejects text with half a surrogate pair.
-        raise CelError("compilation failed: the expression is no valid Unicode") from exc
+        raise CompileError("compilation failed: the expression is no valid Unicode") from exc
 
 
 def facts_of(driver: str, device: Device) -> Facts:

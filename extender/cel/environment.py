@@ -10,7 +10,7 @@ from typing import Final
 from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings  # type: ignore[import-untyped]
 
-from extender.plugins.dynamic_resources.cel.functions import FUNCTIONS, CelType, Function, from_carrier, to_carrier
+from extender.cel.functions import FUNCTIONS, CelType, Function, from_carrier, to_carrier
 
 DRIVER: Final = "device.driver"
 MULTIPLE_ALLOCATIONS: Final = "device.allowMultipleAllocations"

@@ -1,0 +1,126 @@
+"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search that goes on in a thread.
+
+Upstream searches all nodes in parallel threads, and stops after filterTimeout: framework/plugins/dynamicresources/dynamicresources.go,
+Filter (v1.36.2).
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
+from extender.objects.node import Node
+from extender.plugins.dynamic_resources.allocated_state import PoolId, PoolState
+from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, OutOfStepsError, TimedOutError
+from extender.plugins.dynamic_resources.pools import Pool
+from extender.plugins.dynamic_resources.selection import Allowance
+
+NOT_ENOUGH: Final = "cannot allocate all claims"
+
+LOOP_STEPS: Final = 4_000
+"""The steps of a cycle in the event loop. They take about 20 ms."""
+FIRST_SLICE: Final = 0.25
+"""Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one node."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeAllocation:
+    """An allocation for each unallocated claim of the pod on one node, or the reason why there is none."""
+
+    allocations: tuple[AllocationResult, ...] = ()
+    refusal: str = ""
+    error: AllocationError | None = None
+    """A claim, class or slice is invalid, so that the cycle fails."""
+
+
+_NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
+
+
+def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
+    """Returns what the allocator finds on the node.
+
+    Raises:
+        OutOfStepsError: the search has to go on elsewhere, or later.
+        TimeoutError: the time is up.
+    """
+    try:
+        allocations = allocator.allocate(node, allowance)
+    except NodeAllocationError as exc:
+        return NodeAllocation(refusal=str(exc))
+    except AllocationError as exc:
+        return NodeAllocation(error=AllocationError(str(exc)))
+    except TimedOutError as exc:
+        raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
+    return _NOT_ENOUGH if allocations is None else NodeAllocation(tuple(allocations))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A result, and what it depends on besides the claims."""
+
+    node: Node
+    pools: Sequence[Pool]
+    in_use: tuple[PoolState, ...]
+    allocation: NodeAllocation
+
+
+@final
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class LongSearch:
+    """The search for the claims of one pod, as far as it is done in the thread. It lasts for several cycles of the pod's attempt.
+
+    The cluster changes between these cycles. A result holds as long as the node, its pools and what is in use of them are the same.
+    """
+
+    inputs: tuple[ResourceClaim | DeviceClass, ...]
+    """The claims and their device classes."""
+    timeout: float
+    """Seconds; infinite for no limit."""
+    _found: dict[str, _Found] = field(default_factory=dict)
+    _timed_out: str = ""
+    _spent: float = 0.0
+    _slice: float = FIRST_SLICE
+
+    def allocation_on(self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]) -> NodeAllocation | None:
+        """Returns what was found on the node, None if it is not known, or no longer true.
+
+        Raises:
+            AllocationError: a slice's node selector is invalid.
+            TimeoutError: the search took longer than it may.
+        """
+        pools = allocator.slices.pools_for(node)
+        found = self._found.get(node.name)
+        if found is not None and found.node is node and found.pools is pools and found.in_use == _in_use(pools, in_use):
+            return found.allocation
+        if self._timed_out:
+            raise TimeoutError(self._timed_out)
+        return None
+
+    def search(self, nodes: Sequence[Node], allocator: Allocator) -> None:
+        """Searches nodes for the time of a slice. Called in a thread."""
+        began = time.monotonic()
+        allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice)
+        in_use = allocator.allocated.by_pool()
+        num_done = 0
+        try:
+            for node in nodes:
+                pools = allocator.slices.pools_for(node)
+                allocation = allocation_on(node, allocator, allowance)
+                self._found[node.name] = _Found(node, pools, _in_use(pools, in_use), allocation)
+                num_done += 1
+        except OutOfStepsError:
+            self._slice = FIRST_SLICE if num_done else 2 * self._slice
+        except TimeoutError as exc:
+            self._timed_out = str(exc)
+        except AllocationError:
+            # The slices of this node are invalid. The cycle finds the same error when it comes to this node.
+            pass
+        self._spent += time.monotonic() - began
+
+
+def _in_use(pools: Sequence[Pool], in_use: Mapping[PoolId, PoolState]) -> tuple[PoolState, ...]:
+    return tuple(in_use.get(pool.id, frozenset()) for pool in pools)
