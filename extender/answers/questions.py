@@ -104,12 +104,14 @@ class Questions:
             picture: whether to add each plugin's verdict about each node.
         """
         key = f"{namespace}/{name}"
+        kept: LongWork | None = None
         while True:
             try:
                 now = await self._as_things_are(namespace, name, picture=picture)
                 break
             except LongWork as long:
-                await do_long_work(long)
+                kept = long.with_traceback(None)
+            await do_long_work(kept)
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made = self._records.who_preempted(key)
         if now is None and made is None and not attempts:

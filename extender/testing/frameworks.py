@@ -30,6 +30,7 @@ def make_framework(
     live: fwk.LiveCluster | None = None,
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
     shared: dict[fwk.StateKey[Any], Any] | None = None,
+    may_defer: bool = False,
 ) -> Framework:
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
@@ -39,6 +40,7 @@ def make_framework(
         weights: by name of the Score plugin; 1 for those that are missing.
         seed: for the framework's source of chance.
         dispatcher, live: for plugins that write; see `extender.testing.writes`.
+        may_defer: whether plugins may raise `LongWork`.
     """
 
     # The framework is the plugins' handle, so that they are made by its constructor.
@@ -56,6 +58,7 @@ def make_framework(
         live=live,
         now=now,
         shared=shared,
+        may_defer=may_defer,
     )
 
 

@@ -18,6 +18,7 @@ from extender.protocol.wire_types import MetaVictims
 from extender.records.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
+from extender.runtime.long_work import with_long_work
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
@@ -145,7 +146,7 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        reason = self._why_not(uid, node)
+        reason = await with_long_work(lambda: self._why_not(uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
         # Assumed from now on, because other calls come before the API server answers, and before the watch shows the binding.
