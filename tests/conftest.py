@@ -1,10 +1,13 @@
 """What holds for all tests."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+
+from tests.loop_budget import held_too_long
 
 # Timing decides no test: a busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
@@ -30,3 +33,13 @@ def pytest_xdist_auto_num_workers() -> int:
     One worker more than there are cores, for `-n auto`: a third of the time tests wait for a browser, a socket or real time.
     """
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(autouse=True)
+def event_loops_are_not_held() -> Iterator[None]:
+    """
+    No request and no object may hold an event loop of the service for long; see `tests.loop_budget`.
+    """
+    with held_too_long() as found:
+        yield
+    assert not found, "\n".join(found)

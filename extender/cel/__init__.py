@@ -4,7 +4,7 @@ Expressions that use the Kubernetes libraries url, ip, cidr, format, regex and s
 of an expression is bounded: see `cost`. What is not cheap runs in a process of its own: see `evaluation`.
 """
 
-from extender.cel.evaluation import evaluate, is_cheap
+from extender.cel.evaluation import evaluate, is_cheap, work_of_expression
 from extender.cel.selector import CelError, CelSelector, CompileError, Facts, compiled, facts_of
 
-__all__ = ["CelError", "CelSelector", "CompileError", "Facts", "compiled", "evaluate", "facts_of", "is_cheap"]
+__all__ = ["CelError", "CelSelector", "CompileError", "Facts", "compiled", "evaluate", "facts_of", "is_cheap", "work_of_expression"]

@@ -29,7 +29,7 @@ MOST_CHARACTERS: Final = 8192
 
 CHEAP_CHARACTERS: Final = 1024
 CHEAP_WORK: Final = 60_000
-"""The length and the work of expressions that compile in a few milliseconds and run in less than one."""
+"""The length and the work of expressions that compile in a few milliseconds and run in about one."""
 
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
@@ -79,9 +79,9 @@ class CelSelector:
         self._work_by_size: dict[int, int] = {}
 
     @property
-    def is_cheap(self) -> bool:
-        """True if it runs in less than a millisecond for every valid device."""
-        return self._work(MOST_CHARACTERS) <= CHEAP_WORK
+    def work(self) -> int:
+        """The bound on the work for any valid device; see `extender.cel.cost`."""
+        return self._work(MOST_CHARACTERS)
 
     def matches(self, facts: Facts) -> bool:
         """True if the device with these facts (`facts_of`) matches.
