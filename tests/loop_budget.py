@@ -6,6 +6,7 @@ the whole test run to walk. What a test does in a coroutine of its own is not co
 
 import asyncio
 import gc
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,8 +21,13 @@ _EXEMPT: Final = tuple(str(_ROOT / folder) for folder in ("tests", "api/cli", "a
 
 
 @contextmanager
-def held_too_long(most: float = MOST_SECONDS) -> Iterator[list[str]]:
-    """Collects, as text, the steps of event loops in this process that took more CPU seconds than this."""
+def held_too_long(most: float = MOST_SECONDS, most_blocked: float = math.inf) -> Iterator[list[str]]:
+    """Collects, as text, the steps of asyncio's event loops in this process that took too long. Those of uvloop are not seen.
+
+    Arguments:
+        most: CPU seconds of a step.
+        most_blocked: seconds for which a step waits for anything but a processor, such as a lock or a pipe. Needs Linux.
+    """
     found: list[str] = []
     run, collecting, began_collecting = asyncio.Handle._run, 0.0, 0.0
 
@@ -34,12 +40,14 @@ def held_too_long(most: float = MOST_SECONDS) -> Iterator[list[str]]:
 
     def measured(handle: Any) -> None:
         began, collecting_before = time.thread_time(), collecting
+        blocked_before = _blocked() if most_blocked < math.inf else 0.0
         run(handle)
         seconds = time.thread_time() - began - (collecting - collecting_before)
-        if seconds > most:
+        blocked = _blocked() - blocked_before if most_blocked < math.inf else 0.0
+        if seconds > most or blocked > most_blocked:
             name, file = _what(handle._callback)
             if not file.startswith(_EXEMPT):
-                found.append(f"{name} held the event loop for {seconds * 1e3:.0f} ms of CPU time")
+                found.append(f"{name} held the event loop for {seconds * 1e3:.0f} ms of CPU time, and {blocked * 1e3:.0f} ms of waiting")
 
     gc.callbacks.append(on_collection)
     asyncio.Handle._run = measured  # type: ignore[assignment,method-assign]
@@ -48,6 +56,12 @@ def held_too_long(most: float = MOST_SECONDS) -> Iterator[list[str]]:
     finally:
         asyncio.Handle._run = run  # type: ignore[method-assign]
         gc.callbacks.remove(on_collection)
+
+
+def _blocked() -> float:
+    """Returns the seconds for which this thread was neither running nor ready to run, from a fixed point in time on."""
+    running, ready, _ = Path("/proc/thread-self/schedstat").read_text(encoding="ascii").split()
+    return time.monotonic() - (int(running) + int(ready)) / 1e9
 
 
 def _what(callback: Callable[..., object]) -> tuple[str, str]:

@@ -21,10 +21,11 @@ class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is begun an
     A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a
     thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work` reads frozen values only, because the
     snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps its errors, too, and raises them in the new cycle.
+    It is called with a function that returns whether its result is still wanted, and ends soon once that returns False.
     The runner keeps this object until the attempt is over, so that a plugin can refer to its results weakly.
     """
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[Callable[[], bool]], None]) -> None:
         super().__init__("the answer takes longer than the event loop may be held")
         self.work = work
 

@@ -1,6 +1,7 @@
 """Runs what plugins defer with `LongWork`, in a thread of its own, so that the event loop is free meanwhile."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
@@ -14,8 +15,12 @@ _THREAD: Final = ThreadPoolExecutor(1, "long-work")
 
 
 async def do_long_work(long: LongWork) -> None:
-    """Does the deferred work; it takes its turn behind work that was deferred before."""
-    await asyncio.get_running_loop().run_in_executor(_THREAD, long.work)
+    """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller is cancelled."""
+    is_abandoned = threading.Event()
+    try:
+        await asyncio.get_running_loop().run_in_executor(_THREAD, long.work, lambda: not is_abandoned.is_set())
+    finally:
+        is_abandoned.set()
 
 
 async def with_long_work(attempt: Callable[[], T]) -> T:

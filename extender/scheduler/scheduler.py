@@ -38,7 +38,7 @@ class _Deferral:
 
     began: float
     has_turn: bool = False
-    work: fwk.LongWork = field(default_factory=lambda: fwk.LongWork(lambda: None))
+    work: fwk.LongWork = field(default_factory=lambda: fwk.LongWork(lambda is_wanted: None))
     """Kept until the attempt is over, since the plugin's results are in it."""
 
 
@@ -55,6 +55,7 @@ class Scheduler:
         self._is_stopping = False
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
+        self._resuming: set[asyncio.Task[None]] = set()
         self._long_attempts = asyncio.Semaphore(MOST_LONG_ATTEMPTS)
         self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
@@ -81,6 +82,8 @@ class Scheduler:
                 await self.schedule_one(info, tasks)
                 # Other tasks get a turn, so that a long queue does not keep out changes of the cluster.
                 await asyncio.sleep(0)
+            for task in [*self._resuming]:
+                task.cancel()
             flush.cancel()
             confirm.cancel()
 
@@ -98,7 +101,9 @@ class Scheduler:
             await self._attempt(info, deferral.began, tasks)
         except fwk.LongWork as long:
             deferral.work = long.with_traceback(None)
-            tasks.create_task(self._resume_after(deferral, info), name=f"long work for {info.key}")
+            task = tasks.create_task(self._resume_after(deferral, info), name=f"long work for {info.key}")
+            self._resuming.add(task)
+            task.add_done_callback(self._resuming.discard)
             return
         except Exception as exc:
             self._requeue_after_error(info, exc)
@@ -125,15 +130,19 @@ class Scheduler:
 
     async def _resume_after(self, deferral: _Deferral, info: QueuedPodInfo) -> None:
         """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
-        if not deferral.has_turn:
-            await self._long_attempts.acquire()
-            deferral.has_turn = True
         try:
+            if not deferral.has_turn:
+                await self._long_attempts.acquire()
+                deferral.has_turn = True
             await do_long_work(deferral.work)
             if self._is_still_pending(info):
                 self._deferred[info.pod.uid] = deferral
                 self._world.queue.resume(info)
                 return
+        except asyncio.CancelledError:
+            # The scheduler stops; nothing was decided about the pod.
+            self._world.queue.resume(info)
+            raise
         except Exception as exc:
             self._requeue_after_error(info, exc)
         self._end(deferral)

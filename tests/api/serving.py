@@ -61,21 +61,23 @@ class LetsIn:
 
 
 @contextmanager
-def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, **settings: Any) -> Iterator[Service]:
+def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, *, loop: str = "", **settings: Any) -> Iterator[Service]:
     """A service that runs until the end of the block.
 
     Arguments:
+        loop: the kind of event loop, as uvicorn names it; that of the service by default.
         engine: makes the one that answers, in place of what the settings say.
     """
     chosen = Settings.model_validate({"port": 0, **settings})
-    with serving_app(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen) as service:
+    with serving_app(create_app(chosen, opens if engine is None else _prepared_with(engine)), chosen, loop) as service:
         yield service
 
 
 @contextmanager
-def serving_app(app: ASGIApp, settings: Settings) -> Iterator[Service]:
+def serving_app(app: ASGIApp, settings: Settings, loop: str = "") -> Iterator[Service]:
     """The application, on a port of its own, until the end of the block."""
     server = make_server(app, settings)
+    server.config.loop = loop or server.config.loop
     thread = threading.Thread(target=server.run, name="uvicorn")
     thread.start()
     try:

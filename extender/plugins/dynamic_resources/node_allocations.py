@@ -5,7 +5,7 @@ Filter (v1.36.2).
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -100,10 +100,10 @@ class LongSearch:
             raise TimeoutError(self._timed_out)
         return None
 
-    def search(self, nodes: Sequence[Node], allocator: Allocator) -> None:
+    def search(self, nodes: Sequence[Node], allocator: Allocator, is_wanted: Callable[[], bool]) -> None:
         """Searches nodes for the time of a slice. Called in a thread."""
         began = time.monotonic()
-        allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice)
+        allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
         in_use = allocator.allocated.by_pool()
         num_done = 0
         try:

@@ -2,9 +2,11 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Final, final
 
 from extender.cel import CelError, CompileError, evaluate, facts_of, is_cheap, work_of_expression
+from extender.concurrency.abandoned import always_wanted
 from extender.objects.devices import Device
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.errors import OutOfStepsError, TimedOutError
@@ -29,20 +31,29 @@ class Allowance:
     In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a thread it is time.
     """
 
-    __slots__ = ("_began", "_seconds", "_slice", "_steps", "is_in_loop")
+    __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
 
-    def __init__(self, *, steps: float = math.inf, seconds: float = math.inf, slice_seconds: float = math.inf) -> None:
+    def __init__(
+        self,
+        *,
+        steps: float = math.inf,
+        seconds: float = math.inf,
+        slice_seconds: float = math.inf,
+        is_wanted: Callable[[], bool] = always_wanted,
+    ) -> None:
         """Makes an allowance whose time runs from the first step.
 
         Arguments:
             steps: the number of steps that the event loop may be held for; infinite where no event loop is held.
             seconds: the time until the search fails; infinite for no limit.
             slice_seconds: the time until the search pauses.
+            is_wanted: whether the result is still wanted; once it is not, the search pauses.
         """
         self._steps = steps
         self._seconds = seconds
         self._slice = slice_seconds
         self._began: float | None = None
+        self._is_wanted = is_wanted
         self.is_in_loop = steps < math.inf
 
     def spend(self, steps: int = 1) -> None:
@@ -60,7 +71,7 @@ class Allowance:
             self._began = now
         if now - self._began > self._seconds:
             raise TimedOutError
-        if now - self._began > self._slice:
+        if now - self._began > self._slice or not self._is_wanted():
             raise OutOfStepsError
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.concurrency.abandoned import always_wanted
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.framework import LiveCluster, LongWork
 from extender.golang.durations import Duration
@@ -44,7 +45,7 @@ def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -
             kept = long
         except Exception as exc:
             return f"{type(exc).__name__}: {exc}", deferred
-        kept.work()
+        kept.work(always_wanted)
     raise AssertionError("there is no end to it")
 
 

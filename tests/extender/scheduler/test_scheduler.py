@@ -102,7 +102,7 @@ class Thorough(fwk.FilterPlugin, fwk.BindPlugin):
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         if self.rounds.get(pod.name, 0) < int(pod.labels.get("long", 0)):
 
-            def work() -> None:
+            def work(is_wanted: Callable[[], bool]) -> None:
                 self.at_work.release()
                 self.may_end.acquire()
                 self.rounds[pod.name] = self.rounds.get(pod.name, 0) + 1
