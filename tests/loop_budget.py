@@ -17,7 +17,11 @@ MOST_SECONDS: Final = 0.25
 """Five times what the service promises: the first call of anything imports and compiles."""
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
-_EXEMPT: Final = tuple(str(_ROOT / folder) for folder in ("tests", "api/cli", "api/doctor", "extender/testing"))
+_EXEMPT: Final = tuple(
+    str(_ROOT / folder)
+    for folder in ("tests", "api/cli", "api/doctor", "extender/testing", "extender/answers/what_if", "extender/evaluation")
+)
+"""The last two run in loops of threads of their own."""
 
 
 @contextmanager
