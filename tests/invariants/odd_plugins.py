@@ -67,7 +67,7 @@ class Odd(
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         perhaps_raise(pod, "filter")
-        return None if is_odd(pod, "filter-nothing") else fwk.accept(len(rows))  # type: ignore[return-value]
+        return 7 if is_odd(pod, "filter-wrong") else fwk.accept(len(rows))  # type: ignore[return-value]
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         perhaps_raise(pod, "preScore")
@@ -88,8 +88,8 @@ class Odd(
 
     def permit(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> tuple[fwk.Status, float]:
         perhaps_raise(pod, "permit")
-        if is_odd(pod, "permit-nothing"):
-            return None, 0.0  # type: ignore[return-value]
+        if is_odd(pod, "permit-wrong"):
+            return 7, 0.0  # type: ignore[return-value]
         if is_odd(pod, "activates-nonsense"):
             state.read(fwk.PODS_TO_ACTIVATE)["nonsense"] = "no pod"  # type: ignore[assignment]
         return (fwk.Status(fwk.Code.WAIT), 5.0) if HOLDS in BROKEN else (fwk.SUCCESS, 0.0)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from random import Random
 from typing import Any, Final, TypedDict, TypeVar, Unpack, final
 
@@ -49,7 +50,9 @@ class Informers:
         Arguments:
             on_changes: see `Reflector`.
         """
-        reflector = Reflector(self._client, kind, on_changes, rng=self._rng, **self._options)
+        # An optional kind draws from a copy, so that it does not change when those are asked for that decisions depend on.
+        rng = copy(self._rng) if kind.is_optional else self._rng
+        reflector = Reflector(self._client, kind, on_changes, rng=rng, **self._options)
         self.reflectors.append(reflector)
         return reflector
 
