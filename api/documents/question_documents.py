@@ -59,27 +59,27 @@ def _body(schema: str, examples: dict[str, object]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
-_URGENT: Final = {
+_CLASS: Final = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "sample"}, "value": 100_000}
+_CONTAINER: Final = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}
+_POD: Final = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "urgent", "namespace": "default"},
-    "spec": {
-        "priority": 100_000,
-        "containers": [{"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}],
-    },
+    "spec": {"containers": [_CONTAINER]},
 }
+_URGENT: Final = {**_POD, "spec": {"priorityClassName": "sample", "containers": [_CONTAINER]}}
 
 EXPLAIN: Final[dict[str, Any]] = {"responses": _answers("Explanation", "Why, and what would help.", 403, 404)}
 WHAT_IF: Final[dict[str, Any]] = {
     "responses": _answers("WhatIf", "What would become of every pod concerned.", *_WITH_A_BODY),
     "openapi_extra": _body(
-        "WhatIfRequest", {"a pod that needs room": {"create": [_URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}}
+        "WhatIfRequest", {"a pod that needs room": {"create": [_CLASS, _URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}}
     ),
 }
 CAPACITY: Final[dict[str, Any]] = {"responses": _answers("Capacity", "How many, and on which nodes.", 403, 404)}
 CAPACITY_OF: Final[dict[str, Any]] = {
     "responses": _answers("Capacity", "How many, and on which nodes.", *_WITH_A_BODY),
-    "openapi_extra": _body("Pod", {"a pod": _URGENT}),
+    "openapi_extra": _body("Pod", {"a pod": _POD}),
 }
 DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
 DECISION: Final[dict[str, Any]] = {"responses": _answers("Attempt", "With as much as is still kept of it.", 404)}

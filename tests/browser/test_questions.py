@@ -59,8 +59,9 @@ def test_a_pasted_pod_is_tried_and_nothing_is_created(still: Running, open_page:
     page = open_page(f"{still.url}/ui/what-if")
     before = still.pods()
     page.get_by_label("Objects to create").fill(
+        "kind: PriorityClass\napiVersion: scheduling.k8s.io/v1\nmetadata: {name: vip}\nvalue: 100000\n---\n"
         "kind: Pod\napiVersion: v1\nmetadata: {name: vip}\n"
-        "spec: {priority: 100000, containers: [{name: c, image: i, resources: {requests: {cpu: 3500m, memory: 4Gi}}}]}\n"
+        "spec: {priorityClassName: vip, containers: [{name: c, image: i, resources: {requests: {cpu: 3500m, memory: 4Gi}}}]}\n"
     )
 
     page.get_by_role("button", name="Try it").click()
