@@ -80,7 +80,10 @@ MAX_SORTED: Final = 4
 
 
 class Costs(NamedTuple):
-    """The costs of choosing a candidate, one per criterion, in their order. Less is better, except for the start time."""
+    """The costs of choosing a candidate, one per criterion, in their order. Less is better, except for the start time.
+
+    A further cost needs a default, because files of records hold costs without it.
+    """
 
     num_pdb_violations: int
     first_priority: int

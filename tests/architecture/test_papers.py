@@ -98,6 +98,21 @@ def test_every_class_of_the_glossary_exists() -> None:
     assert named - classes() == set()
 
 
+def test_every_change_of_the_guide_needs_at_most_three_files_and_names_its_tests() -> None:
+    """
+    In CONTRIBUTING.md, "To change X, open Y".
+    """
+    guide = (ROOT / "CONTRIBUTING.md").read_text().split("## To change X, open Y\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", guide, re.MULTILINE)[1:]
+
+    assert len(rows) > 12
+    for change, opened, tests in rows:
+        files, specified = (re.findall(r"`((?:api|extender|tests)/[^`]*)`", cell) for cell in (opened, tests))
+        assert 1 <= len(files) <= 3, change
+        assert specified, change
+        assert [name for name in (*files, *specified) if not (ROOT / name).exists()] == [], change
+
+
 def test_every_known_difference_names_a_test_that_exists() -> None:
     """
     A difference without a test would be an excuse.
