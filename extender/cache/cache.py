@@ -325,7 +325,7 @@ class Cache:
         cpu = memory = 0
         for slot in entry.slots:
             encoding = self._writer.encoding(slot)
-            requested.update({self._writer.resources[place]: amount for place, amount in encoding.requests if amount})
+            requested.update({name: amount for name, amount in encoding.requests if amount})
             cpu, memory = cpu + encoding.non_zero[0], memory + encoding.non_zero[1]
         amounts, allowed_pods = _allocatable(entry.node)
         return node_dump(

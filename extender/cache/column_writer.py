@@ -43,6 +43,9 @@ class ColumnWriter:
 
         self._allocatable = _zeros(8, 64)  # (K, N), so that each resource is contiguous; views are transposed
         self._filled_resources = 3  # the places on axis K that have been filled from the nodes
+        self._offered: set[str] = set()
+        self._unoffered: dict[str, dict[int, int]] = {}
+        self._label_keys: set[str] = set()
         self._scalar_columns: dict[str, Int64s] = {}
         self._requested = _zeros(8, 64)
         self._non_zero_requested = _zeros(2, 64)
@@ -84,12 +87,13 @@ class ColumnWriter:
         """
         other = ColumnWriter(objects)
         for name, value in vars(self).items():
-            if isinstance(value, np.ndarray | list | dict | SymbolTable | Tallies) and value is not self._requests:
+            if isinstance(value, np.ndarray | list | dict | set | SymbolTable | Tallies) and value is not self._requests:
                 setattr(other, name, value.copy())
         # The requests are the largest array: only the part in use is copied.
         used = np.s_[: len(self.resources), : len(self._pods)]
         other._requests = _zeros(*self._requests.shape)
         other._requests[used] = self._requests[used]
+        other._unoffered = {name: amounts.copy() for name, amounts in self._unoffered.items()}
         other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
         other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
         other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
@@ -107,14 +111,18 @@ class ColumnWriter:
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
         """
-        encoding = encode_pod(pod, self.resources, self._tallies.symbols)
+        encoding = encode_pod(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._encodings[slot] = pod, encoding
         self._requests[:, slot] = 0
-        for place, amount in encoding.requests:
-            if place >= len(self._requests):
-                self._grow_resources(place + 1)
-            self._requests[place, slot] = amount
+        for name, amount in encoding.requests:
+            place = self.resources.code_of(name)
+            if place == ABSENT:
+                self._unoffered.setdefault(name, {})[slot] = amount
+                if name in self._offered:
+                    self._add_resource(name)
+            else:
+                self._requests[place, slot] = amount
         self._non_zero_requests[:, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
         self._start_time[slot] = encoding.start_time
@@ -130,6 +138,11 @@ class ColumnWriter:
         pod = self._pods[slot]
         if pod is not None and self._slots.get(pod.uid) == slot:
             del self._slots[pod.uid]
+        for name, _ in self.encoding(slot).requests:
+            if (asked := self._unoffered.get(name)) is not None:
+                asked.pop(slot, None)
+                if not asked:
+                    del self._unoffered[name]
         self._pods[slot] = self._encodings[slot] = None
         self._free.append(slot)
 
@@ -166,8 +179,10 @@ class ColumnWriter:
 
     def _count(self, slot: int, node: int, sign: int) -> None:
         encoding = self.encoding(slot)
-        for place, amount in encoding.requests:
-            _add(self._requested[place], node, sign * amount)
+        for name, amount in encoding.requests:
+            place = self.resources.code_of(name)
+            if place != ABSENT:
+                _add(self._requested[place], node, sign * amount)
         for place, amount in enumerate(encoding.non_zero):
             _add(self._non_zero_requested[place], node, sign * amount)
         self._pod_count[node] += sign
@@ -204,6 +219,7 @@ class ColumnWriter:
         """Writes the node at this place; its name and its zone have not changed."""
         self._node_changes.changed(place)
         self._nodes[place] = node
+        self._label_keys.update(node.metadata.labels)
         self._invalid.pop(place, None)
         self._allocatable[:, place] = 0
         try:
@@ -214,7 +230,9 @@ class ColumnWriter:
         else:
             self._allocatable[:3, place] = resources.milli_cpu, resources.memory, resources.ephemeral_storage
             for name, amount in resources.scalar.items():
-                # Nodes may offer any number of resources: only those that pods request have a place on axis K.
+                self._offered.add(name)
+                if name in self._unoffered:
+                    self._add_resource(name)
                 code = self.resources.code_of(name)
                 if 0 <= code < self._filled_resources:
                     self._allocatable[code, place] = amount
@@ -272,6 +290,9 @@ class ColumnWriter:
         self._used_ports = used_ports
         self._images_on = images
         unchanged = self._carry_over(nodes)
+        carried = [node for node, is_unchanged in zip(nodes, unchanged.tolist(), strict=True) if is_unchanged]
+        self._offered = {name for node in carried for name in node.status.allocatable}
+        self._label_keys = {key for node in carried for key in node.metadata.labels}
         self._drop_unused_taint_sets(np.flatnonzero(unchanged))
         self._index = {node.name: place for place, node in enumerate(nodes)}
         self._nodes = list(nodes)
@@ -320,6 +341,19 @@ class ColumnWriter:
             for into, amounts in zip(per_node, per_pod, strict=True):
                 np.add.at(into, nodes, amounts[slots])
 
+    def _add_resource(self, name: str) -> None:
+        """Puts a resource that pods request and a node offers on axis K, with what the pods that are there take.
+
+        Nodes may offer any number of resources, and pods may request any: only those of which both is true have a place, so that neither
+        the author of a node nor that of a pod alone makes the arrays grow.
+        """
+        place = self.resources.intern(name)
+        self._grow_resources(place + 1)
+        for slot, amount in self._unoffered.pop(name).items():
+            self._requests[place, slot] = amount
+            if (node := int(self._node[slot])) != NO_NODE:
+                _add(self._requested[place], node, amount)
+
     def _grow_resources(self, count: int) -> None:
         if count > len(self._allocatable):
             self._allocatable = _with_more_resources(self._allocatable, 2 * count)
@@ -361,10 +395,12 @@ class ColumnWriter:
             pod_count=_view(self._pod_count[:num_nodes]),
             unschedulable=_view(self._unschedulable[:num_nodes]),
             scalar_columns=self._scalar_columns,
+            offered=self._offered,
             taint_set=_view(self._taint_set[:num_nodes]),
             taint_sets=self._taint_sets,
             invalid=self._invalid,
             label_columns=self._label_columns,
+            label_keys=self._label_keys,
             images_on=self._images_on,
             image_columns=self._image_columns,
             used_ports=self._used_ports,
@@ -376,6 +412,7 @@ class ColumnWriter:
             node=_view(self._node),
             position=_view(self._position),
             requests=_view(self._requests[:num_resources].T),
+            unoffered=self._unoffered,
             non_zero_requests=_view(self._non_zero_requests.T),
             priority=_view(self._priority),
             start_time=_view(self._start_time),

@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
@@ -40,12 +40,17 @@ class NodeDump:
 def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
     """Returns every node of a snapshot, in visiting order, read back from its columns."""
     names = list(snapshot.resources)
+    unoffered: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for name, asked in snapshot.pods.unoffered.items():
+        for slot, amount in asked.items():
+            unoffered[int(snapshot.pods.node[slot])][name] += amount
     dumps: dict[str, NodeDump] = {}
     for place, node in enumerate(snapshot.nodes.objects):
         pods = [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[place]]
         dumps[node.name] = node_dump(
             has_node=True,
-            requested=_named(names, snapshot.nodes.requested[place].tolist()),
+            requested=_named(names, snapshot.nodes.requested[place].tolist())
+            | {name: amount for name, amount in unoffered[place].items() if amount},
             non_zero=(int(snapshot.nodes.non_zero_requested[place, 0]), int(snapshot.nodes.non_zero_requested[place, 1])),
             allocatable={} if place in snapshot.nodes.invalid else by_name(allocatable(node)[0]),
             allowed_pods=int(snapshot.nodes.allowed_pods[place]),

@@ -5,6 +5,7 @@ from typing import final
 
 from extender.objects.pod import Pod, start_time
 from extender.objects.resource_amounts import assigned_requests
+from extender.snapshot.axes import NATIVE_RESOURCES
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
@@ -14,15 +15,15 @@ from extender.snapshot.symbols import ABSENT, SymbolTable
 class PodEncoding:
     """A pod's values in the columns; see `PodColumns`."""
 
-    requests: tuple[tuple[int, int], ...]
-    """(place on axis K, amount) of every requested resource."""
+    requests: tuple[tuple[str, int], ...]
+    """(resource, amount) of every requested resource."""
     non_zero: tuple[int, int]
     priority: int
     start_time: int
     codes: tuple[int, ...]
 
 
-def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEncoding:
+def encode_pod(pod: Pod, symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEncoding:
     """Reads the pod; new names get codes.
 
     Raises:
@@ -30,10 +31,9 @@ def encode_pod(pod: Pod, resources: SymbolTable[str], symbols: tuple[SymbolTable
         DecodeError: status.startTime is not a time.
     """
     requests, milli_cpu, memory = assigned_requests(pod)
-    amounts = [(0, requests.milli_cpu), (1, requests.memory), (2, requests.ephemeral_storage)]
-    amounts += [(resources.intern(name), amount) for name, amount in requests.scalar.items()]
+    native = zip(NATIVE_RESOURCES, (requests.milli_cpu, requests.memory, requests.ephemeral_storage), strict=True)
     return PodEncoding(
-        requests=tuple(amounts),
+        requests=(*native, *requests.scalar.items()),
         non_zero=(milli_cpu, memory),
         priority=pod.priority,
         start_time=start_time(pod),

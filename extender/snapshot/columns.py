@@ -32,6 +32,13 @@ class LabelColumn:
         self.values: SymbolTable[str] = SymbolTable()
         self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
 
+    @staticmethod
+    def absent(key: str, num_nodes: int) -> "LabelColumn":
+        """Returns the column of a key that no node has. It takes no memory per node."""
+        column = LabelColumn(key, [])
+        column.codes = np.broadcast_to(np.int32(ABSENT), num_nodes)
+        return column
+
     def copy(self) -> "LabelColumn":
         """Returns an independent copy."""
         other = LabelColumn(self.key, [])
@@ -104,6 +111,8 @@ class NodeColumns:
     """(N,) spec.unschedulable."""
     scalar_columns: dict[str, Int64s]
     """The scalar resources not on axis K that were looked up so far; `scalar()` adds to them."""
+    offered: set[str]
+    """The names in status.allocatable of the nodes; also those of nodes that have changed since the nodes were last laid out."""
     taint_set: Codes
     """(N,) the node's list of taints, as a code of `taint_sets`."""
     taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
@@ -112,6 +121,8 @@ class NodeColumns:
     """Place on axis N -> the error in the node's allocatable. Such a node takes no pods."""
     label_columns: dict[str, LabelColumn]
     """The label keys that were looked up so far; `label()` adds to them."""
+    label_keys: set[str]
+    """The label keys of the nodes; also those of nodes that have changed since the nodes were last laid out."""
     images_on: list[ImagesOnNode]
     """Per place on axis N: the images of the node."""
     image_columns: dict[str, ImageColumn]
@@ -129,15 +140,19 @@ class NodeColumns:
         """Returns the column of a label key; the first call for a key reads every node once."""
         column = self.label_columns.get(key)
         if column is None:
+            if key not in self.label_keys:
+                return LabelColumn.absent(key, len(self.objects))
             if len(self.label_columns) >= MAX_COLUMNS_OF_A_KIND:
                 del self.label_columns[next(iter(self.label_columns))]
             column = self.label_columns[key] = LabelColumn(key, self.objects)
         return column
 
     def scalar(self, name: str) -> Int64s:
-        """(N,) the allocatable amount of a scalar resource that no pod requests, and that therefore is not on axis K."""
+        """(N,) the allocatable amount of a scalar resource that no pod requests or no node offers, and that therefore is not on axis K."""
         column = self.scalar_columns.get(name)
         if column is None:
+            if name not in self.offered:
+                return np.broadcast_to(np.int64(0), len(self.objects))
             if len(self.scalar_columns) >= MAX_COLUMNS_OF_A_KIND:
                 del self.scalar_columns[next(iter(self.scalar_columns))]
             column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)
@@ -180,6 +195,8 @@ class PodColumns:
     """(P,) the pod's place among the pods of its node. A new pod is appended; when one leaves, the last one takes its place."""
     requests: Int64s
     """(P, K) effective requests."""
+    unoffered: dict[str, dict[int, int]]
+    """Resource -> slot -> effective request, of the resources that no node has offered and that therefore are not on axis K."""
     non_zero_requests: Int64s
     """(P, 2) cpu and memory, with defaults for containers without a request."""
     priority: Int64s

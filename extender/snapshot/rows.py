@@ -221,7 +221,23 @@ class Rows:
         code = self.snapshot.resources.code_of(resource)
         if 0 <= code < self.snapshot.num_resources:
             return self.requested[:, code]
-        return np.zeros(len(self), np.int64)
+        asked = self.snapshot.pods.unoffered.get(resource)
+        if asked is None:
+            return np.zeros(len(self), np.int64)
+
+        def per_node() -> Int64s:
+            sums = np.zeros(len(self.snapshot.nodes), np.int64)
+            node = self.snapshot.pods.node
+            # Pods that were nominated after the snapshot was taken may have slots beyond it.
+            placed = [(node[slot], amount) for slot, amount in asked.items() if slot < len(node) and node[slot] >= 0]
+            places, amounts = np.array(placed, np.int64).reshape(-1, 2).T
+            np.add.at(sums, places, amounts)
+            return sums
+
+        def of_pods(pod: Index) -> Int64s:
+            return np.array([asked.get(slot, 0) for slot in pod.tolist()], np.int64)
+
+        return self._column(("requested", resource), per_node, _adding(of_pods))
 
     @property
     def allowed_pods(self) -> Int64s:

@@ -31,8 +31,8 @@ class Snapshot:
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
-    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods request, in order of appearance. Resources
-    that nodes offer and no pod requests are not on the axis; `Rows.allocatable_of` finds them."""
+    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods request and nodes offer, in order of
+    appearance. Others are not on the axis; `Rows.allocatable_of` and `Rows.requested_of` find them."""
     tallies: Tallies
     all_nodes: Index
     """(N,) 0, 1, 2, ...: the places of all nodes."""

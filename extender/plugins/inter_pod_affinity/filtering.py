@@ -50,15 +50,17 @@ class Required:
     """Pods that match an anti-affinity term of the pod, by the topology key of the term."""
     existing: tuple[TopologyCounts, ...]
     """Pods with an anti-affinity term that matches the pod, by the topology key of the term."""
+    has_terms: bool
+    """True if the pod has required terms of its own, whether or not any node has their topology keys."""
 
     @property
     def is_irrelevant(self) -> bool:
         """True if no node can be refused."""
-        return not self.affinity and not self.anti_affinity and all(by_value.are_empty for by_value in self.existing)
+        return not self.has_terms and all(by_value.are_empty for by_value in self.existing)
 
 
 def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms) -> Required:
-    """Counts the pods that matter.
+    """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods apart.
 
     Arguments:
         terms: those of the pod, with resolved namespaces.
@@ -67,15 +69,20 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     Upstream: filtering.go, PreFilter.
     """
     anti_terms: dict[str, list[WeightedTerm]] = {}
+    keys = snapshot.nodes.label_keys
     for term in terms.anti_affinity:
-        anti_terms.setdefault(term.topology_key, []).append(WeightedTerm(1, term))
+        if term.topology_key in keys:
+            anti_terms.setdefault(term.topology_key, []).append(WeightedTerm(1, term))
     return Required(
         affinity=_affinity_counts(snapshot, terms.affinity),
         matches_itself=all(is_match(term, pod.namespace, pod.labels) for term in terms.affinity),
         anti_affinity=tuple(_counts(snapshot, key, weights_of_matches(snapshot, of_key)) for key, of_key in anti_terms.items()),
         existing=tuple(
-            _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes)) for classes in existing.anti_affinity
+            _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
+            for classes in existing.anti_affinity
+            if classes.topology_key in keys
         ),
+        has_terms=bool(terms.affinity or terms.anti_affinity),
     )
 
 
@@ -83,7 +90,10 @@ def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[Top
     if not terms:
         return ()
     question = pods_matching_all(snapshot, terms)
-    return tuple(_counts(snapshot, key, question) for key in dict.fromkeys(term.topology_key for term in terms))
+    topology_keys = [*dict.fromkeys(term.topology_key for term in terms)]
+    # A key that no node has refuses all nodes, whatever the other terms say.
+    on_no_node = next((key for key in topology_keys if key not in snapshot.nodes.label_keys), None)
+    return tuple(_counts(snapshot, key, question) for key in (topology_keys if on_no_node is None else [on_no_node]))
 
 
 def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:

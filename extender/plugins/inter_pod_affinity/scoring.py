@@ -46,14 +46,17 @@ def scores_by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], exi
 
 
 def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing: Sequence[ClassNumbers]) -> Sequence[ScoresByValue]:
+    keys = snapshot.nodes.label_keys  # a key that no node has changes no score
     terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
     for weighted in preferred:
-        terms[weighted.term.topology_key].append(weighted)
+        if weighted.term.topology_key in keys:
+            terms[weighted.term.topology_key].append(weighted)
     questions: defaultdict[str, list[Question]] = defaultdict(list)
     for key, of_key in terms.items():
         questions[key].append(weights_of_matches(snapshot, of_key))
     for classes in existing:
-        questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))
+        if classes.topology_key in keys:
+            questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))
     return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
 
 

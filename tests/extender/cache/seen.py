@@ -26,6 +26,7 @@ def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSe
     Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a plugin would.
     """
     nodes, pods, rows = snapshot.nodes, snapshot.pods, Rows.of(snapshot)
+    unoffered = {name: rows.requested_of(name) for name in pods.unoffered}
     per_node = {name: snapshot.tally(attribute, name, weight).per_node for name, (attribute, weight) in QUESTIONS.items()}
     result: dict[str, NodeSeen] = {}
     for place, node in enumerate(nodes.objects):
@@ -34,7 +35,8 @@ def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSe
             "node": node,
             "allocatable": {name: int(rows.allocatable_of(name)[place]) for name in RESOURCES},
             "requested": {name: int(rows.requested_of(name)[place]) for name in RESOURCES},
-            "requested by pods": amounts(snapshot, nodes.requested[place]),
+            "requested by pods": amounts(snapshot, nodes.requested[place])
+            | {name: int(sums[place]) for name, sums in unoffered.items() if sums[place]},
             "non zero": nodes.non_zero_requested[place].tolist(),
             "room": (int(nodes.allowed_pods[place]), int(nodes.pod_count[place])),
             "cordoned": bool(nodes.unschedulable[place]),
@@ -58,7 +60,8 @@ def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
     pods, pod = snapshot.pods, snapshot.pod_at(slot)
     return {
         "pod": pod,
-        "requests": amounts(snapshot, pods.requests[slot]),
+        "requests": amounts(snapshot, pods.requests[slot])
+        | {name: asked[slot] for name, asked in pods.unoffered.items() if asked.get(slot)},
         "non zero": pods.non_zero_requests[slot].tolist(),
         "priority": int(pods.priority[slot]),
         "started": int(pods.start_time[slot]),

@@ -9,7 +9,7 @@ from extender.cache import Cache, CacheError
 from extender.cache.dump import dump_snapshot
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
-from extender.snapshot import Attribute, Rows, Snapshot
+from extender.snapshot import Attribute, PodChanges, Rows, Snapshot
 from extender.snapshot.pod_attributes import LabelClass
 from extender.testing import PodBuilder, make_cache, make_node, make_pod, make_snapshot
 from tests.extender.cache.seen import on_node, seen
@@ -318,7 +318,7 @@ def test_a_pod_nominated_between_two_snapshots_is_in_the_second() -> None:
     """
     Also when it is the first to ask for some resource, and when there was no room for another slot.
     """
-    cache = make_cache(NODE)
+    cache = make_cache(make_node("n").capacity({"example.com/gpu": 8}, cpu=4, memory="8Gi", pods=10))
     cache.update_snapshot()
     slots = [cache.nominate(make_pod(f"p{number}").req({"example.com/gpu": 2}).obj()) for number in range(300)]
     snapshot = cache.update_snapshot()
@@ -444,6 +444,64 @@ def test_resources_that_no_pod_requests_are_not_on_the_axis() -> None:
     assert rows.requested_of("example.com/thing-7").tolist() == [1]
     assert rows.requested_of("example.com/thing-4000").tolist() == [0]
     assert rows.allocatable_of("example.com/nothing").tolist() == [0]
+
+
+def test_resources_that_no_node_offers_are_not_on_the_axis() -> None:
+    """
+    Pods that each request a resource of their own make no array grow, and nothing stays of them once they are gone.
+    """
+    cache = make_cache(NODE)
+    pods = [make_pod(f"p{number}").node("n").req({f"example.com/thing-{number}": 2}).obj() for number in range(5000)]
+    for pod in pods:
+        cache.add_pod(pod)
+    snapshot = cache.update_snapshot()
+    arrays = (snapshot.nodes.requested.base, snapshot.nodes.allocatable.base, snapshot.pods.requests.base)
+    requested = Rows.of(snapshot).requested_of("example.com/thing-7").tolist()
+    dumped = (dump_snapshot(snapshot)["n"].requested, cache.dump()["n"].requested)
+    for pod in pods:
+        cache.remove_pod(pod)
+    after = cache.update_snapshot()
+
+    assert list(snapshot.resources) == ["cpu", "memory", "ephemeral-storage"]
+    assert sum(array.nbytes for array in arrays if array is not None) < 2_000_000
+    assert requested == [2]
+    assert dumped[0] == dumped[1] == {f"example.com/thing-{number}": 2 for number in range(5000)}
+    assert after.pods.unoffered == {}
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["a known node", "a node that comes"])
+def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already_there(is_new: bool) -> None:
+    """
+    Also where such pods come and go in the same moment. It is as if the resource had been there from the start.
+    """
+    offering = make_node("n").capacity({"example.com/gpu": 8}, cpu=4)
+    first, second, third = (make_pod(f"p{number}").req({"example.com/gpu": number}).node("n").obj() for number in (1, 2, 3))
+    elsewhere = make_pod("elsewhere").req({"example.com/gpu": 5}).node("m").obj()
+    known = [make_node("m").capacity(cpu=4)] if is_new else [make_node("m").capacity(cpu=4), NODE]
+    cache = make_cache(*known, pods=[first, second, elsewhere])
+    cache.update_snapshot()
+    cache.remove_pod(first)
+    cache.add_pod(third)
+    if is_new:
+        cache.add_node(offering.obj())
+    else:
+        cache.update_node(NODE.obj(), offering.obj())
+    snapshot = cache.update_snapshot()
+    places = [snapshot.nodes.index[name] for name in ("n", "m")]
+    requested, allocatable = (Rows.of(snapshot).requested_of("example.com/gpu"), Rows.of(snapshot).allocatable_of("example.com/gpu"))
+    cache.remove_pod(second)
+
+    assert (requested[places].tolist(), allocatable[places].tolist()) == ([5, 5], [8, 0])
+    rebuilt = make_cache(make_node("m").capacity(cpu=4), offering, pods=[third, elsewhere])
+    assert seen(cache.update_snapshot()) == seen(rebuilt.update_snapshot())
+
+
+def test_hypotheses_count_resources_that_no_node_offers() -> None:
+    pods = [make_pod(name).req({"example.com/gpu": amount}).node("n").obj() for name, amount in (("a", 1), ("b", 2))]
+    snapshot = make_snapshot(NODE, pods=pods)
+    gone = PodChanges(np.array([0]), np.array([snapshot.pods.slots[pods[1].uid]]), np.array([-1]))
+
+    assert Rows.of(snapshot).changed(gone).requested_of("example.com/gpu").tolist() == [1]
 
 
 def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> None:

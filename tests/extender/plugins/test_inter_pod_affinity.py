@@ -421,3 +421,35 @@ def test_results_follow_the_pods() -> None:
     assert after_db == ({"n1"}, set())
     assert after_hostile_db == ({"n1", "n2"}, {"n1", "n2"})
     assert at_last == ({"n2"}, {"n1", "n2"})
+
+
+NO_NODE_HAS = [term(f"nowhere-{number}", selecting(app="web")) for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "refused"),
+    [
+        pytest.param(away(DB, *NO_NODE_HAS), WEB_ON_N1, {}, id="anti-affinity"),
+        pytest.param(away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}, id="and one that has"),
+        pytest.param(WEB, away(DB, *NO_NODE_HAS).node("n1"), {}, id="anti-affinity of a pod that is there"),
+        pytest.param(near(DB, *NO_NODE_HAS), WEB_ON_N1, dict.fromkeys(ALL, FAR), id="affinity"),
+    ],
+)
+def test_topology_keys_that_no_node_has_cost_nothing(pod: PodBuilder, running: PodBuilder, refused: dict[str, str]) -> None:
+    """
+    Nodes are not searched for each of them, and the pods are not counted for each: at most once, for affinity.
+    """
+    snapshot = make_snapshot(*NODES, pods=[running])
+
+    assert refusals(InterPodAffinity(), snapshot, pod.obj()) == refused
+    assert snapshot.nodes.label_columns.keys() <= {"host"}
+    assert all(len(kept) <= 1 for kept in snapshot.tallies._kept)
+
+
+def test_a_topology_key_that_a_node_gets_later_counts_from_then_on() -> None:
+    cache = make_cache(*NODES, pods=[WEB_ON_N1])
+    plugin, pod = InterPodAffinity(), DB.pod_anti_affinity("rack", app="web").obj()
+    before = refusals(plugin, cache.update_snapshot(), pod)
+    cache.update_node(NODES[0].obj(), NODES[0].label(rack="1").obj())
+
+    assert (before, refusals(plugin, cache.update_snapshot(), pod)) == ({}, {"n1": NEAR})

@@ -4,7 +4,7 @@ from extender.config.configuration import ConfigErrors
 from extender.config.plugin_args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from extender.framework import SUCCESS, Status, unresolvable, unschedulable
 from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot, score_nodes
+from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, score_nodes
 
 RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
 
@@ -47,6 +47,21 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
     snapshot = make_snapshot(node, pods=[RUNNING.req({"ephemeral-storage": "9Gi"})])
 
     assert filter_nodes(NodeResourcesFit(), snapshot, pod.obj()) == {"n": answer}
+
+
+def test_a_node_that_begins_to_offer_a_resource_has_room_for_what_the_pods_there_have_left() -> None:
+    """
+    Until then, a pod that requests it is refused. Pods with a nodeName may have it before their node does.
+    """
+    without, with_gpus = (make_node().capacity(gpus, cpu="4", pods=10) for gpus in ({}, {"example.com/gpu": 3}))
+    cache = make_cache(without, pods=[make_pod("running").node("n").req({"example.com/gpu": 2})])
+    one, two = (make_pod().req({"example.com/gpu": amount}).obj() for amount in (1, 2))
+    before = filter_nodes(NodeResourcesFit(), cache.update_snapshot(), one)
+    cache.update_node(without.obj(), with_gpus.obj())
+    after = [filter_nodes(NodeResourcesFit(), cache.update_snapshot(), pod) for pod in (one, two)]
+
+    assert before == {"n": unresolvable("Insufficient example.com/gpu")}
+    assert after == [{"n": SUCCESS}, {"n": unschedulable("Insufficient example.com/gpu")}]
 
 
 def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
