@@ -61,10 +61,19 @@ CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
     "livez": {"ping": _ping, ELECTION: _leader_election},
     "readyz": {"ping": _ping, ELECTION: _leader_election, "sched-handler-sync": _handler_sync, "informer-sync": _informer_sync},
 }
+
+
+def _plugins(face: Face | None) -> str:
+    return "" if face is None else "; ".join(face.backend.quarantined())
+
+
+_ASKED_BY_NAME: Final[Mapping[str, dict[str, Check]]] = {"healthz": {"plugins": _plugins}}
+"""Checks that do not count for the path above them: to restart the process would not help."""
+
 _CODES: Final = {"healthz": 500, "livez": 500, "readyz": 503}
 
 
-def _checks(name: str, face: Face | None) -> Mapping[str, Check]:
+def _checks(name: str, face: Face | None) -> dict[str, Check]:
     """Returns the checks of a path."""
     is_elected = face is not None and face.backend.leadership is not None
     return {check: ask for check, ask in CHECKS[name].items() if is_elected or check != ELECTION}
@@ -105,7 +114,7 @@ async def one_check(request: Request, check: str) -> PlainTextResponse:
     """Runs one check by name."""
     name = request.scope["path"].strip("/").partition("/")[0]
     face = face_of(request)
-    wrong_with = _checks(name, face).get(check)
+    wrong_with = (_checks(name, face) | _ASKED_BY_NAME.get(name, {})).get(check)
     if wrong_with is None:
         raise Refusal(404, "there is no check of this name")
     wrong = _wrong(name, check, wrong_with, face)

@@ -38,6 +38,8 @@ class Backend:
     """Returns all metrics in Prometheus' text format."""
     resource_metrics: Callable[[], bytes] = bytes
     """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
+    quarantined: Callable[[], Sequence[str]] = tuple
+    """Returns a line for each plugin from outside the tree that is not called at the moment."""
     finish: Callable[[], Awaitable[None]] = _nothing
     """Stops the scheduler, and returns once everything it decided is done. The cluster is still followed."""
     why_over: Callable[[], str] = str

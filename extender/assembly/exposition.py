@@ -23,6 +23,7 @@ from extender.objects.decoding import DecodeError
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import pod_limits, pod_requests
+from extender.runtime.quarantine import Quarantines
 from extender.scheduler.world import World
 
 POD_POPPED: Final = "PodPopped"
@@ -60,6 +61,7 @@ class Exposition(Collector):
         now: Callable[[], float],
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,
+        quarantines: Quarantines | None = None,
     ) -> None:
         self._informers = informers
         self._dispatcher = dispatcher
@@ -67,6 +69,7 @@ class Exposition(Collector):
         self._disabled = frozenset(disabled)
         self._dropped_log_lines = dropped_log_lines
         self._elector = elector
+        self._quarantines = quarantines
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -102,6 +105,18 @@ class Exposition(Collector):
             )
         yield from self._writes()
         yield from self._reflectors()
+        if self._quarantines is not None:
+            of_plugins = self._quarantines.by_plugin.items()
+            yield _gauge(
+                "reprieve_plugin_quarantined",
+                "1 while the plugin is not called, because too many of its calls failed.",
+                ("plugin",),
+                {(name,): float(bool(each.reason())) for name, each in of_plugins},
+            )
+            quarantined = CounterMetricFamily("reprieve_plugin_quarantines", "Times that the plugin was quarantined.", labels=("plugin",))
+            for name, each in of_plugins:
+                quarantined.add_metric((name,), each.times)
+            yield quarantined
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
             "Lines of the log that could not be written, because the disk was full or the pipe was not read.",

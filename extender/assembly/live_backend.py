@@ -31,6 +31,7 @@ from extender.objects.kinds import KINDS
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
 from extender.records.records import Records
+from extender.runtime.quarantine import QUARANTINES, Quarantines
 from extender.runtime.registry import Registry
 from extender.verbs import Verbs
 
@@ -120,6 +121,7 @@ class _Parts:
     scheduling: Scheduling | None
     """None if the backend only answers."""
     verbs: Verbs
+    quarantines: Quarantines
 
 
 def _assembled(
@@ -164,7 +166,9 @@ def _assembled(
     feed.subscribe(verbs.changed)
     for kind in KINDS:
         informers.add(kind, partial(_feed, feed))
-    return _Parts(cluster, informers, dispatcher, scheduling, verbs)
+    deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))
+    quarantines = deciding.shared(QUARANTINES, lambda: Quarantines(deciding.now))
+    return _Parts(cluster, informers, dispatcher, scheduling, verbs, quarantines)
 
 
 def _backend(
@@ -189,6 +193,7 @@ def _backend(
         asyncio.get_running_loop().time,
         options.disabled_metrics,
         options.dropped_log_lines,
+        parts.quarantines,
     )
     fence = _open if elector is None else elector.fence
     return Backend(
@@ -200,6 +205,7 @@ def _backend(
         leadership=None if elector is None else elector.check,
         metrics=exposition.text,
         resource_metrics=ResourceExposition(informers.pods, lambda: fence() is None).text,
+        quarantined=parts.quarantines.reasons,
         finish=_nothing_to_finish if lifecycle is None else lifecycle.finish,
         why_over=str if lifecycle is None else lambda: lifecycle.why_over,
         debug=debugger.debug,

@@ -22,12 +22,14 @@ class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is begun an
     thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work` reads frozen values only, because the
     snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps its errors, too, and raises them in the new cycle.
     It is called with a function that returns whether its result is still wanted, and ends soon once that returns False.
+    Work of the same `thread` is done one after the other. Computing belongs into the default one, waiting into one of the plugin's own.
     The runner keeps this object until the attempt is over, so that a plugin can refer to its results weakly.
     """
 
-    def __init__(self, work: Callable[[Callable[[], bool]], None]) -> None:
+    def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
         super().__init__("the answer takes longer than the event loop may be held")
         self.work = work
+        self.thread = thread
 
 
 @final

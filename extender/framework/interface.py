@@ -106,6 +106,15 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
     """
 
     name: ClassVar[str] = ""
+    deadline: ClassVar[float] = 1.0
+    """Seconds that a call may take which is not awaited. It holds the event loop, and with it all scheduling, for as long as it takes: a
+    call cannot be interrupted, but a plugin from outside the tree that overruns again and again is quarantined, as one that fails is."""
+    async_deadline: ClassVar[float] = 600.0
+    """Seconds after which an awaited call is cancelled; those that a plugin with `blocking` may take for one attempt in all."""
+    blocking: ClassVar[bool] = False
+    """True has Filter and Score of a plugin that looks at one node at a time called in a thread of the plugin's own, so that they may wait
+    for something. Other pods are scheduled meanwhile. `state` is then that of an earlier cycle of the attempt, and answers are kept for as
+    long as a node and its pods are the same. It is without effect on plugins that look at rows, which change with the next cycle."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -126,6 +135,11 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         if self._handle is None:
             raise RuntimeError(f"plugin {self.name} was made without a Handle")
         return self._handle
+
+    @property
+    def may_defer(self) -> bool:
+        """True if the plugin may raise `LongWork`."""
+        return self._handle is not None and self._handle.may_defer
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all events by default.

@@ -10,15 +10,19 @@ from extender.framework import LongWork
 
 T = TypeVar("T")
 
-# One thread, because every further one would take as much of the interpreter from the event loop.
-_THREAD: Final = ThreadPoolExecutor(1, "long-work")
+# One thread computes, because every further one would take as much of the interpreter from the event loop. Plugins that
+# wait have their own.
+_THREADS: Final[dict[str, ThreadPoolExecutor]] = {}
 
 
 async def do_long_work(long: LongWork) -> None:
     """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller is cancelled."""
+    thread = _THREADS.get(long.thread)
+    if thread is None:
+        thread = _THREADS[long.thread] = ThreadPoolExecutor(1, f"long-work {long.thread}".rstrip())
     is_abandoned = threading.Event()
     try:
-        await asyncio.get_running_loop().run_in_executor(_THREAD, long.work, lambda: not is_abandoned.is_set())
+        await asyncio.get_running_loop().run_in_executor(thread, long.work, lambda: not is_abandoned.is_set())
     finally:
         is_abandoned.set()
 

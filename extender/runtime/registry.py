@@ -7,24 +7,21 @@ only sees rows.
 
 import inspect
 import random
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar, final
-
-import numpy as np
 
 from extender import framework as fwk
 from extender.config.completion import complete
 from extender.config.configuration import ConfigErrors, Configuration, Profile
 from extender.config.plugin_sets import IN_TREE_POINTS
 from extender.golang.field_errors import FieldError
-from extender.objects.pod import Pod
+from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
 from extender.runtime.profiles import ResolvedProfile, resolve_all
+from extender.runtime.quarantine import QUARANTINES, Quarantines, guard
 from extender.runtime.scoring import WeightedScorer
-from extender.snapshot.axes import Int64s, Mask
 
 ENTRY_POINTS = "extender.plugins"
 
@@ -160,11 +157,14 @@ class Registry:
         errors: list[str] = []
         arguments = {config.name: config.args for config in profile.plugin_configs}
         made: dict[str, fwk.Plugin] = {}
+        quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
             if name not in self._classes:
                 continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)
+                if name not in self._in_tree:
+                    guard(made[name], quarantines.of(name))
             except Exception as exc:
                 errors.append(f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}')
 
@@ -180,11 +180,12 @@ class Registry:
             queue_sort=queue_sort,
             pre_enqueue=at("preEnqueue", fwk.PreEnqueuePlugin),
             pre_filter=at("preFilter", fwk.PreFilterPlugin),
-            filter=tuple((plugin.name, _on_rows(plugin)) for plugin in at("filter", fwk.Plugin)),
+            filter=tuple((plugin.name, _on_rows(plugin, quarantines)) for plugin in at("filter", fwk.Plugin)),
             post_filter=at("postFilter", fwk.PostFilterPlugin),
             pre_score=at("preScore", fwk.PreScorePlugin),
             score=tuple(
-                WeightedScorer(plugin.name, _scoring_rows(plugin), plan.score_weights[plugin.name]) for plugin in at("score", fwk.Plugin)
+                WeightedScorer(plugin.name, _scoring_rows(plugin, quarantines), plan.score_weights[plugin.name])
+                for plugin in at("score", fwk.Plugin)
             ),
             reserve=at("reserve", fwk.ReservePlugin),
             permit=at("permit", fwk.PermitPlugin),
@@ -212,71 +213,21 @@ def why_not_a_plugin(loaded: object) -> str | None:
     return None
 
 
-def _on_rows(plugin: fwk.Plugin) -> fwk.FilterPlugin:
+def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.FilterPlugin:
     if isinstance(plugin, fwk.EachNodeFilterPlugin):
-        return EachNodeFilter(plugin)
+        on_rows = EachNodeFilter(plugin)
+        guard(on_rows, quarantines.of(plugin.name))
+        return on_rows
     if isinstance(plugin, fwk.FilterPlugin):
         return plugin
     raise TypeError(f"{plugin.name} is no Filter plugin")
 
 
-def _scoring_rows(plugin: fwk.Plugin) -> fwk.ScorePlugin:
+def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.ScorePlugin:
     if isinstance(plugin, fwk.EachNodeScorePlugin):
-        return EachNodeScore(plugin)
+        on_rows = EachNodeScore(plugin)
+        guard(on_rows, quarantines.of(plugin.name))
+        return on_rows
     if isinstance(plugin, fwk.ScorePlugin):
         return plugin
     raise TypeError(f"{plugin.name} is no Score plugin")
-
-
-@final
-class EachNodeFilter(fwk.FilterPlugin):
-    """Runs an EachNodeFilterPlugin on every row, given as a NodeInfo."""
-
-    def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
-        super().__init__()
-        self._plugin = plugin
-
-    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        return self._plugin.events_to_register()
-
-    def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        codes = np.zeros(len(rows), np.int8)
-        reasons: list[tuple[str, Mask]] = []
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        for row, node in enumerate(rows.node_infos()):
-            answer: object = self._plugin.filter(state, pod, node)
-            status = fwk.SUCCESS if answer is None else answer  # as a nil status is upstream
-            if not isinstance(status, fwk.Status):
-                raise TypeError(f"filter returned {type(status).__name__}, not a Status")
-            codes[row] = status.code
-            last = -1
-            for reason in status.reasons:
-                # A row keeps the order of its reasons, even where another row has them the other way round.
-                place = next((place for place in places[reason] if place > last), len(reasons))
-                if place == len(reasons):
-                    places[reason].append(place)
-                    reasons.append((reason, np.zeros(len(rows), np.bool_)))
-                reasons[place][1][row] = True
-                last = place
-        return fwk.Verdicts(codes, tuple(reasons))
-
-
-@final
-class EachNodeScore(fwk.ScorePlugin):
-    """Runs an EachNodeScorePlugin on every row, given as a NodeInfo."""
-
-    def __init__(self, plugin: fwk.EachNodeScorePlugin) -> None:
-        super().__init__()
-        self._plugin = plugin
-
-    def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        scores = np.empty(len(rows), np.int64)
-        for row, node in enumerate(rows.node_infos()):
-            score = self._plugin.score(state, pod, node)
-            if not isinstance(score, int | np.integer) or isinstance(score, bool):
-                raise TypeError(f"score returned {type(score).__name__}, not an integer")
-            scores[row] = score
-        return scores
-
-    def normalize_score(self, state: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
-        return self._plugin.normalize_score(state, pod, scores)

@@ -12,8 +12,9 @@ from extender.objects.cluster import ClusterState
 from extender.plugins import IN_TREE
 from extender.plugins.priority_sort import PrioritySort
 from extender.records.reporter import NO_REPORTER, Reporter
+from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
-from extender.runtime.registry import EachNodeFilter, EachNodeScore, Registry
+from extender.runtime.registry import Registry
 from extender.runtime.scoring import WeightedScorer
 from extender.verbs import Verbs
 

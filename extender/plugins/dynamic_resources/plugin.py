@@ -348,8 +348,7 @@ class DynamicResources(
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not _are_same(long_search.inputs, _inputs_of(allocator)):
             long_search = None
-        may_defer = self._handle is not None and self._handle.may_defer
-        steps = math.inf if not may_defer else 0 if long_search is not None else LOOP_STEPS
+        steps = math.inf if not self.may_defer else 0 if long_search is not None else LOOP_STEPS
         return _ClaimsOfCycle(
             tuple(claims),
             tuple(unavailable),

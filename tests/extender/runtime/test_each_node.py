@@ -6,8 +6,8 @@ import pytest
 
 from extender import framework as fwk
 from extender.runtime.cycle import Cycle
+from extender.runtime.each_node import EachNodeFilter
 from extender.runtime.plugin_calls import PluginError
-from extender.runtime.registry import EachNodeFilter
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 from extender.testing import check_filter, make_framework, make_node, make_pod, make_snapshot, random_cluster

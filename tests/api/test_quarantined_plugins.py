@@ -1,0 +1,36 @@
+"""What operators see of a plugin that is not called, because too many of its calls failed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from api.app import create_app
+from api.face import Face
+from api.settings.settings import Settings
+from extender.assembly.backend import Backend
+from extender.config import Configuration
+from extender.evaluation.scenario import evaluate_scenario
+from tests.api.fake_engines import FailingEngine
+from tests.api.serving import serving_app
+
+
+def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_process() -> None:
+    reasons: list[str] = []
+    backend = Backend(FailingEngine(ValueError()), partial(evaluate_scenario, configuration=Configuration()), quarantined=lambda: reasons)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Face]:
+        yield Face(backend)
+
+    settings = Settings.model_validate({"port": 0})
+    with serving_app(create_app(settings, lambda _: opened), settings) as service:
+        assert service.client.get("/healthz/plugins").text == "ok"
+
+        reasons.append("GpuGeneration: the plugin is quarantined until 00:00:10")
+
+        answer = service.client.get("/healthz/plugins")
+        assert (answer.status_code, answer.text) == (
+            500,
+            "internal server error: GpuGeneration: the plugin is quarantined until 00:00:10\n",
+        )
+        assert [service.client.get(path).status_code for path in ("/healthz", "/livez", "/readyz")] == [200, 200, 200]
