@@ -152,7 +152,7 @@ class NodeColumns:
         column = self.scalar_columns.get(name)
         if column is None:
             if name not in self.offered:
-                return np.broadcast_to(np.int64(0), len(self.objects))
+                return np.zeros(len(self.objects), np.int64)
             if len(self.scalar_columns) >= MAX_COLUMNS_OF_A_KIND:
                 del self.scalar_columns[next(iter(self.scalar_columns))]
             column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)

@@ -43,6 +43,8 @@ def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
     mask = np.ones(len(snapshot.nodes), np.bool_)
     for expression in term.expressions:
         mask &= requirement_mask(snapshot, expression)
+        if not mask.any():
+            return mask
     for field in term.fields:
         mask &= _field_mask(snapshot, field)
     return mask
@@ -55,6 +57,8 @@ def label_selector_mask(snapshot: Snapshot, selector: Selector) -> Mask:
     mask = np.ones(len(snapshot.nodes), np.bool_)
     for requirement in selector.requirements:
         mask &= requirement_mask(snapshot, requirement)
+        if not mask.any():
+            break
     return mask
 
 

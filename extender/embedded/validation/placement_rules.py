@@ -111,6 +111,7 @@ def taints(path: str, values: Sequence[Object]) -> list[FieldError]:
 def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError]:
     """Returns what is wrong with topology spread constraints. Upstream: validateTopologySpreadConstraints."""
     errors = []
+    last = {(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): place for place, each in enumerate(constraints)}
     for place, constraint in enumerate(constraints):
         here = f"{path}[{place}]"
         max_skew, key, action = constraint.get("maxSkew", 0), constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
@@ -120,7 +121,7 @@ def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError
             errors.append(required(f"{here}.topologyKey", "can not be empty"))
         if action not in _ACTIONS:
             errors.append(not_supported(f"{here}.whenUnsatisfiable", action, _ACTIONS))
-        if any((key, action) == (later.get("topologyKey", ""), later.get("whenUnsatisfiable", "")) for later in constraints[place + 1 :]):
+        if last[key, action] > place:
             errors.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
         errors += _min_domains(f"{here}.minDomains", constraint.get("minDomains"), action)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):

@@ -57,6 +57,15 @@ class Domains:
     """True if there are fewer domains than minDomains, so that the minimum counts as 0."""
 
 
+def decisive(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> Sequence[CompiledConstraint]:
+    """Returns the constraints that decide, all of them in general. A topology key that no node has decides alone: no node counts for any
+    constraint then, so that none is beyond its maxSkew, and every node lacks that key."""
+    if any(constraint.max_skew < 1 for constraint in constraints):
+        return constraints
+    on_no_node = next((constraint for constraint in constraints if constraint.topology_key not in snapshot.nodes.label_keys), None)
+    return constraints if on_no_node is None else [on_no_node]
+
+
 def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[CompiledConstraint]) -> Sequence[Domains]:
     """Returns the domains of each constraint. Upstream: filtering.go, calPreFilterState."""
     columns = columns_of(snapshot, constraints)

@@ -72,7 +72,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
             return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
         if not constraints:
             return fwk.PreFilterResult(fwk.SKIP)
-        state.write(_MEASURED, filtering.measure(snapshot, pod, constraints))
+        state.write(_MEASURED, filtering.measure(snapshot, pod, filtering.decisive(snapshot, constraints)))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:

@@ -48,6 +48,8 @@ def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint
     Upstream: scoring.go, PreScore.
     """
     snapshot = rows.snapshot
+    if all_keys_needed and any(constraint.topology_key not in snapshot.nodes.label_keys for constraint in constraints):
+        return TopologyScores(np.ones(len(snapshot.nodes), np.bool_), ())
     columns = columns_of(snapshot, constraints)
     with_keys = with_all_keys(columns) if all_keys_needed else None
     scored = rows.node if with_keys is None else rows.node[with_keys[rows.node]]

@@ -12,6 +12,7 @@ from extender.objects.decoding import replaced
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement
 from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.pod import TopologySpreadConstraint
+from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.testing import NodeBuilder, PodBuilder, filter_nodes, label_term, make_cache, make_node, make_pod, make_snapshot, refusals
 
@@ -388,3 +389,17 @@ def test_one_plugin_serves_many_clusters() -> None:
     answers = [set(refusals(plugin, cluster(spread), pod)) for spread in ("1/0/0/0", "0/0/0/1", "0/0/0/0")]
 
     assert answers == [names("a"), names("y"), set()]
+
+
+def test_a_topology_key_that_no_node_has_decides_without_the_others() -> None:
+    """
+    Every node lacks it, and no node counts for the other constraints, which are not measured.
+    """
+    pod = make_pod("p").label(app="web").spread(1, "zone", app="web")
+    for number in range(100):
+        pod = pod.spread(1, f"nowhere-{number}", app="web").spread(1, f"nowhere-{number}", "ScheduleAnyway", app="web")
+    running = [make_pod(name).label(app="web").node("a") for name in ("one", "two")]
+    snapshot = make_snapshot(make_node("a").label(zone="z1"), make_node("b").label(zone="z2"), pods=running)
+
+    assert refusals(PodTopologySpread(), snapshot, pod.obj()) == dict.fromkeys("ab", MISSING_LABEL)
+    assert not snapshot.nodes.label_columns

@@ -1,0 +1,176 @@
+"""Pods that every user of a namespace may create do not keep the scheduler from others, however much they ask for."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.serving import serving
+from tests.api.test_questions import pod
+from tests.hostile.test_device_selectors import until_bound
+from tests.loop_budget import held_too_long
+
+MOST_SECONDS = 0.25
+"""Five times what is promised, in CPU time: the first calls import and compile, and reading a megabyte of a pod is a step."""
+
+MOST_BYTES = 300_000
+"""A fifth of what the API server stores as one object: thousands of terms."""
+
+NUM_NODES, NUM_HOSTILE = 200, 3
+
+Manifest = dict[str, Any]
+
+
+def selecting(**labels: str) -> Manifest:
+    return {"matchLabels": labels}
+
+
+def as_many(make: Callable[[int], Any]) -> list[Any]:
+    """Returns as many different items as one object may hold."""
+    return [make(number) for number in range(MOST_BYTES // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
+
+
+def affinity(kind: str, *, is_required: bool = True, **differing: Callable[[int], Any]) -> Manifest:
+    """Returns a spec with terms that differ in this."""
+
+    def one(number: int) -> Manifest:
+        written = {"labelSelector": selecting(app="web"), "topologyKey": "zone", **{key: make(number) for key, make in differing.items()}}
+        return written if is_required else {"weight": 1 + number % 100, "podAffinityTerm": written}
+
+    stanza = "requiredDuringSchedulingIgnoredDuringExecution" if is_required else "preferredDuringSchedulingIgnoredDuringExecution"
+    return {"affinity": {kind: {stanza: as_many(one)}}}
+
+
+def key(number: int) -> str:
+    return f"nowhere-{number}"
+
+
+def some_label(number: int) -> Manifest:
+    return selecting(app=f"web-{number}")
+
+
+def expression(number: int) -> Manifest:
+    return {"key": "zone", "operator": "NotIn", "values": [f"z{number}"]}
+
+
+def spread(when: str) -> Callable[[int], Manifest]:
+    return lambda number: {"maxSkew": 1, "topologyKey": key(number), "whenUnsatisfiable": when, "labelSelector": selecting(app="web")}
+
+
+def node_affinity(*terms: Manifest) -> Manifest:
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}}
+
+
+def containers(**container: Any) -> Manifest:
+    return {"containers": [{"name": "main", "image": "registry.example/app:1", **container}]}
+
+
+def requesting(amount: str) -> Manifest:
+    pairs = as_many(lambda number: [f"example.com/thing-{number}", amount, f"example.com/thing-{number}", amount])
+    resources = {name: amount for name, *_ in pairs}
+    return containers(resources={"requests": resources, "limits": resources})
+
+
+ATTACKS: dict[str, Callable[[], Manifest]] = {
+    "anti-affinity, keys that no node has": lambda: affinity("podAntiAffinity", topologyKey=key),
+    "anti-affinity, different selectors": lambda: affinity("podAntiAffinity", labelSelector=some_label),
+    "anti-affinity, different namespaces": lambda: affinity("podAntiAffinity", namespaces=lambda number: [f"team-{number}"]),
+    "anti-affinity to pods of all namespaces": lambda: affinity(
+        "podAntiAffinity", labelSelector=lambda number: {}, namespaceSelector=lambda number: {}, topologyKey=key
+    ),
+    "affinity, keys that no node has": lambda: affinity("podAffinity", topologyKey=key),
+    "affinity, different selectors": lambda: affinity("podAffinity", labelSelector=some_label),
+    "preferred affinity, keys that no node has": lambda: affinity("podAffinity", is_required=False, topologyKey=key),
+    "preferred affinity, different selectors": lambda: affinity("podAffinity", is_required=False, labelSelector=some_label),
+    "a selector with many values": lambda: {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", *as_many(str)]}]},
+                        "topologyKey": "zone",
+                    }
+                ]
+            }
+        }
+    },
+    "spread constraints that must hold": lambda: {"topologySpreadConstraints": as_many(spread("DoNotSchedule"))},
+    "spread constraints that should hold": lambda: {"topologySpreadConstraints": as_many(spread("ScheduleAnyway"))},
+    "tolerations": lambda: {"tolerations": as_many(lambda number: {"key": f"k{number}", "operator": "Exists", "effect": "NoSchedule"})},
+    "node affinity terms": lambda: node_affinity(
+        *as_many(lambda number: {"matchExpressions": [{"key": key(number), "operator": "Exists"}]})
+    ),
+    "node affinity expressions": lambda: node_affinity({"matchExpressions": as_many(expression)}),
+    "node affinity numbers": lambda: node_affinity(
+        *as_many(lambda number: {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": [str(number)]}]})
+    ),
+    "preferred node affinity": lambda: {
+        "affinity": {
+            "nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": as_many(
+                    lambda number: {"weight": 1, "preference": {"matchExpressions": [expression(number)]}}
+                )
+            }
+        }
+    },
+    "node selector": lambda: {"nodeSelector": {name: "x" for name, _ in as_many(lambda number: [f"nowhere-{number}", "x"])}},
+    "host ports": lambda: containers(
+        ports=as_many(lambda number: {"containerPort": 80, "hostPort": 1 + number % 65535, "protocol": "TCP"})
+    ),
+    "scheduling gates": lambda: {"schedulingGates": as_many(lambda number: {"name": f"example.com/gate-{number}"})},
+    "distinct resources, none of each": lambda: requesting("0"),
+    "containers": lambda: {
+        "containers": as_many(lambda number: {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": "1u"}}})
+    },
+}
+
+
+def hostile(name: str, spec: Manifest) -> Manifest:
+    return pod(name, "1m", priority=100, **spec) | {"metadata": {"name": name, "namespace": "shop", "labels": {"app": "web"}}}
+
+
+def cluster(spec: Manifest) -> Manifest:
+    """Nodes, a hostile pod that runs, others that wait first in the queue, and ordinary pods behind them."""
+    allocatable = {"cpu": "4", "pods": "110"}
+    return {
+        "kind": "List",
+        "apiVersion": "v1",
+        "items": [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+            *(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Node",
+                    "metadata": {"name": f"node-{place}", "labels": {"zone": f"z{place % 3}"}},
+                    "status": {"allocatable": allocatable},
+                }
+                for place in range(NUM_NODES)
+            ),
+            *([] if "schedulingGates" in spec else [hostile("running", {**spec, "nodeName": "node-1"})]),
+            *(hostile(f"hostile-{place}", spec) for place in range(NUM_HOSTILE)),
+            *(pod(f"ordinary-{place}", "100m") for place in range(5)),
+        ],
+    }
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_a_tenant_with_hostile_pods_stops_nobody(attack: Callable[[], Manifest], tmp_path: Path) -> None:
+    """
+    Ordinary pods are bound, and other requests are answered, while the pods of a tenant cost what they may.
+    """
+    spec, state = attack(), tmp_path / "cluster.json"
+    state.write_text(json.dumps(cluster(spec)))
+    evil = hostile("asked", spec)
+
+    with (
+        held_too_long(MOST_SECONDS) as found,
+        serving(loop="asyncio", state=state, schedule=True) as service,
+    ):
+        until_bound(service, [f"shop/ordinary-{place}" for place in range(5)])
+        assert service.client.get("/livez").status_code == 200
+        answer = service.call("filter", {"Pod": evil, "NodeNames": ["node-0"]})
+
+    assert answer.status_code == 200
+    assert not found, "\n".join(found)
