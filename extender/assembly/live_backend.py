@@ -21,8 +21,7 @@ from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.cache.cluster import Cluster
-from extender.cache.feed import ClusterFeed
+from extender.cache.cluster import Cluster, ClusterFeed
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.evaluation.scenario import evaluate_scenario

@@ -2,12 +2,12 @@
 
 Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod that has not
 finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending and in the cache. A change never
-fails: where it contradicts the present state, the change wins.
+fails: where it contradicts the present state, the change wins. `ClusterFeed` passes changes on to several subscribers.
 
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, final
 
 from extender.cache import Cache, CacheError
@@ -227,3 +227,27 @@ class Cluster:
 
 def _pod(item: HasMetadata | None) -> Pod | None:
     return item if isinstance(item, Pod) else None
+
+
+Subscriber = Callable[[HasMetadata | None, HasMetadata | None], None]
+"""Takes (old, new): an object was added (`old` is None), updated, or deleted (`new` is None)."""
+
+
+@final
+class ClusterFeed:
+    """Passes each change to every subscriber, in the order in which they subscribed."""
+
+    def __init__(self, *subscribers: Subscriber) -> None:
+        self._subscribers = list(subscribers)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Adds a subscriber for all further changes."""
+        self._subscribers.append(subscriber)
+
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served as usual."""
+        for subscriber in self._subscribers:
+            try:
+                subscriber(old, new)
+            except Exception as exc:
+                _LOG.exception(exc, "A change was not taken in", oldObj=old, newObj=new)

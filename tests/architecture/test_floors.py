@@ -15,6 +15,7 @@ from tests.each_case import each_case
 
 ROOT = Path(__file__).parents[2]
 MAX_LINES = 500
+MAX_LINES_OF_A_FUNCTION = 60
 DRAWERS = ("utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc")
 
 
@@ -29,6 +30,14 @@ def named(path: Path) -> str:
 def docstrings(tree: ast.Module) -> list[str]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return [said for node in ast.walk(tree) if isinstance(node, documented) and (said := ast.get_docstring(node))]
+
+
+def functions(tree: ast.Module) -> list[tuple[str, int]]:
+    """
+    The functions and methods of a file, each with the number of its lines.
+    """
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [(node.name, (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
 
 
 def imported_from(tree: ast.Module) -> set[str]:
@@ -84,6 +93,7 @@ def test_a_file_means_one_thing(case: Path) -> None:
 
     assert case.stem not in DRAWERS, "a function without a room shows a missing noun"
     assert len(text.splitlines()) <= MAX_LINES
+    assert [name for name, lines in functions(tree) if lines > MAX_LINES_OF_A_FUNCTION] == []
     assert ast.get_docstring(tree), "a file begins with what it is"
     assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in docstrings(tree)), "line numbers do not last"
     assert "TYPE_CHECKING" not in text, "a cycle of types is a cycle"

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from extender.cache.cluster import Cluster
-from extender.cache.feed import ClusterFeed
+from extender.cache.cluster import Cluster, ClusterFeed
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.grouping import Namespace
