@@ -55,6 +55,8 @@ class Needs:
     """Topology keys."""
     resources: set[str] = field(default_factory=set)
     """Resources that pods request."""
+    offered: set[str] = field(default_factory=set)
+    """Resources that nodes offer. Others have no column, whoever requests them."""
 
     @property
     def bytes(self) -> int:
@@ -68,7 +70,7 @@ class Needs:
             + _BYTES_OF_A_QUESTION * self.nodes * of_nodes
             + _BYTES_OF_A_CYCLE * self.nodes * self.pods_with_claims
             # The columns of requests, which double when they grow.
-            + 8 * len(self.resources) * (3 * self.pods + 4 * self.nodes)
+            + 8 * len(self.resources & self.offered) * (3 * self.pods + 4 * self.nodes)
         )
 
     def check(self, limit: int) -> None:
@@ -84,7 +86,7 @@ class Needs:
                 "pods with claims": self.pods_with_claims,
                 "affinity terms and spread constraints": self.terms,
                 "topology keys": len(self.keys),
-                "resources": len(self.resources),
+                "resources": len(self.resources & self.offered),
                 "values": self.values,
             }
             figures = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
@@ -143,6 +145,8 @@ class Needs:
                         self.tallies += 1
                     case "resources" if isinstance(found, Mapping):
                         self.resources.update(map(str, found))
+                    case "offered" if isinstance(found, Mapping):
+                        self.offered.update(map(str, found))
                     case "look ups" if isinstance(found, list):
                         self.look_ups += len(found)
                     case "claims" if found:
@@ -155,6 +159,8 @@ _COUNTED: Final[Mapping[str, str]] = {
     "requests": "resources",
     "limits": "resources",
     "overhead": "resources",
+    "allocatable": "offered",
+    "capacity": "offered",
     "containers": "look ups",
     "initContainers": "look ups",
     "matchExpressions": "look ups",
