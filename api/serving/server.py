@@ -76,13 +76,13 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handles signals until the process ends, so that its exit code and its last line say how it has ended."""
-        with super().capture_signals():
-            yield
+        # uvicorn would restore the previous handlers first, of which the default one kills.
         if threading.current_thread() is threading.main_thread():
             for number in HANDLED_SIGNALS:
                 signal.signal(number, self.handle_exit)
-                # Python restores the default, which kills, before it has ended.
+                # Python restores the default before the process has ended.
                 atexit.register(signal.signal, number, signal.SIG_IGN)
+        yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Upstream: apiserver/pkg/server/signal.go, SetupSignalHandler."""

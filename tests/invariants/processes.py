@@ -40,8 +40,8 @@ class Scheduler:
         return self._code
 
     def said(self) -> str:
-        """All that it has written."""
-        return self._log.read_text()
+        """All that it has written; nothing as long as it has not begun."""
+        return self._log.read_text() if self._log.exists() else ""
 
     def says(self, words: str) -> Callable[[], Coroutine[Any, Any, bool]]:
         """Whether it has written this by now."""
