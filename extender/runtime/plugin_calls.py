@@ -6,13 +6,13 @@ Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its 
 import asyncio
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Final, ParamSpec, TypeVar, final
+from typing import Final, TypeVar, TypeVarTuple, final
 
 from extender import framework as fwk
 from extender.metrics import ObservePlugin
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _FAILED: Final = {
     "Filter": 'running "{plugin}" filter plugin: {why}',
@@ -42,7 +42,7 @@ class PluginError(Exception):
         self.why = why
 
 
-def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
     """Returns the result of the call.
 
     Arguments:
@@ -54,7 +54,7 @@ def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Ca
         PluginError: the plugin raised.
     """
     try:
-        return call(*args, **kwargs) if observe is None else _timed(observe, plugin, point, call, *args, **kwargs)
+        return call(*args) if observe is None else _timed(observe, plugin, point, call, *args)
     except (PluginError, fwk.LongWork):
         raise  # a PluginError is that of another plugin that this one called
     except Exception as exc:
@@ -88,10 +88,10 @@ async def call_plugin_async(observe: ObservePlugin | None, plugin: str, point: s
             observe(perf_counter() - began, plugin, point, status)
 
 
-def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _timed(observe: ObservePlugin, plugin: str, point: str, call: Callable[[*Ts], T], *args: *Ts) -> T:
     status, began = str(fwk.Code.ERROR), perf_counter()
     try:
-        answer = call(*args, **kwargs)
+        answer = call(*args)
         status = _status_of(answer)
         return answer
     except fwk.LongWork:
