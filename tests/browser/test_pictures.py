@@ -49,7 +49,7 @@ def alive(page: Page) -> None:
 def what_if(page: Page) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.get_by_label("Objects to create").fill(
-        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priority: 100000\n  containers:\n  - name: main\n"
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priorityClassName: production\n  containers:\n  - name: main\n"
         "    image: registry.example/app:1\n    resources:\n      requests: {cpu: 3500m, memory: 4Gi}\n"
     )
     page.get_by_label("Nodes to drain").fill("node-a1")
