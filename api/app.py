@@ -72,7 +72,6 @@ class _Application(FastAPI):
     """FastAPI, whose description of itself is completed."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document."""
         if self.openapi_schema is None:
             self.openapi_schema = describe(self)
         return self.openapi_schema

@@ -51,7 +51,7 @@ def held_too_long(most: float = MOST_SECONDS, most_blocked: float = math.inf) ->
         blocked = _blocked() - blocked_before if most_blocked < math.inf else 0.0
         if seconds > most or blocked > most_blocked:
             name, file = _what(handle._callback)
-            if not file.startswith(_EXEMPT) and name != "LifespanOn.main":
+            if not file.startswith(_EXEMPT) and "/playwright/" not in file and name != "LifespanOn.main":
                 found.append(f"{name} held the event loop for {seconds * 1e3:.0f} ms of CPU time, and {blocked * 1e3:.0f} ms of waiting")
 
     gc.callbacks.append(on_collection)

@@ -39,7 +39,6 @@ class Caller:
     version: str
 
     async def map(self) -> ClusterMap:
-        """Returns the cluster."""
         shown = self.questions.map()
         may_see = await self._may_see(shown.nodes)
         return shown if may_see is None else msgspec.structs.replace(shown, nodes=tuple(hiding(node, may_see) for node in shown.nodes))

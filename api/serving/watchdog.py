@@ -52,7 +52,6 @@ class Watchdog:
         self._last = now
 
     def stop(self) -> None:
-        """Stops watching. Idempotent."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -52,7 +52,6 @@ class Declaration:
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
         return f"REPRIEVE_{self.name.upper()}"
 
     @property

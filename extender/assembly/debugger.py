@@ -33,7 +33,6 @@ class CacheDebugger:
         self._profiles = profiles
 
     def debug(self) -> None:
-        """Compares, then dumps."""
         self.compare()
         self.dump()
 

@@ -94,7 +94,6 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        """Ends the process."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

@@ -42,7 +42,6 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
         self.metadata: Final = dict(metadata or {})
 
     def as_object(self) -> Object:
-        """Returns the metav1.Status."""
         status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure", "message": self.message}
         if self.reason:
             status["reason"] = self.reason

@@ -110,7 +110,6 @@ class Needs:
                 self.add_pods(obj)
 
     def add_node(self, node: Any) -> None:
-        """Counts a node."""
         self.nodes += 1
         self.walk(node)
 

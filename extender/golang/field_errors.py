@@ -74,7 +74,6 @@ class FieldError:
         return f"{self.field}: {self.message}" if self.field else self.message
 
     def as_cause(self) -> dict[str, str]:
-        """Returns a metav1.StatusCause."""
         return {"reason": self.type, "message": self.message, "field": self.field}
 
 

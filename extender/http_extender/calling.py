@@ -206,7 +206,6 @@ class ExtenderClient:
         return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         transport, self._transport = self._transport, None
         if transport is not None:
             await transport.aclose()

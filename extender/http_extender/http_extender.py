@@ -212,7 +212,6 @@ class HTTPExtender:
         await _read(read_binding_result, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._caller.aclose()
 
 

@@ -49,12 +49,10 @@ class HasMetadata(ApiObject, frozen=True):
 
     @property
     def name(self) -> str:
-        """metadata.name."""
         return self.metadata.name
 
     @property
     def labels(self) -> dict[str, str]:
-        """metadata.labels."""
         return self.metadata.labels
 
 

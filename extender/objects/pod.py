@@ -333,7 +333,6 @@ class Pod(HasMetadata, frozen=True):
 
     @property
     def uid(self) -> str:
-        """metadata.uid."""
         return self.metadata.uid
 
     @property
@@ -343,7 +342,6 @@ class Pod(HasMetadata, frozen=True):
 
     @property
     def annotations(self) -> dict[str, str]:
-        """metadata.annotations."""
         return self.metadata.annotations
 
     @property

@@ -21,7 +21,7 @@ ScoreFunction = Callable[[Candidates], Int64s]
 
 
 def fewest_pdb_violations(candidates: Candidates) -> Int64s:
-    """Returns criterion 1."""
+    """Returns criterion 1: the number of evictions that a PodDisruptionBudget forbids."""
     return -candidates.num_pdb_violations
 
 
@@ -37,7 +37,7 @@ def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
 
 
 def fewest_victims(candidates: Candidates) -> Int64s:
-    """Returns criterion 4."""
+    """Returns criterion 4: the number of victims."""
     return -np.diff(candidates.first).astype(np.int64)
 
 

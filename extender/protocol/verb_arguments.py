@@ -175,7 +175,7 @@ def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -
 
 
 def binding_args(pod: Pod, node: str) -> bytes:
-    """Writes ExtenderBindingArgs."""
+    """Returns the body of a bind call."""
     return _ENCODE(ExtenderBindingArgs(pod.name, pod.namespace, pod.uid, node))
 
 

@@ -125,7 +125,6 @@ class RecordsFile:
                 self._is_refused = False
 
     def finish(self) -> None:
-        """Writes the rest."""
         try:
             self._append(self._next_batch())
         except OSError as exc:

@@ -254,7 +254,6 @@ class Records(Reporter):
     # Recording the calls of another scheduler.
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
-        """Keeps the verdicts."""
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
         self._calls.put_details(made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index))))
         self._keep_call(made)
@@ -274,7 +273,6 @@ class Records(Reporter):
         self._keep_call(made)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
-        """Keeps the message."""
         self._keep_call(self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:

@@ -121,7 +121,6 @@ class Shelf:
         self._keep_within_limits()
 
     def change(self, record: AttemptRecord) -> None:
-        """Replaces an attempt."""
         self._size += size_of_attempt(record) - size_of_attempt(self._attempts[record.id])
         self._attempts[record.id] = record
         self._keep_within_limits()

@@ -39,7 +39,6 @@ class PodName(Value, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """namespace/name."""
         return f"{self.namespace}/{self.name}"
 
 

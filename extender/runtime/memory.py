@@ -147,7 +147,6 @@ class Memory:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
 
     def forget(self) -> None:
-        """Drops all results."""
         self._kept.clear()
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:

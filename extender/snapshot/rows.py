@@ -203,7 +203,6 @@ class Rows:
 
     @property
     def allocatable(self) -> Int64s:
-        """(R, K) status.allocatable."""
         kept = self._columns.get("allocatable")
         if kept is None:
             kept = self._columns["allocatable"] = self.of_nodes(self.snapshot.nodes.allocatable)
@@ -241,12 +240,10 @@ class Rows:
 
     @property
     def allowed_pods(self) -> Int64s:
-        """(R,) status.allocatable.pods."""
         return self.of_nodes(self.snapshot.nodes.allowed_pods)
 
     @property
     def unschedulable(self) -> Mask:
-        """(R,) spec.unschedulable."""
         mask = self.snapshot.nodes.unschedulable
         return mask if self.is_all else mask[self.node]
 

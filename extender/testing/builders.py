@@ -77,11 +77,9 @@ class PodBuilder:
         return self._meta(labels={**self._pod.labels, **(labels or {}), **more})
 
     def annotation(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> "PodBuilder":
-        """Adds annotations."""
         return self._meta(annotations={**self._pod.annotations, **(annotations or {}), **more})
 
     def terminating(self, since: str = "2026-01-01T00:00:00Z") -> "PodBuilder":
-        """Sets metadata.deletionTimestamp."""
         return self._meta(deletion_timestamp=since)
 
     def priority(self, priority: int) -> "PodBuilder":
@@ -100,7 +98,6 @@ class PodBuilder:
         return self._spec(node_name=name)
 
     def nominated_node(self, name: str) -> "PodBuilder":
-        """Sets status.nominatedNodeName."""
         return self._status(nominated_node_name=name)
 
     def start_time(self, time: str) -> "PodBuilder":
@@ -113,7 +110,6 @@ class PodBuilder:
     # Containers and volumes.
 
     def container(self, container: Container) -> "PodBuilder":
-        """Adds a container."""
         return self._spec(containers=[*self._pod.spec.containers, container])
 
     def init_container(self, container: Container) -> "PodBuilder":
@@ -152,7 +148,6 @@ class PodBuilder:
         return self.volume(Volume(name=f"v{len(self._pod.spec.volumes)}", persistent_volume_claim=source))
 
     def volume(self, volume: Volume) -> "PodBuilder":
-        """Adds a volume."""
         return self._spec(volumes=[*self._pod.spec.volumes, volume])
 
     def host_network(self, *, host_users: bool | None = None) -> "PodBuilder":
@@ -263,11 +258,9 @@ class NodeBuilder:
         return self._status(allocatable=allocatable, capacity=allocatable)
 
     def taint(self, key: str, value: str = "", effect: str = "NoSchedule") -> "NodeBuilder":
-        """Adds a taint."""
         return self._spec(taints=[*self._node.spec.taints, Taint(key=key, value=value, effect=effect)])
 
     def unschedulable(self) -> "NodeBuilder":
-        """Cordons the node."""
         return self._spec(unschedulable=True)
 
     def image(self, *names: str, size: int) -> "NodeBuilder":
@@ -275,7 +268,6 @@ class NodeBuilder:
         return self._status(images=[*self._node.status.images, ContainerImage(names=list(names), size_bytes=size)])
 
     def declared_features(self, *features: str) -> "NodeBuilder":
-        """Sets status.declaredFeatures."""
         return self._status(declared_features=list(features))
 
 

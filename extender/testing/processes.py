@@ -60,7 +60,6 @@ class Process:
         return self._popen.poll() is None
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal."""
         self._popen.send_signal(number)
 
     def kill(self) -> None:

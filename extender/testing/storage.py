@@ -166,7 +166,7 @@ def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, 
 
 
 def make_csi_driver(name: str = "csi.example.com", *, publishes_capacity: bool = True) -> CSIDriver:
-    """Returns a CSIDriver."""
+    """Returns a CSIDriver that publishes the storage capacity of its topologies, unless told otherwise."""
     return CSIDriver(metadata=ObjectMeta(name=name), spec=CSIDriverSpec(storage_capacity=publishes_capacity))
 
 

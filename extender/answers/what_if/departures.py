@@ -59,7 +59,6 @@ class Departures:
         """(UID of the preemptor, UID of the victim, node) -> place in `_all`."""
 
     def add(self, departure: Departure) -> None:
-        """Adds a departure."""
         if departure.by is not None:
             self._last_time[departure.by.uid, departure.victim.pod.uid, departure.node] = len(self._all)
         self._all.append(departure)

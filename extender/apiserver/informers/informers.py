@@ -80,7 +80,6 @@ class Informers:
         return (pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values())
 
     async def wait_for_sync(self) -> None:
-        """Returns when `has_synced`."""
         for reflector in self.reflectors:
             await reflector.wait_for_sync()
 

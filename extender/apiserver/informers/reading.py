@@ -82,7 +82,7 @@ class ObjectReader(Generic[T]):
 
 
 def key_of(meta: ObjectMeta) -> Key:
-    """Returns (namespace, name)."""
+    """Returns the namespace and name under which informers keep the object."""
     return (meta.namespace, meta.name)
 
 

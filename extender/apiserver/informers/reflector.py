@@ -122,7 +122,6 @@ class Reflector(Generic[T]):
         return self._synced.is_set()
 
     async def wait_for_sync(self) -> None:
-        """Returns when `has_synced`."""
         await self._synced.wait()
 
     @property

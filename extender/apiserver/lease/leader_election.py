@@ -94,7 +94,6 @@ class LeaderElector:
 
     @property
     def lease(self) -> Key:
-        """(namespace, name)."""
         return self._lock.key
 
     @property

@@ -101,13 +101,11 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def pause(self) -> None:
-        """Pauses reading."""
         if not self._is_paused and self.is_open:
             self._is_paused = True
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Resumes reading."""
         if self._is_paused and self.is_open:
             self._is_paused = False
             self.transport.resume_reading()
@@ -253,7 +251,6 @@ class Http1Response(ClientResponse):
     # Called by the connection.
 
     def begin(self, status: int) -> None:
-        """Sets the head."""
         self.status = status
 
     def take(self, body: bytes) -> None:
@@ -264,6 +261,5 @@ class Http1Response(ClientResponse):
             self._connection.pause()
 
     def wake(self) -> None:
-        """Wakes the reader."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

@@ -51,7 +51,6 @@ class Page:
 
     @property
     def metadata(self) -> Object:
-        """Returns the metav1.ListMeta."""
         metadata: Object = {"resourceVersion": str(self.resource_version)}
         if self.continue_token:
             metadata["continue"] = self.continue_token

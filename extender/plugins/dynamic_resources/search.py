@@ -51,7 +51,6 @@ class SharedCounters:
         return False
 
     def give_back(self, offer: Offer) -> None:
-        """Undoes `take`."""
         if offer.device.consumes_counters:
             _consume(self._left_of(offer.pool), offer.device, +1)
 

@@ -80,7 +80,7 @@ def gzip_bomb(size: int = 1 << 28) -> Action:
 
 
 def refused() -> Action:
-    """Refuses the connection."""
+    """Returns an action that refuses the connection."""
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         raise httpx.ConnectError("connection refused")

@@ -134,7 +134,6 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         self.cut()
 
     def come_up(self) -> None:
-        """Ends `go_down`."""
         self._is_down = False
 
     def cut(self, *, cleanly: bool = False) -> None:

@@ -77,7 +77,6 @@ class Column:
     priority: int = 0
 
     def as_object(self) -> Object:
-        """Returns the TableColumnDefinition."""
         return {
             "name": self.name,
             "type": self.type,
