@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
 
@@ -38,7 +38,7 @@ class _Deferral:
 
     began: float
     has_turn: bool = False
-    work: fwk.LongWork = field(default_factory=lambda: fwk.LongWork(lambda is_wanted: None))
+    work: fwk.LongWork | None = None
     """Kept until the attempt is over, since the plugin's results are in it."""
 
 
@@ -95,19 +95,24 @@ class Scheduler:
 
     async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
         """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not lost."""
+        deferral = self._deferred.pop(info.pod.uid, None)
         # The event loop's clock stands still while a cycle computes.
-        deferral = self._deferred.pop(info.pod.uid, None) or _Deferral(perf_counter())
+        began = perf_counter() if deferral is None else deferral.began
         try:
-            await self._attempt(info, deferral.began, tasks)
+            # A pod that was resumed may have been deleted or bound while it waited for its turn.
+            if deferral is None or self._is_still_pending(info):
+                await self._attempt(info, began, tasks)
         except fwk.LongWork as long:
+            deferral = deferral or _Deferral(began)
             deferral.work = long.with_traceback(None)
-            task = tasks.create_task(self._resume_after(deferral, info), name=f"long work for {info.key}")
+            task = tasks.create_task(self._resume_after(long, deferral, info), name=f"long work for {info.key}")
             self._resuming.add(task)
             task.add_done_callback(self._resuming.discard)
             return
         except Exception as exc:
             self._requeue_after_error(info, exc)
-        self._end(deferral)
+        if deferral is not None:
+            self._end(deferral)
 
     def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
         """Puts a pod back into the queue when handling the result of its attempt failed itself."""
@@ -128,13 +133,13 @@ class Scheduler:
         info.pod = known
         return True
 
-    async def _resume_after(self, deferral: _Deferral, info: QueuedPodInfo) -> None:
+    async def _resume_after(self, long: fwk.LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
         """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
         try:
             if not deferral.has_turn:
                 await self._long_attempts.acquire()
                 deferral.has_turn = True
-            await do_long_work(deferral.work)
+            await do_long_work(long)
             if self._is_still_pending(info):
                 self._deferred[info.pod.uid] = deferral
                 self._world.queue.resume(info)
