@@ -88,9 +88,10 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 	$(BIN)/python -m tests.benchmarks
 
 .PHONY: docs
-docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/access.md and deploy/kubernetes, which are generated.
+docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md and deploy/kubernetes, which are generated.
 	$(BIN)/python -m api.openapi
 	$(BIN)/python -m api.cli.flags_page
+	$(BIN)/python -m api.cli.feature_gates_page
 	$(BIN)/python -m api.cli.access_page
 	$(BIN)/python -m tools.generate_manifests
 

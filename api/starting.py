@@ -19,14 +19,14 @@ from api.face import Face
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
 from api.settings.overrides import overridden
-from api.settings.settings import Settings
+from api.settings.settings import Settings, read_features
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
-from extender.config import ConfigErrors, Configuration, load_file, without_effect
+from extender.config import ConfigErrors, Configuration, FeatureGates, default_profiles, load_file, without_effect
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.seeding import SeedReport
 from extender.embedded.dumps.state_file import StateFileError, form_of, load
@@ -44,16 +44,20 @@ Opens = Callable[[], AbstractAsyncContextManager[Face]]
 """Opens a service with its face, and closes it at the end of the block."""
 
 
-def read_configuration(path: Path | None) -> Configuration:
+def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
     """Returns the scheduler's configuration; the default one without a file.
+
+    Arguments:
+        features: the features that are on; None for those that the environment gives.
 
     Raises:
         StartUpError: the file cannot be read, or is wrong.
     """
+    features = read_features() if features is None else features
     if path is None:
-        return Configuration()
+        return Configuration(profiles=default_profiles(features), feature_gates=features)
     try:
-        return load_file(path)
+        return load_file(path, features)
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {path}: {exc}") from exc
 
@@ -67,7 +71,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
     Raises:
         StartUpError: one of the files cannot be used.
     """
-    configuration = overridden(read_configuration(settings.config), settings)
+    configuration = overridden(read_configuration(settings.config, settings.features), settings)
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:

@@ -69,8 +69,8 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_all(Effect.IGNORED, "every line is written at once", "log-flush-frequency", "log-json-info-buffer-size"),
     **_all(Effect.IGNORED, "every line is written at once", "log-text-info-buffer-size"),
     **_all(Effect.IGNORED, "everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True),
-    **_all(Effect.REFUSED, "decisions are those of kube-scheduler 1.36", "emulated-version", "min-compatibility-version"),
-    **_all(Effect.REFUSED, "decisions are those of kube-scheduler 1.36", "emulation-forward-compatible", is_switch=True),
+    **_all(Effect.IGNORED, "no feature gate depends on the version of other parts of Kubernetes", "min-compatibility-version"),
+    **_all(Effect.IGNORED, "no API of the scheduler depends on the version", "emulation-forward-compatible", is_switch=True),
     **_all(
         Effect.REFUSED, _GONE,
         "policy-config-file", "policy-configmap", "policy-configmap-namespace", "algorithm-provider", "scheduler-name", "address",

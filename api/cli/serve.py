@@ -14,11 +14,10 @@ from api.cluster_source import Own
 from api.fatal_errors import ServiceOverError, StartUpError
 from api.serving.server import BACKLOG, make_server
 from api.settings.declarations import Group
-from api.settings.feature_gates import gates_without_effect
 from api.settings.overrides import overridden
 from api.settings.settings import read_settings
 from api.starting import prepare, read_configuration
-from extender.config import ConfigErrors, Configuration, written
+from extender.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
 from extender.klog.logger import Logger
 from extender.klog.outlet import STDERR
 from extender.klog.setup import configure
@@ -47,12 +46,13 @@ def serve(
     if settings.config is not None:
         deprecated = (name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None)
         ignored |= {FLAGS[name].flag[2:]: "the configuration file has the last word" for name in deprecated}
-    ignored |= {f"feature-gates={name}": why for name, why in gates_without_effect(settings.feature_gates)}
+    given = parse_feature_gates(settings.feature_gates)
+    ignored |= {f"feature-gates={name}": why for name, why in remarks(given, settings.emulated_version)}
     configure(settings.logging_format, settings.v, settings.verbosity_by_file)
     for name, why in ignored.items():
         _LOG.info(0, "A flag has no effect", flag=f"--{name}", reason=why)
     if write_config_to is not None:
-        _write(overridden(read_configuration(settings.config), settings), write_config_to)
+        _write(overridden(read_configuration(settings.config, settings.features), settings), write_config_to)
         return
     # Read before anything listens, so that an error in a file is the only line that is printed.
     cluster, opens = prepare(settings)

@@ -132,7 +132,7 @@ def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Unme
     if isinstance(rule.given.configuration, str):
         configuration = read_configuration(folder / rule.given.configuration)
     elif rule.given.configuration is not None:
-        configuration = load_configuration(msgspec.json.encode(rule.given.configuration))
+        configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
     return verify(rule, existing, applied, configuration, TrialRegistry)
 
 

@@ -31,8 +31,6 @@ router: Final = APIRouter(tags=["operation"])
 
 TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-EMULATED_VERSION: Final = "1.36"
-
 _HEADER: Final = """
 reprieve {page}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
@@ -67,11 +65,13 @@ async def sli_metrics(request: Request) -> Response:
 
 @router.get("/configz", summary="The configuration in force", **CONFIGZ)
 async def configz(request: Request) -> Response:
-    """The configuration with every default, under `componentconfig`."""
+    """The configuration with every default, under `componentconfig`; feature gates that are on and off, under `featureGates`."""
     face = face_of(request)
     if face is None or face.backend.configuration is None:
         raise Refusal(503, "not started yet")
-    return json_response(orjson.dumps({"componentconfig": written(face.backend.configuration)}))
+    configuration = face.backend.configuration
+    gates = {name: is_on for name, _, is_on in configuration.feature_gates.stages()}
+    return json_response(orjson.dumps({"componentconfig": written(configuration), "featureGates": gates}))
 
 
 @router.put("/debug/flags/v", include_in_schema=False)
@@ -102,6 +102,7 @@ async def flagz(request: Request) -> PlainTextResponse:
 @router.get("/statusz", include_in_schema=False)
 async def statusz(request: Request) -> PlainTextResponse:
     """Says which version runs, and since when."""
+    settings: Settings = request.app.state.settings
     when, began = _STARTED
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
     hours, minutes = divmod(minutes, 60)
@@ -110,7 +111,7 @@ async def statusz(request: Request) -> PlainTextResponse:
         "Up": f"{hours} hr {minutes:02} min {seconds:02} sec",
         "Python version": platform.python_version(),
         "Binary version": __version__,
-        "Emulation version": EMULATED_VERSION,
+        "Emulation version": settings.emulated_version,
         "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz /statusz",
     }
     return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))

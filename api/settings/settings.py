@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from api.fatal_errors import StartUpError
 from api.settings.declarations import MIB, Group, Option, declared
-from api.settings.feature_gates import check_feature_gates
+from extender.config import FeatureGates, parse_feature_gates, parse_version
 from extender.golang.durations import Duration
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
@@ -111,8 +111,10 @@ class Settings(BaseModel):
     """Serve PUT /debug/flags/v, which changes how much is logged; there is no pprof."""
     pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
     """Try an unschedulable pod again after this time, even if nothing has changed."""
+    emulated_version: Annotated[str, Option(Group.KUBE_SCHEDULER, also=("--emulate-version",))] = "1.36"
+    """The version of kube-scheduler whose defaults of feature gates hold, 1.33 to 1.37; docs/feature-gates.md has them."""
     feature_gates: Annotated[str, _UPSTREAM] = ""
-    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused."""
+    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused; see docs/feature-gates.md."""
     v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
     """How much is logged."""
     vmodule: Annotated[str, _UPSTREAM] = ""
@@ -154,10 +156,16 @@ class Settings(BaseModel):
             raise ValueError("must be a plain path such as /extender")
         return f"/{path}" if path else ""
 
+    @field_validator("emulated_version")
+    @classmethod
+    def _that_is_known(cls, value: str) -> str:
+        return parse_version(value)
+
     @field_validator("feature_gates")
     @classmethod
-    def _that_can_be_had(cls, value: str) -> str:
-        check_feature_gates(value)
+    def _that_can_be_had(cls, value: str, others: ValidationInfo) -> str:
+        if "emulated_version" in others.data:
+            FeatureGates.of(parse_feature_gates(value), others.data["emulated_version"])
         return value
 
     @field_validator("vmodule")
@@ -170,6 +178,11 @@ class Settings(BaseModel):
     def verbosity_by_file(self) -> list[tuple[str, int]]:
         """Pairs of a pattern for names of files and their verbosity."""
         return _patterns(self.vmodule)
+
+    @property
+    def features(self) -> FeatureGates:
+        """The features that are on, by `feature_gates` and `emulated_version`."""
+        return FeatureGates.of(parse_feature_gates(self.feature_gates), self.emulated_version)
 
     @property
     def allowed_host_names(self) -> list[str]:
@@ -245,6 +258,16 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
     fits = {"max_bodies": room // 2 // _BYTES_A_BYTE, "question_memory": room // 4}
     less = {name: max(most, _LEAST) for name, most in fits.items() if name not in {*variables, *given} and most < getattr(settings, name)}
     return settings.model_copy(update=less)
+
+
+def read_features(environment: Mapping[str, str] = os.environ) -> FeatureGates:
+    """Returns the features that are on by the environment.
+
+    Raises:
+        StartUpError: as `read_settings`.
+    """
+    variables = {DECLARATIONS[name].variable for name in ("emulated_version", "feature_gates")}
+    return read_settings({name: text for name, text in environment.items() if name in variables}).features
 
 
 def _in_words(message: str) -> str:

@@ -18,6 +18,7 @@ from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.framework.events import ClusterEvent
 from extender.objects.decoding import DecodeError
 from extender.objects.pod import Pod
@@ -62,6 +63,7 @@ class Exposition(Collector):
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,
         quarantines: Quarantines | None = None,
+        feature_gates: FeatureGates = DEFAULT_FEATURES,
     ) -> None:
         self._informers = informers
         self._dispatcher = dispatcher
@@ -70,6 +72,7 @@ class Exposition(Collector):
         self._dropped_log_lines = dropped_log_lines
         self._elector = elector
         self._quarantines = quarantines
+        self._feature_gates = feature_gates
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -103,6 +106,12 @@ class Exposition(Collector):
                 ("name",),
                 {(self._elector.name,): float(self._elector.fence() is None)},
             )
+        yield _gauge(
+            "kubernetes_feature_enabled",
+            "This metric records the data about the stage and enablement of a k8s feature.",
+            ("name", "stage"),
+            {(name, stage.value): float(is_on) for name, stage, is_on in self._feature_gates.stages()},
+        )
         yield from self._writes()
         yield from self._reflectors()
         if self._quarantines is not None:

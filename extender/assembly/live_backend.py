@@ -193,6 +193,7 @@ def _backend(
         options.disabled_metrics,
         options.dropped_log_lines,
         parts.quarantines,
+        configuration.feature_gates,
     )
     fence = _open if elector is None else elector.fence
     return Backend(

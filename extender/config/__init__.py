@@ -15,7 +15,9 @@ from extender.config.configuration import (
     LeaderElection,
     PluginConfig,
     Profile,
+    default_profiles,
 )
+from extender.config.feature_gates import FeatureGates, parse_feature_gates, parse_version, remarks
 from extender.config.loading import load, load_file
 from extender.config.plugin_args import (
     DefaultPreemptionArgs,
@@ -50,6 +52,7 @@ __all__ = [
     "Extender",
     "ExtenderManagedResource",
     "ExtenderTLSConfig",
+    "FeatureGates",
     "FieldError",
     "InterPodAffinityArgs",
     "LeaderElection",
@@ -69,8 +72,12 @@ __all__ = [
     "VolumeBindingArgs",
     "calling_order",
     "complete",
+    "default_profiles",
     "load",
     "load_file",
+    "parse_feature_gates",
+    "parse_version",
+    "remarks",
     "validate",
     "without_effect",
     "written",

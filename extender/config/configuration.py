@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.json_types import BYTES, DURATION, FLOAT32, struct_of, wire
 from extender.config.plugin_args import ARGS_OF
-from extender.config.plugin_sets import DEFAULT_PLUGINS, Plugins
+from extender.config.plugin_sets import DEFAULT_PLUGINS, Plugins, default_plugins
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, aggregate
 from extender.golang.schema import BOOL, INT32, INT64, STRING, ListOf
@@ -156,6 +157,12 @@ class Profile:
         return {config.name: config.args for config in self.plugin_configs}
 
 
+def default_profiles(features: FeatureGates) -> tuple[Profile, ...]:
+    """Returns the profiles of a configuration that names none."""
+    plugins = default_plugins(features)
+    return (Profile(plugins=plugins, plugin_configs=with_default_args(plugins)),)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """The contents of a configuration file. Upstream: KubeSchedulerConfiguration."""
@@ -172,8 +179,10 @@ class Configuration:
     percentage_of_nodes_to_score: int = field(default=0, metadata=wire(INT32))
     pod_initial_backoff_seconds: int = field(default=1, metadata=wire(INT64))
     pod_max_backoff_seconds: int = field(default=10, metadata=wire(INT64))
-    profiles: tuple[Profile, ...] = (Profile(),)
+    profiles: tuple[Profile, ...] = default_profiles(DEFAULT_FEATURES)
     extenders: tuple[Extender, ...] = field(
         default=(), metadata=wire(ListOf(struct_of(Extender, "v1.Extender"), make=tuple), omit_empty=True)
     )
     delay_cache_until_active: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    feature_gates: FeatureGates = DEFAULT_FEATURES
+    """The features that are on. A configuration file does not name them; flags do."""

@@ -9,10 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
-from extender.config.configuration import API_VERSION, KIND, ConfigErrors, Configuration, PluginConfig, Profile, with_default_args
+from extender.config.configuration import (
+    API_VERSION,
+    KIND,
+    ConfigErrors,
+    Configuration,
+    PluginConfig,
+    Profile,
+    default_profiles,
+    with_default_args,
+)
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.json_types import RAW, fields_of, struct_of, wire
 from extender.config.plugin_args import ARGS_OF, ARGS_TYPES
-from extender.config.plugin_sets import DEFAULT_PLUGINS, PLUGINS, Plugins, merge
+from extender.config.plugin_sets import PLUGINS, Plugins, default_plugins, merge
 from extender.config.validation import validate
 from extender.golang.json import Json, JsonError, marshal, parse_json, plain
 from extender.golang.quoting import quoted
@@ -25,21 +35,24 @@ _INTERNAL: Final = "__internal"
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def load(text: str | bytes) -> Configuration:
+def load(text: str | bytes, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
     """Returns the configuration that the text of a file holds. Of several YAML documents the first is read, with a warning.
+
+    Arguments:
+        features: the features that are on. Some decide which plugins are there by default, and which arguments are valid.
 
     Raises:
         ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors at once).
     """
-    configuration = _decode(text)
+    configuration = _decode(text, features)
     errors = validate(configuration)
     if errors:
         raise ConfigErrors(errors, "validation")
     return configuration
 
 
-def load_file(path: str | Path) -> Configuration:
-    """Returns the configuration that a file holds.
+def load_file(path: str | Path, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
+    """Returns the configuration that a file holds; see `load`.
 
     Raises:
         ConfigErrors: as `load`; also if the file cannot be read.
@@ -48,7 +61,7 @@ def load_file(path: str | Path) -> Configuration:
         text = Path(path).read_bytes()
     except OSError as exc:
         _refuse(f"open {path}: {(exc.strerror or str(exc)).lower()}", exc)
-    return load(text)
+    return load(text, features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +113,7 @@ class _GroupVersionKind(NamedTuple):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-def _decode(text: str | bytes) -> Configuration:
+def _decode(text: str | bytes, features: FeatureGates) -> Configuration:
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text.encode().decode("utf-8-sig")
         document = _document(text)
@@ -113,12 +126,13 @@ def _decode(text: str | bytes) -> Configuration:
         _LOGGER.warning("The configuration holds several YAML documents; only the first is used, as in kube-scheduler")
     if document.duplicates:
         forbidden.insert(0, "\n  ".join(("yaml: unmarshal errors:", *document.duplicates)))
-    profiles = _profiles(found["profiles"], forbidden) if kind.kind == KIND and "profiles" in found else ()
+    defaults = default_plugins(features)
+    profiles = _profiles(found["profiles"], defaults, forbidden) if kind.kind == KIND and "profiles" in found else ()
     if forbidden:
         _refuse(_strict_error(forbidden))
     if kind.kind != KIND:
         _refuse(f"couldn't decode as {KIND}, got {kind.api_version}, Kind={kind.kind}: ")
-    return _defaulted(found, profiles)
+    return _defaulted(found, profiles or default_profiles(features), features)
 
 
 def _refuse(text: str, cause: BaseException | None = None) -> NoReturn:
@@ -178,11 +192,11 @@ def _group_version(text: str) -> tuple[str, str]:
     return group, version
 
 
-def _profiles(written: tuple[_ProfileAsWritten, ...], forbidden: list[str]) -> tuple[Profile, ...]:
+def _profiles(written: tuple[_ProfileAsWritten, ...], defaults: Plugins, forbidden: list[str]) -> tuple[Profile, ...]:
     """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to `forbidden`."""
     profiles = []
     for index, profile in enumerate(written):
-        plugins = merge(DEFAULT_PLUGINS, profile.plugins) if profile.plugins is not None else DEFAULT_PLUGINS
+        plugins = merge(defaults, profile.plugins) if profile.plugins is not None else defaults
         configs = []
         for position, config in enumerate(profile.plugin_config):
             where = f"decoding .profiles[{index}].pluginConfig[{position}]"
@@ -222,10 +236,8 @@ def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
     return args, forbidden
 
 
-def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...]) -> Configuration:
+def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...], features: FeatureGates) -> Configuration:
     """Returns the configuration, with defaults that depend on other members. Upstream: SetDefaults_KubeSchedulerConfiguration."""
     given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
-    if profiles:
-        given["profiles"] = profiles
     given.setdefault("enable_contention_profiling", given.get("enable_profiling", True))
-    return Configuration(**given)
+    return Configuration(**given, profiles=profiles, feature_gates=features)

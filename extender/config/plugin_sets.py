@@ -1,6 +1,6 @@
 """The plugins of each extension point: those that a profile names, the default ones, and how the two are merged.
 
-The defaults are those of the feature gates of 1.36: gates that are off leave their plugins out, though a profile may still name them.
+Feature gates that are off leave their plugins out of the defaults, though a profile may still name them; such a plugin does nothing.
 
 Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, getDefaultPlugins and
 mergePlugins; framework/plugins/registry.go (v1.36.2).
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.json_types import struct_of, wire
 from extender.golang.schema import INT32, STRING, Field, ListOf, Presence, Struct
 
@@ -106,7 +107,18 @@ def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     )
 
 
-DEFAULT_PLUGINS: Final[Plugins] = plugins(
+GATE_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DynamicResources": "DynamicResourceAllocation",
+        "NodeDeclaredFeatures": "NodeDeclaredFeatures",
+        "GangScheduling": "GangScheduling",
+        "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+        "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+    }
+)
+"""In-tree plugin -> the feature gate without which it does nothing."""
+
+_DEFAULTS: Final[Plugins] = plugins(
     multiPoint=PluginSet(
         enabled=(
             PluginRef("SchedulingGates"),
@@ -132,6 +144,17 @@ DEFAULT_PLUGINS: Final[Plugins] = plugins(
         )
     )
 )
+
+
+def default_plugins(features: FeatureGates) -> Plugins:
+    """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins, applyFeatureGates."""
+    enabled = _DEFAULTS[MULTI_POINT].enabled
+    kept = tuple(plugin for plugin in enabled if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name]))
+    return plugins(multiPoint=PluginSet(enabled=kept))
+
+
+DEFAULT_PLUGINS: Final = default_plugins(DEFAULT_FEATURES)
+"""The default plugins while feature gates have their defaults."""
 
 IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {

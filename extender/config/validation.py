@@ -17,16 +17,13 @@ from extender.config.configuration import (
     enabled_names,
 )
 from extender.config.plugin_args import ARGS_OF
-from extender.config.plugin_sets import EXTENSION_POINTS, PluginSet
+from extender.config.plugin_sets import EXTENSION_POINTS, GATE_OF, PluginSet
 from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
 from extender.objects.name_syntax import label_key_errors
 from extender.objects.resource_names import is_extended_resource_name
 
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
-
-GATED_PLUGINS: Final = frozenset({"GangScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"})
-"""The plugins whose feature gates are off, here as in 1.36. A profile may name them."""
 
 # Upstream iterates over a map, in any order; sorted, this is one of its possible results. multiPoint and placement points are not checked.
 _POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(point for point in EXTENSION_POINTS if not point.startswith("placement"))
@@ -51,8 +48,9 @@ def without_effect(configuration: Configuration) -> Iterator[tuple[str, str]]:
     if configuration.parallelism != Configuration().parallelism:
         yield "parallelism", "nodes are judged together as arrays, by one thread"
     for place, profile in enumerate(configuration.profiles):
-        for name in sorted(enabled_names(profile.plugins) & GATED_PLUGINS):
-            yield f"profiles[{place}].plugins", f"{name} does nothing, because its feature gate is off"
+        for name in sorted(enabled_names(profile.plugins) & GATE_OF.keys()):
+            if not configuration.feature_gates.enabled(GATE_OF[name]):
+                yield f"profiles[{place}].plugins", f"{name} does nothing, because its feature gate {GATE_OF[name]} is off"
 
 
 def _client_connection(connection: ClientConnection) -> Iterator[FieldError]:

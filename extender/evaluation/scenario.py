@@ -47,7 +47,7 @@ async def _evaluated(scenario: Mapping[str, Any], configuration: Configuration, 
     cluster = Cluster.of(state)
     check_wanted(is_wanted)
     if scenario.get("config") is not None:
-        configuration = load(msgspec.json.encode(_member(scenario, "config", dict)))
+        configuration = load(msgspec.json.encode(_member(scenario, "config", dict)), configuration.feature_gates)
     frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
     with closed_at_the_end(frameworks):
         framework = frameworks.get(pod.scheduler_name)

@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
@@ -79,6 +80,10 @@ class Handle(Protocol):
     @property
     def may_defer(self) -> bool:
         """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work at once."""
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """The features that are on. Upstream: the feature.Features that plugin factories are given."""
 
     @property
     def objects(self) -> ClusterObjects:
@@ -140,6 +145,11 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
     def may_defer(self) -> bool:
         """True if the plugin may raise `LongWork`."""
         return self._handle is not None and self._handle.may_defer
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """The features that are on; the defaults without a Handle."""
+        return DEFAULT_FEATURES if self._handle is None else self._handle.feature_gates
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all events by default.

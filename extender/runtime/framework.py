@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, final
 
 from extender import framework as fwk
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
@@ -104,6 +105,7 @@ class Framework:
         percentage_of_nodes_to_score: int | None = None,
         is_exhaustive: bool = False,
         may_defer: bool = False,
+        feature_gates: FeatureGates = DEFAULT_FEATURES,
         extenders: Sequence[fwk.PreemptionExtender] = (),
         dispatcher: fwk.Dispatcher | None = None,
         live: fwk.LiveCluster | None = None,
@@ -114,6 +116,7 @@ class Framework:
         self.percentage_of_nodes_to_score: Final = percentage_of_nodes_to_score
         self.is_exhaustive: Final = is_exhaustive
         self.may_defer: Final = may_defer
+        self.feature_gates: Final = feature_gates
         self.memory: Final = Memory()
         self.evaluations: Final = Evaluations()
         self._random = rng

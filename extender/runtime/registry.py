@@ -15,7 +15,7 @@ from typing import Any, TypeVar, final
 from extender import framework as fwk
 from extender.config.completion import complete
 from extender.config.configuration import ConfigErrors, Configuration, Profile
-from extender.config.plugin_sets import IN_TREE_POINTS
+from extender.config.plugin_sets import GATE_OF, IN_TREE_POINTS
 from extender.golang.field_errors import FieldError
 from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.runtime.framework import Framework, PluginsByPoint
@@ -141,6 +141,7 @@ class Registry:
                     shared=shared,
                     is_exhaustive=is_exhaustive,
                     may_defer=may_defer,
+                    feature_gates=configuration.feature_gates,
                 )
             except ConfigErrors as exc:
                 errors += exc.errors
@@ -159,7 +160,7 @@ class Registry:
         made: dict[str, fwk.Plugin] = {}
         quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
         for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
-            if name not in self._classes:
+            if name not in self._classes or (name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name])):
                 continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
             try:
                 made[name] = self._classes[name](arguments.get(name), handle)

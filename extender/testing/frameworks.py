@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from extender import framework as fwk
 from extender.cache.cluster import Cluster
-from extender.config import Configuration
+from extender.config import Configuration, FeatureGates
 from extender.objects.cluster import ClusterState
 from extender.plugins import IN_TREE
 from extender.plugins.priority_sort import PrioritySort
@@ -32,6 +32,7 @@ def make_framework(
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
     shared: dict[fwk.StateKey[Any], Any] | None = None,
     may_defer: bool = False,
+    features: Mapping[str, bool] | None = None,
 ) -> Framework:
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
@@ -42,6 +43,7 @@ def make_framework(
         seed: for the framework's source of chance.
         dispatcher, live: for plugins that write; see `extender.testing.writes`.
         may_defer: whether plugins may raise `LongWork`.
+        features: feature gates that have other values than by default.
     """
 
     # The framework is the plugins' handle, so that they are made by its constructor.
@@ -53,6 +55,7 @@ def make_framework(
         "default-scheduler",
         make_plugins,
         random.Random(seed),
+        feature_gates=FeatureGates.of(features or {}),
         percentage_of_nodes_to_score=percentage_of_nodes_to_score,
         extenders=extenders,
         dispatcher=dispatcher,

@@ -15,13 +15,13 @@ import httpx
 import pytest
 import yaml
 
+from api.cli import feature_gates_page
 from api.cli.flags import FLAG_OPTIONS, FLAGS, as_options, without_effect
 from api.cli.flags_page import page
 from api.cli.foreign_flags import FOREIGN, Effect
 from api.fatal_errors import StartUpError
 from api.serving.server import Server
 from api.settings.declarations import Group
-from api.settings.feature_gates import EITHER, OFF, ON, check_feature_gates, gates_without_effect
 from api.settings.overrides import overridden
 from api.settings.settings import DECLARATIONS, Settings, read_settings
 from extender.config import Configuration, load, written
@@ -104,30 +104,72 @@ def test_the_page_on_flags_is_current_and_has_every_flag() -> None:
     assert [name for name, setting in DECLARATIONS.items() if f"`{setting.variable}`" not in text] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "PodLevelResources=true", "kube:GangScheduling=false, ImageVolume=t", "AllAlpha=false,AllBeta=true", "OpportunisticBatching=0"],
-)
-def test_gates_may_be_asked_for_what_holds(text: str) -> None:
-    check_feature_gates(text)
+def test_a_gate_that_cannot_be_had_is_refused_under_the_flags_name() -> None:
+    with pytest.raises(StartUpError) as refused:
+        read_settings({}, feature_gates="PodLevelResources=x")
+
+    assert str(refused.value) == (
+        '--feature-gates: invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax'
+    )
+
+
+def test_the_emulated_version_decides_which_gates_there_are() -> None:
+    with pytest.raises(StartUpError) as refused:
+        read_settings({"REPRIEVE_EMULATED_VERSION": "1.34"}, feature_gates="NodeDeclaredFeatures=true")
+
+    assert str(refused.value) == (
+        "--feature-gates: cannot set feature gate NodeDeclaredFeatures to true, feature is PreAlpha at emulated version 1.34"
+    )
+    assert not read_settings({}, emulated_version="kube=1.34").features.enabled("NodeDeclaredFeatures")
+    assert read_settings({}).features.enabled("NodeDeclaredFeatures")
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("version", "why"),
     [
-        ("GangScheduling=true", "GangScheduling cannot be turned on here"),
-        ("SchedulerAsyncPreemption=false", "SchedulerAsyncPreemption cannot be turned off here"),
-        ("Nope=true", "unrecognized feature gate: Nope"),
-        ("PodLevelResources", "missing bool value for PodLevelResources"),
-        ("PodLevelResources=x", 'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+        ("1.32", "emulation version 1.32 is not between [1.33, 1.37]"),
+        ("new", "illegal version string 'new'; give one of 1.33, 1.34, 1.35, 1.36, 1.37"),
+        ("wardle=1.36", "component not registered: wardle"),
     ],
 )
-def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
+def test_a_version_that_cannot_be_emulated_is_refused(version: str, why: str) -> None:
     with pytest.raises(StartUpError) as refused:
-        read_settings({}, feature_gates=text)
+        read_settings({}, emulated_version=version)
 
-    assert str(refused.value) == f"--feature-gates: {why}"
-    assert not (ON & OFF or ON & EITHER.keys() or OFF & EITHER.keys())
+    assert str(refused.value) == f"--emulated-version: {why}"
+
+
+def test_the_emulated_version_has_two_spellings_and_a_gate_without_effect_says_why(tmp_path: Path) -> None:
+    done = reprieve(
+        "serve", "--emulate-version=1.37", "--feature-gates=OpportunisticBatching=true", "--write-config-to", str(tmp_path / "c.yaml")
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert 'flag="--feature-gates=OpportunisticBatching" reason="every pod is ranked by itself' in done.stderr.decode()
+
+
+def test_what_the_gates_are_is_shown_where_kube_scheduler_shows_it() -> None:
+    """
+    In /configz, /flagz, /statusz and the metric kubernetes_feature_enabled.
+    """
+    with serving(schedule=False, feature_gates="OpportunisticBatching=false", emulated_version="1.37") as service:
+        shown = {
+            path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).text
+            for path in ("/configz", "/flagz", "/statusz", "/metrics")
+        }
+
+    gates = json.loads(shown["/configz"])["featureGates"]
+    assert (gates["OpportunisticBatching"], gates["SchedulerQueueingHints"], gates["AllAlpha"]) == (False, True, False)
+    assert "feature-gates=OpportunisticBatching=false" in shown["/flagz"]
+    assert "emulated-version=1.37" in shown["/flagz"]
+    assert "Emulation version: 1.37" in shown["/statusz"]
+    assert 'kubernetes_feature_enabled{name="OpportunisticBatching",stage="BETA"} 0.0' in shown["/metrics"]
+    assert 'kubernetes_feature_enabled{name="SchedulerQueueingHints",stage=""} 1.0' in shown["/metrics"]
+    assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 0.0' in shown["/metrics"]
+
+
+def test_the_page_on_feature_gates_is_current() -> None:
+    assert (ROOT / "docs" / "feature-gates.md").read_text() == feature_gates_page.page(), "run `make docs`"
 
 
 @pytest.mark.parametrize(
@@ -270,12 +312,6 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
 
         assert halfway == first, "a certificate without its key replaces nothing"
         assert ssl.get_server_certificate(("127.0.0.1", service.port)) == other.certificate.read_text()
-
-
-def test_a_gate_without_effect_says_why() -> None:
-    assert dict(gates_without_effect("OpportunisticBatching=true,SchedulerQueueingHints=true")) == {
-        "OpportunisticBatching": EITHER["OpportunisticBatching"]
-    }
 
 
 def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:

@@ -25,7 +25,10 @@ def test_metrics_are_in_prometheus_text_format(example: Service) -> None:
 
 
 def test_configz_spells_out_the_configuration_in_force(example: Service) -> None:
-    assert example.client.get("/configz").json() == {"componentconfig": written(Configuration())}
+    shown = example.client.get("/configz").json()
+
+    assert shown["componentconfig"] == written(Configuration())
+    assert shown["featureGates"]["SchedulerQueueingHints"] is True
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:

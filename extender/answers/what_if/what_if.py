@@ -62,7 +62,7 @@ def what_if(
         ConfigErrors: the configuration is wrong.
     """
     if request.configuration is not None:
-        configuration = load(msgspec.json.encode(request.configuration))
+        configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)

@@ -1,0 +1,97 @@
+"""Writes docs/feature-gates.md: what every feature gate is in each version, and what it does here.
+
+python -m api.cli.feature_gates_page
+"""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Gate
+
+_HEAD: Final = f"""\
+# Feature gates
+
+`make docs` writes this page from `extender/config/feature_gate_table.py`, which is what the scheduler itself reads.
+
+`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` (or `--emulate-version`)
+takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment, where `reprieve why --dump` and other
+commands that decide by themselves read them, too: `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`. `AllAlpha` and `AllBeta` stand
+for all gates of a stage that are not given by name. A gate that is unknown, locked, or newer than the emulated version is refused in
+kube-scheduler's words, and so is one that needs another one that is off.
+
+`/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage and the value.
+
+Only feature gates differ between the emulated versions, as in kube-scheduler itself.
+"""
+
+_TABLE: Final = """\
+## Gates by version
+
+**on** and off are defaults, α is alpha, β is beta, and 🔒 stands for a gate that is locked to its default. The last column says what a gate
+does here: *switches* where either value does what it does in kube-scheduler.
+"""
+
+_CHANGES: Final = """\
+## What changes with each version
+
+What `--emulated-version` changes for a scheduler, compared with the version before.
+"""
+
+_STAGES: Final = {"ALPHA": " α", "BETA": " β", "": ""}
+
+
+def page() -> str:
+    """Returns the whole text of docs/feature-gates.md."""
+    return "\n".join([_HEAD, _TABLE, *_rows(), "", _CHANGES, *_changes()]) + "\n"
+
+
+def _rows() -> Iterator[str]:
+    yield f"| gate | {' | '.join(VERSIONS)} | here |"
+    yield "|" + "---|" * (len(VERSIONS) + 2)
+    for name, gate in sorted(GATES.items()):
+        cells = [_cell(gate.at(version)) for version in VERSIONS]
+        yield f"| `{name}` | {' | '.join(cells)} | {_here(gate)} |"
+
+
+def _cell(spec: FeatureSpec | None) -> str:
+    if spec is None:
+        return ""
+    return f"{'**on**' if spec.default else 'off'}{_STAGES[spec.stage.value]}{' 🔒' if spec.locked else ''}"
+
+
+def _here(gate: Gate) -> str:
+    if gate.is_always_locked:
+        return "always on"
+    if gate.only is not None:
+        return f"always {'on' if gate.only else 'off'}: {gate.why}"
+    return f"no effect: {gate.why}" if gate.why else "switches"
+
+
+def _changes() -> Iterator[str]:
+    yield "| version | turned on by default | off by default, and new | locked |"
+    yield "|---|---|---|---|"
+    for before, version in itertools.pairwise(VERSIONS):
+        on, new, locked = [], [], []
+        for name, gate in sorted(GATES.items()):
+            was, now = gate.at(before), gate.at(version)
+            if now is None or was == now:
+                continue
+            if now.default and not (was is not None and was.default):
+                on.append(f"`{name}`")
+            if was is None and not now.default:
+                new.append(f"`{name}`")
+            if now.locked and not (was is not None and was.locked):
+                locked.append(f"`{name}`")
+        yield f"| {version} | {', '.join(on)} | {', '.join(new)} | {', '.join(locked)} |"
+
+
+def main() -> None:
+    """Writes the file, by default docs/feature-gates.md in the current folder."""
+    Path(sys.argv[1] if len(sys.argv) > 1 else "docs/feature-gates.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

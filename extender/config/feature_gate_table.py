@@ -1,0 +1,159 @@
+"""The feature gates that a scheduler knows, by version of Kubernetes, and what each does here. docs/feature-gates.md is made from it.
+
+Upstream: pkg/features/kube_features.go; pkg/scheduler/framework/plugins/feature/feature.go; component-base/featuregate (v1.36.2, v1.37).
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+VERSIONS: Final = ("1.33", "1.34", "1.35", "1.36", "1.37")
+"""The versions of kube-scheduler that can be emulated."""
+
+DEFAULT_VERSION: Final = "1.36"
+"""The version whose decisions are made unless another one is asked for."""
+
+
+@final
+class Stage(enum.Enum):
+    """How mature a feature is. The value is the label `stage` of the metric `kubernetes_feature_enabled`."""
+
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    GA = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FeatureSpec:
+    """What a gate is from one version on. Upstream: featuregate.FeatureSpec."""
+
+    since: tuple[int, int]
+    stage: Stage
+    default: bool
+    locked: bool
+    """Whether only the default may be given."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate: its history, and what its value changes here.
+
+    Attributes:
+        only: the value that always holds here, so that the other one is refused; None if either is accepted.
+        why: why the gate has one value, or no effect; empty if either value does what it does upstream.
+        needs: gates that must be on where this one is.
+    """
+
+    history: tuple[FeatureSpec, ...]
+    only: bool | None = None
+    why: str = ""
+    needs: tuple[str, ...] = ()
+
+    def at(self, version: str) -> FeatureSpec | None:
+        """Returns what the gate is in a version; None if that version does not know it."""
+        known = [spec for spec in self.history if spec.since <= number(version)]
+        return known[-1] if known else None
+
+    @property
+    def is_always_locked(self) -> bool:
+        """Whether no version of those that can be emulated lets the gate be switched."""
+        return all(spec is None or spec.locked for spec in map(self.at, VERSIONS))
+
+
+def number(version: str) -> tuple[int, int]:
+    """Returns a version as numbers, which can be compared."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str = "") -> Gate:
+    """Returns a gate whose history reads like `1.32 alpha off, 1.33 beta on, 1.35 GA on locked`."""
+    specs = []
+    for words in history.split(", "):
+        since, stage, default, *locked = words.split(" ")
+        specs.append(FeatureSpec(number(since), Stage[stage.upper()], default == "on", locked == ["locked"]))
+    return Gate(tuple(specs), only, why, tuple(needs.split()))
+
+
+_DRA: Final = "DynamicResourceAllocation"
+_POD_GROUPS: Final = "pods are scheduled one by one, and pod groups are not known"
+_LOGGING: Final = "the options for logging are those of docs/flags.md"
+
+GATES: Final[Mapping[str, Gate]] = {
+    # How pods are queued, scheduled and bound.
+    "SchedulerQueueingHints": _gate("1.28 beta off, 1.32 beta on, 1.34 GA on locked", only=True, why="the queue is built on hints"),
+    "SchedulerPopFromBackoffQ": _gate("1.33 beta on", only=True, why="the queue always does so"),
+    "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on", only=True, why="victims are evicted while other pods are scheduled"),
+    "SchedulerAsyncAPICalls": _gate("1.34 beta off", only=True, why="all writes go through the dispatcher"),
+    "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on", only=True, why="the node is always written"),
+    "ClearingNominatedNodeNameAfterBinding": _gate("1.34 alpha off, 1.35 beta on", why="the API server clears it"),
+    "OpportunisticBatching": _gate(
+        "1.35 beta on", why="every pod is ranked by itself, exactly; what equal pods have in common is computed once"
+    ),
+    "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked"),
+    "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked", only=True, why="always written"),
+    # Pod groups.
+    "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS),
+    "GangScheduling": _gate("1.35 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
+    "TopologyAwareWorkloadScheduling": _gate("1.36 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
+    "WorkloadAwarePreemption": _gate("1.36 alpha off", only=False, why=_POD_GROUPS, needs="GangScheduling"),
+    "DRAWorkloadResourceClaims": _gate("1.36 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS, needs=f"{_DRA} GenericWorkload"),
+    "CompositePodGroup": _gate("1.37 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload TopologyAwareWorkloadScheduling"),
+    "PodGroupPreemptionPolicy": _gate("1.37 alpha off", only=False, why=_POD_GROUPS),
+    # Resources, taints and topology.
+    "SidecarContainers": _gate("1.28 alpha off, 1.29 beta on, 1.33 GA on locked"),
+    "PodLevelResources": _gate("1.32 alpha off, 1.34 beta on", only=True, why="resources of pods always count"),
+    "InPlacePodVerticalScaling": _gate("1.27 alpha off, 1.33 beta on, 1.35 GA on locked", only=True, why="resized pods always count so"),
+    "InPlacePodLevelResourcesVerticalScaling": _gate(
+        "1.35 alpha off, 1.36 beta on", only=True, why="resized pods always count so", needs="PodLevelResources InPlacePodVerticalScaling"
+    ),
+    "InPlacePodVerticalScalingSchedulerPreemption": _gate("1.37 alpha off", only=False, why="resizes do not preempt"),
+    "NodeDeclaredFeatures": _gate("1.35 alpha off, 1.36 beta on, 1.37 GA on locked"),
+    "TaintTolerationComparisonOperators": _gate("1.35 alpha off", only=False, why="the operators Gt and Lt tolerate nothing"),
+    "NodeInclusionPolicyInPodTopologySpread": _gate("1.25 alpha off, 1.26 beta on, 1.33 GA on locked"),
+    "MatchLabelKeysInPodTopologySpread": _gate("1.25 alpha off, 1.27 beta on", only=True, why="matchLabelKeys always count"),
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _gate("1.34 beta on", why="the API server merges the selectors"),
+    "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked"),
+    "InterPodAffinityHostnameFastPath": _gate("1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"),
+    # Volumes.
+    "StorageCapacityScoring": _gate("1.33 alpha off, 1.37 beta on", only=False, why="volumes are not scored"),
+    "VolumeLimitScaling": _gate("1.35 alpha off, 1.37 beta on", only=False, why="a node without its CSI driver has no limit"),
+    "VolumeAttributesClass": _gate(
+        "1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked", only=True, why="the classes always count"
+    ),
+    "ImageVolume": _gate("1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"),
+    # Dynamic resource allocation.
+    _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),
+    "DRAPrioritizedList": _gate("1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", only=True, why="always on", needs=_DRA),
+    "DRAAdminAccess": _gate("1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="always on", needs=_DRA),
+    "DRAExtendedResource": _gate(
+        "1.34 alpha off, 1.36 beta on, 1.37 GA on locked", only=False, why="extended resources are counted, not allocated", needs=_DRA
+    ),
+    "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", only=True, why="always on", needs=_DRA),
+    "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="always on", needs=_DRA),
+    "DRADeviceBindingConditions": _gate(
+        "1.34 alpha off, 1.36 beta on", only=True, why="always on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"
+    ),
+    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", only=True, why="always on", needs=_DRA),
+    "DRADeviceTaintRules": _gate(
+        "1.35 alpha off, 1.36 beta off, 1.37 GA on", only=False, why="DeviceTaintRules are not read", needs="DRADeviceTaints"
+    ),
+    "DRASchedulerFilterTimeout": _gate("1.34 beta on", only=True, why="always on", needs=_DRA),
+    "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked", only=True, why="always on"),
+    "DRANodeAllocatableResources": _gate("1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA),
+    "DRAListTypeAttributes": _gate("1.36 alpha off", only=False, why="attributes are single values", needs=_DRA),
+    "DRADerivedAttributes": _gate("1.37 alpha off", only=False, why="attributes are not derived"),
+    "DRADeviceCompatibilityGroups": _gate("1.37 alpha off", only=False, why="devices have no groups", needs="DRAPartitionableDevices"),
+    "DRAFractionalCapacityRange": _gate("1.37 beta on", only=False, why="capacities are whole numbers"),
+    "DRAOptionalNodeOperations": _gate("1.37 alpha off", only=False, why="the field is not read"),
+    # The process.
+    "CoordinatedLeaderElection": _gate("1.31 alpha off, 1.33 beta off", why="replicas elect themselves by the lease"),
+    "ComponentFlagz": _gate("1.32 alpha off, 1.36 beta on", only=True, why="/flagz is always served"),
+    "ComponentStatusz": _gate("1.32 alpha off, 1.36 beta on", only=True, why="/statusz is always served"),
+    "LoggingBetaOptions": _gate("1.24 beta on", why=_LOGGING),
+    "LoggingAlphaOptions": _gate("1.24 alpha off", why=_LOGGING),
+}
+"""The gates by name."""

@@ -1,0 +1,131 @@
+"""Feature gates: the table by version, what may be given, and that the code asks for no gate that the table does not know."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.config import FeatureGates, parse_feature_gates, remarks
+from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS
+from extender.config.plugin_sets import GATE_OF
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_defaults_of_each_version_are_consistent(version: str) -> None:
+    """
+    They can be given by name, and no gate that is on needs one that is off.
+    """
+    defaults = FeatureGates.of({}, version)
+
+    by_name = {name: is_on for name, _, is_on in defaults.stages() if name in GATES and GATES[name].only is None}
+    assert FeatureGates.of(by_name, version) == defaults
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate_that_does_not_switch_says_why(name: str) -> None:
+    found = GATES[name]
+
+    assert found.why or found.only is None
+    assert [spec.since for spec in found.history] == sorted({spec.since for spec in found.history})
+    assert not set(found.needs) - GATES.keys()
+    assert not found.is_always_locked or not found.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "PodLevelResources=true",
+        "kube:GangScheduling=false, ImageVolume=t",
+        "AllAlpha=false,DRAAdminAccess=true",
+        "OpportunisticBatching=0",
+    ],
+)
+def test_gates_may_be_asked_for_what_holds(text: str) -> None:
+    given = parse_feature_gates(text)
+
+    gates = FeatureGates.of(given)
+
+    assert {name: name in gates.on for name in given} == given
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Nope=true", "unrecognized feature gate: Nope"),
+        ("SchedulerQueueingHints=false", "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"),
+        ("CompositePodGroup=true", "cannot set feature gate CompositePodGroup to true, feature is PreAlpha at emulated version 1.36"),
+        ("GangScheduling=true", "GangScheduling cannot be turned on here: pods are scheduled one by one, and pod groups are not known"),
+        (
+            "SchedulerQueueingHints=false,ImageVolume=false",
+            "[cannot set feature gate SchedulerQueueingHints to false, feature is locked to true, "
+            "cannot set feature gate ImageVolume to false, feature is locked to true]",
+        ),
+    ],
+)
+def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        FeatureGates.of(parse_feature_gates(text))
+
+    assert str(refused.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("PodLevelResources", "missing bool value for PodLevelResources"),
+        ("A=true,PodLevelResources=x", 'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+    ],
+)
+def test_a_flag_of_another_form_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        parse_feature_gates(text)
+
+    assert str(refused.value) == why
+
+
+def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
+    """
+    Those that cannot be turned on have to be given as off.
+    """
+    with pytest.raises(ValueError) as refused:
+        FeatureGates.of({"AllAlpha": True})
+
+    assert str(refused.value).startswith("AllAlpha=true cannot be had for ")
+    never = {name: False for name, gate in GATES.items() if gate.only is False and gate.at(DEFAULT_VERSION) is not None}
+    gates = FeatureGates.of({"AllAlpha": True, **never})
+    assert gates.enabled("LoggingAlphaOptions")
+    assert not gates.enabled("GangScheduling")
+
+
+def test_gates_that_make_no_difference_say_so() -> None:
+    given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True}
+
+    assert dict(remarks(given, DEFAULT_VERSION)) == {
+        "OpportunisticBatching": GATES["OpportunisticBatching"].why,
+        "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future release.",
+    }
+
+
+def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
+    with pytest.raises(KeyError, match="is not registered in FeatureGates"):
+        FeatureGates().enabled("Nope")
+
+
+def _asked_for() -> Iterator[str]:
+    """Yields the names of gates that the code asks for."""
+    for file in (ROOT / "extender").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "enabled":
+                yield from (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str))
+
+
+def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
+    switching = {name for name, gate in GATES.items() if gate.only is None and not gate.why and not gate.is_always_locked}
+
+    assert {*_asked_for(), *GATE_OF.values()} - GATES.keys() == set()
+    assert switching - {*_asked_for(), *GATE_OF.values()} == set()
+    assert {name for name in _asked_for() if name not in switching} == set()
