@@ -4,6 +4,7 @@ It serves this project's tests and those of plugin authors; the engine does not 
 through the real `Cache`.
 """
 
+from extender.concurrency import virtual_time
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term
 from extender.testing.frameworks import make_framework, make_verbs
 from extender.testing.laws import check_filter
@@ -28,4 +29,5 @@ __all__ = [
     "random_cluster_with_volumes",
     "refusals",
     "score_nodes",
+    "virtual_time",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
+from extender.concurrency.virtual_time import run
 from extender.objects.pod import Pod
 from extender.runtime.cycle import Cycle
 from extender.runtime.reserve_to_bind import (
@@ -18,7 +19,6 @@ from extender.runtime.reserve_to_bind import (
     run_unreserve_plugins,
 )
 from extender.testing import make_framework, make_pod, make_snapshot
-from extender.testing.virtual_time import run
 
 POD = make_pod().node("n").obj()
 U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))

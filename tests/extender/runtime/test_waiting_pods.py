@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
+from extender.concurrency.virtual_time import run
 from extender.runtime.waiting_pods import HeldPod, WaitingPodsMap
 from extender.testing import make_pod
-from extender.testing.virtual_time import run
 
 POD = make_pod("held").node("n").obj()
 

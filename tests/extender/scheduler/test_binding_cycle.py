@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from extender import framework as fwk
+from extender.concurrency.virtual_time import run
 from extender.objects.pod import Pod
 from extender.runtime.cycle import Cycle
 from extender.scheduler.binding_cycle import binding_cycle, wake_other_pods
 from extender.scheduler.world import AssumedPod, Failure
 from extender.testing import make_node, make_pod, make_snapshot
-from extender.testing.virtual_time import run
 from tests.extender.scheduler.stage import Stage, a_stage
 
 P = make_pod("p").req(cpu="1")

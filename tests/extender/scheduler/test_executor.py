@@ -8,6 +8,7 @@ import pytest
 from extender import framework as fwk
 from extender.cache import Cache
 from extender.cache.cluster import Cluster
+from extender.concurrency.virtual_time import run
 from extender.objects.pod import Pod
 from extender.preemption.preemptions import RunningPreemptions
 from extender.queue.scheduling_queue import SchedulingQueue
@@ -15,7 +16,6 @@ from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.executor import Executor, PreparedCandidate
 from extender.scheduler.world import PodsInPreBind, World
 from extender.testing import make_cache, make_framework, make_node, make_pod
-from extender.testing.virtual_time import run
 from extender.testing.writes import RecordedWrites
 
 PREEMPTOR = make_pod("preemptor").priority(100).obj()

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from extender import framework as fwk
+from extender.concurrency.virtual_time import run
 from extender.objects.pod import Pod
 from extender.scheduler.scheduler import Scheduler
 from extender.scheduler.world import BindsInFlight
 from extender.testing import PodBuilder, make_node, make_pod
-from extender.testing.virtual_time import run
 from tests.extender.scheduler.stage import PROFILE, Stage, a_stage
 
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender import framework as fwk
+from extender.concurrency.virtual_time import run
 from extender.scheduler.world import PodsInPreBind
-from extender.testing.virtual_time import run
 
 
 async def _after(seconds: float, status: fwk.Status = fwk.SUCCESS) -> fwk.Status:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from extender.testing import virtual_time
+from extender.concurrency import virtual_time
 
 
 def test_an_hour_passes_at_once():
