@@ -1,5 +1,6 @@
 """Reprieve's scheduling engine. A module imports only from floors below its own, which are, from the top:
 
+    simulation                                            Plays workloads against the real scheduler, in virtual time.
     assembly                                              Builds a backend from the parts below; starts and stops it.
     answers | verbs                                       Answers for people: why, what if, history. The extender verbs for kube-scheduler.
     evaluation | scheduler                                The dry run of one pod. The scheduling loop, binding cycles, and evictions.

@@ -1,0 +1,131 @@
+"""`reprieve simulate`: what would become of a workload."""
+
+import enum
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, final
+
+import msgspec
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from api.cli.showing import console, heading, plural, table
+from api.fatal_errors import StartUpError
+from api.starting import read_configuration
+from extender.config import ConfigErrors
+from extender.simulation.playing import Advance, play
+from extender.simulation.readers import read_workloads
+from extender.simulation.report import SimulationReport
+from extender.simulation.workload import WorkloadError
+
+
+@final
+class SimulationForm(enum.StrEnum):
+    """The forms of --output."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def simulate(
+    path: Annotated[
+        Path, typer.Argument(help="A folder with nodes.csv and pods.csv, or a table of pods beside a nodes.csv.", metavar="WORKLOAD")
+    ],
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")] = 0,
+    output: Annotated[SimulationForm, typer.Option("--output", "-o", help="table or json.")] = SimulationForm.TABLE,
+) -> None:
+    """Play a workload against the real scheduler in virtual time, and report what happened.
+
+    No cluster is needed. The report says how many pods were placed, how long they waited, how many were evicted, how much of the nodes was
+    used, and how fast the scheduler decided. The exit code is 1 if an expectation of the workload does not hold.
+    """
+    configuration = read_configuration(config)
+    reports: list[SimulationReport] = []
+    try:
+        for workload in read_workloads(path):
+            with _progress(workload.name) as advance:
+                reports.append(play(workload, configuration, seed, advance))
+    except WorkloadError as exc:
+        raise StartUpError(" ".join(str(exc).split())) from exc
+    except ConfigErrors as exc:
+        raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
+    _show(reports, output)
+    if not all(report.holds for report in reports):
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Advance]:
+    """Yields what moves a bar on standard error, if that is a terminal; nothing is printed elsewhere."""
+    shown = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("attempts"), TimeElapsedColumn())
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
+        bar = bars.add_task(name, total=None)
+        yield lambda attempts, expected: bars.update(bar, completed=attempts, total=max(expected, attempts) or None)
+
+
+def _show(reports: Sequence[SimulationReport], output: SimulationForm) -> None:
+    if output is SimulationForm.JSON:
+        found = [msgspec.to_builtins(report) for report in reports]
+        sys.stdout.buffer.write(orjson.dumps(found[0] if len(found) == 1 else found, option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        for place, report in enumerate(reports):
+            _in_words(console(), report, is_first=place == 0)
+
+
+def _in_words(shown: Console, report: SimulationReport, *, is_first: bool) -> None:
+    if not is_first:
+        shown.print()
+    shown.print(
+        Text(f"{report.workload}: {report.placed} of {plural(report.pods, 'pod')} placed on {plural(report.nodes, 'node')}", style="bold")
+    )
+    _outcome(shown, report)
+    _resources(shown, report)
+    if report.refusals:
+        shown.print(heading("Why pods were refused"))
+        refusals = table("pods", "message")
+        for refusal in report.refusals[:5]:
+            refusals.add_row(str(refusal.pods), refusal.message)
+        shown.print(refusals)
+    for assertion in report.assertions:
+        shown.print(
+            Text(
+                f"{'holds' if assertion.holds else 'FAILS'}  {assertion.text}  (found {assertion.found:g})",
+                style="green" if assertion.holds else "bold red",
+            )
+        )
+    for note in report.notes:
+        shown.print(Text(f"note: {note}", style="dim"))
+
+
+def _outcome(shown: Console, report: SimulationReport) -> None:
+    rows = table("", "")
+    rows.show_header = False
+    others = [(report.refused, "refused"), (report.gated, "gated"), (report.withdrawn, "deleted before they had a node")]
+    rows.add_row("without a node", ", ".join(f"{number} {word}" for number, word in others if number) or "none")
+    if report.preemptions:
+        rows.add_row("preemptions", f"{report.preemptions}, which evicted {plural(report.evicted, 'pod')}")
+    if report.waiting.longest:
+        waiting = report.waiting
+        parts = (("on average", waiting.mean), ("half of them", waiting.p50), ("99 %", waiting.p99), ("the longest", waiting.longest))
+        rows.add_row("waited", ", ".join(f"{who} {seconds:.3g} s" for who, seconds in parts))
+    rows.add_row("simulated time", f"{report.simulated_seconds:,.3g} s")
+    rows.add_row("speed", f"{report.decisions_per_second:,.0f} decisions a second, {report.cpu_ms_per_pod:.2f} ms of CPU a pod")
+    for phase in report.phases:
+        demanded = "" if phase.threshold is None else f" (threshold {phase.threshold:,.0f})"
+        rows.add_row(phase.name, f"{plural(phase.pods, 'pod')}, {phase.pods_per_second:,.0f} a second{demanded}")
+    shown.print(rows)
+
+
+def _resources(shown: Console, report: SimulationReport) -> None:
+    resources = table("resource", "allocated", "mean", "peak", "free but unusable")
+    for name, share in report.allocated.items():
+        usage, fragments = report.utilisation[name], report.fragmentation.get(name)
+        resources.add_row(name, f"{share:.1%}", f"{usage.mean:.1%}", f"{usage.peak:.1%}", "" if fragments is None else f"{fragments:.1%}")
+    shown.print(resources)

@@ -1,0 +1,137 @@
+"""play(): a workload meets the scheduler of a configuration, in virtual time, and the report says what happened."""
+
+import asyncio
+import gc
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from extender.assembly.scheduling import assemble_scheduler
+from extender.cache.cluster import Cluster
+from extender.concurrency import virtual_time
+from extender.config import Configuration
+from extender.objects.decoding import replaced
+from extender.objects.pod import Pod
+from extender.plugins import IN_TREE
+from extender.runtime.registry import Registry
+from extender.simulation.expectations import ExpectationError
+from extender.simulation.fragmentation import MOST_SHAPES, fragmentation
+from extender.simulation.observation import Observation
+from extender.simulation.report import RefusedPods, SimulationReport, Waiting
+from extender.simulation.scene import Scene, StuckError
+from extender.simulation.simulated_cluster import SimulatedCluster
+from extender.simulation.workload import Workload, WorkloadError
+
+LONGEST: Final = 100 * 365 * 24 * 3600.0
+"""The most virtual seconds that a workload may take."""
+MOST_REFUSALS: Final = 20
+"""The number of distinct messages in a report."""
+
+Advance = Callable[[int, int], None]
+"""Takes the number of attempts so far, and that of pods that are expected; 0 if that is not known."""
+
+
+def play(
+    workload: Workload,
+    configuration: Configuration,
+    seed: int = 0,
+    advance: Advance = lambda attempts, expected: None,
+    *,
+    rng: random.Random | None = None,
+) -> SimulationReport:
+    """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the machine.
+
+    Arguments:
+        configuration: of the scheduler; one with extenders is refused, because they answer in real time.
+        seed: of the workload's chance, and of the scheduler's where nodes are equally good.
+        advance: called now and then, to show how far it has come.
+        rng: the scheduler's chance; None for one of the seed.
+
+    Raises:
+        WorkloadError: it cannot be played.
+        ConfigErrors: what is wrong with the configuration or with a plugin.
+    """
+    if configuration.extenders:
+        raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
+    try:
+        return virtual_time.run(_play(workload, configuration, seed, advance, rng or random.Random(seed)), horizon=LONGEST)
+    except virtual_time.DeadlockError as exc:
+        raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
+    except StuckError as exc:
+        raise WorkloadError(f"{workload.name}: {exc}") from exc
+
+
+async def _play(workload: Workload, configuration: Configuration, seed: int, advance: Advance, rng: random.Random) -> SimulationReport:
+    loop = asyncio.get_running_loop()
+    cluster, known = SimulatedCluster(), Cluster()
+    observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
+    scheduling = assemble_scheduler(configuration, known, cluster, rng, reporter=observation)
+    observing = Registry(IN_TREE).make_frameworks(configuration, random.Random(seed), live=known.cache)
+    observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
+    cluster.subscribe(scheduling.handlers.changed)
+    cluster.subscribe(observation.changed)
+    running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
+    scene = Scene(cluster, scheduling, observation, random.Random(f"workload {seed}"), seed, lambda: not running.done())
+    try:
+        await workload.play(scene)
+        await scene.settle()
+        return _report(workload, scene)
+    finally:
+        gc.unfreeze()
+        scheduling.scheduler.stop()
+        await asyncio.wait([running])
+
+
+def _common_shapes(observation: Observation) -> Sequence[tuple[Pod, int]]:
+    return [(observation.shapes[shape][1], count) for shape, count in observation.arrivals.most_common(MOST_SHAPES)]
+
+
+def _report(workload: Workload, scene: Scene) -> SimulationReport:
+    observation = scene.observation
+    wall, cpu, virtual = observation.elapsed()
+    observation.sample(is_last=True)
+    fates = observation.fates.values()
+    without = [fate for fate in fates if fate.bound is None]
+    refused = [fate for fate in without if not fate.is_gone and not fate.is_gated]
+    messages = Counter(fate.message or "not tried" for fate in refused)
+    report = SimulationReport(
+        workload=workload.name,
+        seed=scene.seed,
+        nodes=observation.nodes,
+        pods=len(observation.fates),
+        placed=observation.placed,
+        refused=len(refused),
+        gated=sum(fate.is_gated and not fate.is_gone for fate in without),
+        withdrawn=sum(fate.is_gone for fate in without),
+        preemptions=observation.preemptions,
+        evicted=observation.evicted,
+        attempts=observation.attempts,
+        decisions_per_second=observation.attempts / wall if wall else 0.0,
+        cpu_ms_per_pod=cpu * 1000 / max(len(observation.fates), 1),
+        wall_seconds=wall,
+        simulated_seconds=round(virtual, 6),
+        allocated=observation.allocated(),
+        utilisation=observation.utilisation(),
+        fragmentation=observation.samples[-1].fragmentation,
+        waiting=_waiting([fate.bound - fate.arrived for fate in fates if fate.bound is not None]),
+        refusals=tuple(RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(MOST_REFUSALS)),
+        samples=tuple(observation.samples),
+        phases=tuple(scene.phases),
+        assertions=(),
+        notes=tuple(scene.notes),
+    )
+    try:
+        assertions = tuple(expectation.judge(report) for expectation in workload.expectations)
+    except ExpectationError as exc:
+        raise WorkloadError(f"{workload.name}: {exc}") from exc
+    return replaced(report, assertions=assertions)
+
+
+def _waiting(seconds: list[float]) -> Waiting:
+    if not seconds:
+        return Waiting()
+    seconds.sort()
+    last = len(seconds) - 1
+    p50, p90, p99 = (round(seconds[last * part // 100], 6) for part in (50, 90, 99))
+    return Waiting(mean=round(sum(seconds) / len(seconds), 6), p50=p50, p90=p90, p99=p99, longest=round(seconds[-1], 6))

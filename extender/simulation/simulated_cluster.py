@@ -1,0 +1,224 @@
+"""SimulatedCluster: the API server of a simulation, with its controllers. It performs the scheduler's writes on objects in memory."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar, cast, final
+
+from extender import framework as fwk
+from extender.cache.cluster import ClusterFeed, Subscriber
+from extender.golang.times import rfc3339
+from extender.klog.logger import Logger
+from extender.objects.decoding import replaced
+from extender.objects.kinds import kind_of
+from extender.objects.meta import Condition, HasMetadata
+from extender.objects.pod import Pod
+
+T = TypeVar("T")
+H = TypeVar("H", bound=HasMetadata)
+
+Key = tuple[type[HasMetadata], str, str]
+"""(type, namespace, name); the namespace of objects without one is empty."""
+
+BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""Virtual time 0, where an object says when something happened."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long a pod runs and how long it takes to stop, in seconds of virtual time."""
+
+    runs_for: float | None = None
+    """None for a pod that runs until it is deleted."""
+    grace: float = 0.0
+
+
+_ENDLESS: Final = Lifetime()
+
+
+@final
+class SimulatedCluster(fwk.Dispatcher):
+    """Keeps the objects, passes their changes on, and lets bound pods run.
+
+    A write is seen by the subscribers when it is performed, as if watches took no time. State: the objects, their last version, the
+    lifetimes of pods, and the number of pods that are about to stop.
+    """
+
+    def __init__(self) -> None:
+        self.num_running_out = 0
+        """Bound pods that will succeed by themselves."""
+        self.num_stopping = 0
+        """Deleted pods whose grace is not over."""
+        self.num_calls = 0
+        """Calls that are under way."""
+        self._feed = ClusterFeed()
+        self._objects: dict[Key, HasMetadata] = {}
+        self._lifetimes: dict[str, Lifetime] = {}
+        self._last_version = 0
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Passes all further changes to the subscriber."""
+        self._feed.subscribe(subscriber)
+
+    # Objects.
+
+    def find(self, kind: type[H], name: str, namespace: str = "") -> H | None:
+        """Returns the object; None if there is none."""
+        return cast("H | None", self._objects.get((kind, namespace, name)))
+
+    def all_of(self, kind: type[H], namespace: str | None = None) -> Iterator[H]:
+        """Yields the objects of a kind, in order of arrival: of one namespace, or of all."""
+        for (of_kind, in_namespace, _), obj in list(self._objects.items()):
+            if of_kind is kind and namespace in (None, in_namespace):
+                yield cast("H", obj)
+
+    def put(self, obj: HasMetadata) -> HasMetadata:
+        """Creates the object, or replaces the one of its name. Returns it as it is kept, with a version and a UID."""
+        key = _key(obj)
+        self._last_version += 1
+        meta = obj.metadata
+        uid = meta.uid or f"{kind_of(obj).plural}/{key[1]}/{key[2]}/{self._last_version}"
+        kept = replaced(obj, metadata=replaced(meta, uid=uid, resource_version=str(self._last_version)))
+        old = self._objects.get(key)
+        self._objects[key] = kept
+        self._feed.changed(old, kept)
+        return kept
+
+    def remove(self, obj: HasMetadata) -> None:
+        """Removes the object at once. Idempotent."""
+        old = self._objects.pop(_key(obj), None)
+        if old is not None:
+            if isinstance(old, Pod):
+                self._lifetimes.pop(old.uid, None)
+            self._feed.changed(old, None)
+
+    # Pods.
+
+    def create_pod(self, pod: Pod, lifetime: Lifetime = _ENDLESS) -> None:
+        """Creates a pod without a node."""
+        kept = self.put(pod)
+        if lifetime != _ENDLESS:
+            self._lifetimes[kept.metadata.uid] = lifetime
+
+    def delete_pod(self, pod: Pod) -> None:
+        """Deletes the pod. A pod with a node stops within its grace; one with finalizers stays and is terminating."""
+        known = self._pod(pod)
+        if known is None or known.is_terminating:
+            return
+        grace = self._lifetimes.get(known.uid, _ENDLESS).grace
+        stays = bool(known.metadata.finalizers)
+        if not stays and (not grace or not known.spec.node_name):
+            self.remove(known)
+            return
+        self.put(replaced(known, metadata=replaced(known.metadata, deletion_timestamp=_moment())))
+        if not stays:
+            self.num_stopping += 1
+            asyncio.get_running_loop().call_later(grace, self._stopped, known)
+
+    def _stopped(self, pod: Pod) -> None:
+        self.num_stopping -= 1
+        self._end(pod)
+
+    def _succeeded(self, pod: Pod) -> None:
+        self.num_running_out -= 1
+        self._end(pod)
+
+    def _end(self, pod: Pod) -> None:
+        known = self._pod(pod)
+        if known is not None:
+            self.remove(known)
+
+    def _pod(self, pod: Pod) -> Pod | None:
+        """Returns the pod as it is now; None if it is gone."""
+        known = self.find(Pod, pod.name, pod.namespace)
+        return known if known is not None and known.uid == pod.uid else None
+
+    # Writes of the scheduler.
+
+    async def perform(self, call: fwk.ApiCall[T]) -> T:
+        """Performs the call after other tasks had a turn.
+
+        Raises:
+            CallError: the call is refused, as an API server would refuse it.
+        """
+        self.num_calls += 1
+        try:
+            await asyncio.sleep(0)
+            return cast("T", self._performed(call))
+        finally:
+            self.num_calls -= 1
+
+    def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
+        """Performs the call after other tasks had a turn."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T | None] = loop.create_future()
+        self.num_calls += 1
+        loop.call_soon(self._perform_into, call, done)
+        return done
+
+    def _perform_into(self, call: fwk.ApiCall[Any], done: "asyncio.Future[Any]") -> None:
+        self.num_calls -= 1
+        result = None
+        try:
+            result = self._performed(call)
+        except fwk.CallError as exc:
+            _LOG.error(exc, "A write of the scheduler was refused", call=type(call).__name__)
+        if not done.done():
+            done.set_result(result)
+
+    def _performed(self, call: fwk.ApiCall[Any]) -> Any:
+        match call:
+            case fwk.BindPod():
+                return self._bind(call)
+            case fwk.PatchPodStatus():
+                return self._patch_status(call)
+            case fwk.DeletePod():
+                pod = self.find(Pod, call.name, call.namespace)
+                if pod is None or pod.uid != call.uid:
+                    raise fwk.CallNotFound(f'pods "{call.name}" not found')
+                return self.delete_pod(pod)
+            case fwk.RecordEvent():
+                return None
+        raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
+
+    def _bind(self, call: fwk.BindPod) -> None:
+        pod = self.find(Pod, call.name, call.namespace)
+        if pod is None or pod.uid != call.uid:
+            raise fwk.CallNotFound(f'pods "{call.name}" not found')
+        if pod.spec.node_name == call.node:
+            return
+        if pod.spec.node_name or pod.is_terminating:
+            why = "is being deleted" if pod.is_terminating else f'is already assigned to node "{pod.spec.node_name}"'
+            raise fwk.CallConflict(f'Operation cannot be fulfilled on pods/binding "{call.name}": pod {call.name} {why}')
+        # Its kubelet starts it at once. Preemption prefers victims that started late.
+        started = replaced(pod.status, start_time=_moment())
+        self.put(replaced(pod, spec=replaced(pod.spec, node_name=call.node), status=started))
+        lifetime = self._lifetimes.get(pod.uid, _ENDLESS)
+        if lifetime.runs_for is not None:
+            self.num_running_out += 1
+            asyncio.get_running_loop().call_later(lifetime.runs_for, self._succeeded, pod)
+
+    def _patch_status(self, call: fwk.PatchPodStatus) -> None:
+        pod = self.find(Pod, call.name, call.namespace)
+        rebased = None if pod is None else call.rebased_on(pod)
+        if pod is None or rebased is None or rebased.is_no_op:
+            return
+        changed = [wanted for wanted, _ in rebased.changed_conditions]
+        types = {wanted.type for wanted in changed}
+        kept = [condition for condition in pod.status.conditions if condition.type not in types]
+        made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed]
+        nominated = pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
+        self.put(replaced(pod, status=replaced(pod.status, conditions=[*kept, *made], nominated_node_name=nominated)))
+
+
+def _key(obj: HasMetadata) -> Key:
+    namespace = (obj.metadata.namespace or "default") if kind_of(obj).is_namespaced else ""
+    return type(obj), namespace, obj.metadata.name
+
+
+def _moment() -> str:
+    return rfc3339(BEGINNING + timedelta(seconds=asyncio.get_running_loop().time()))

@@ -1,0 +1,61 @@
+"""Workload: what can be played. Each reader of a form of files makes one."""
+
+import gzip
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from extender.simulation.expectations import ExpectedFigure
+from extender.simulation.scene import Scene
+
+GZIP_MAGIC: Final = b"\x1f\x8b"
+MAX_BYTES: Final = 1 << 28
+"""The most bytes of a file, unpacked."""
+MAX_NODES: Final = 200_000
+MAX_PODS: Final = 2_000_000
+"""The most nodes and pods of a workload."""
+
+
+class WorkloadError(Exception):
+    """The workload cannot be played. The message is one line, with file and line where there is one."""
+
+
+class Workload(ABC):
+    """Nodes and pods, and when they come and go."""
+
+    name: str
+    expectations: tuple[ExpectedFigure, ...] = ()
+
+    @abstractmethod
+    async def play(self, scene: Scene) -> None:
+        """Plays the workload. Whatever it makes happen has happened when this returns, but pods may still wait.
+
+        Raises:
+            WorkloadError: it asks for something that cannot be done.
+        """
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Yields the lines of a text file, packed or not.
+
+    Raises:
+        WorkloadError: it cannot be read, or is too large.
+    """
+    read = 0
+    try:
+        with open(path, "rb") as raw:
+            is_packed = raw.peek(2)[:2] == GZIP_MAGIC
+            with gzip.open(raw) if is_packed else raw as content:
+                while line := content.readline(MAX_BYTES - read + 1):
+                    read += len(line)
+                    if read > MAX_BYTES:
+                        raise WorkloadError(f"{path}: more than {MAX_BYTES} bytes")
+                    yield line.decode()
+    except OSError as exc:
+        raise WorkloadError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
+    except (EOFError, zlib.error) as exc:
+        raise WorkloadError(f"{path}: not a complete gzip file") from exc
+    except UnicodeDecodeError as exc:
+        raise WorkloadError(f"{path}: not UTF-8") from exc

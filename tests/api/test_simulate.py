@@ -1,0 +1,54 @@
+"""`reprieve simulate`, run as people run it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.api.in_process import reprieve
+from tests.extender.simulation.test_openb_trace import written
+
+PODS = "half,1000,1024,1,500,,LS\ntwo,1000,1024,2,1000,,LS\ntwo-more,1000,1024,2,1000,T4,LS\n"
+
+
+def test_the_report_as_a_table(tmp_path: Path) -> None:
+    done = reprieve("simulate", str(written(tmp_path, PODS)))
+
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "pods.csv: 2 of 3 pods placed on 3 nodes" in text
+    assert "1 refused" in text
+    assert "62.5%" in text
+    assert "note: 3 of 3 pods arrive" in text
+
+
+def test_the_report_as_json(tmp_path: Path) -> None:
+    done = reprieve("simulate", str(written(tmp_path, PODS)), "-o", "json", "--seed", "3")
+
+    report = json.loads(done.stdout)
+    assert report["placed"] + report["refused"] == 3
+    assert report["decisions_per_second"] > 0
+    assert report["cpu_ms_per_pod"] > 0
+    assert set(report["allocated"]) == {"cpu", "memory", "alibabacloud.com/gpu-milli"}
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], ["README.md"], ["docs"]])
+def test_what_is_no_workload_is_said_in_one_line(arguments: list[str]) -> None:
+    done = reprieve("simulate", *arguments)
+
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith(f"reprieve: {arguments[0]}: no")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_configuration_with_extenders_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n"
+    )
+
+    done = reprieve("simulate", str(written(tmp_path, PODS)), "--config", str(config))
+
+    assert done.returncode == 1
+    assert b"extenders" in done.stderr
