@@ -14,6 +14,7 @@ from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
 from extender.snapshot.symbols import VolumeIndex
+from extender.snapshot.tallies import Tallies
 
 REASON_DISK: Final = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD: Final = (
@@ -94,7 +95,9 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         def conflicts(used: PodSymbol) -> int:
             return isinstance(used, VolumeClass) and _conflict(wanted.disks, disks_used(used.disks()))
 
-        relevant = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks
+        def relevant(tallies: Tallies, first: int) -> Iterable[int]:
+            return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks(first)
+
         num_conflicts = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), conflicts, relevant)
         mask: Mask = num_conflicts > 0
         return mask
@@ -102,16 +105,16 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     def _has_claim_in_use(self, wanted: _Wanted, rows: fwk.Rows) -> Mask:
         claims, in_use = wanted.claims, np.full(len(rows), wanted.claims_in_use, np.int64)
         if claims:
-            index = rows.snapshot.tallies.index(fwk.Attribute.VOLUMES, VolumeIndex)
 
             def times_used(used: PodSymbol) -> int:
                 return sum(name in claims for name in used.claims) if isinstance(used, VolumeClass) else 0
 
+            def relevant(tallies: Tallies, first: int) -> Iterable[int]:
+                return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).users(claims, first)
+
             # Like upstream, starts from the number of claims in use, and adds how often each pod that comes to the node or leaves it uses a
             # claim of one of these names, even in another namespace.
-            change = rows.tally_change(
-                fwk.Attribute.VOLUMES, (self.name, "claims", claims), times_used, lambda first: index.users(claims, first)
-            )
+            change = rows.tally_change(fwk.Attribute.VOLUMES, (self.name, "claims", claims), times_used, relevant)
             if change is not None:
                 in_use += change
         mask: Mask = in_use > 0

@@ -19,8 +19,12 @@ from extender.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
 
 Weight = Callable[[PodSymbol], int]
 
-RelevantCodes = Callable[[int], Iterable[int]]
-"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index provides it."""
+RelevantCodes = Callable[["Tallies", int], Iterable[int]]
+"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index of the tallies
+provides it.
+
+It is given the tallies and does not hold them: tallies that held themselves would stay until the garbage collector found them, and those
+of a large cluster's copy take a hundred megabytes."""
 
 KEPT_PER_ATTRIBUTE = 1024
 """Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
@@ -73,12 +77,13 @@ class Tally:
             dense[codes] = weights
         return dense
 
-    def learn(self, symbols: SymbolTable[PodSymbol]) -> None:
+    def learn(self, tallies: "Tallies", attribute: Attribute) -> None:
         """Weighs the symbols that are new."""
+        symbols = tallies.symbols[attribute]
         known = self._known
         if known == len(symbols):
             return
-        for code in range(known, len(symbols)) if self._relevant is None else self._relevant(known):
+        for code in range(known, len(symbols)) if self._relevant is None else self._relevant(tallies, known):
             weight = self._weight(symbols[code])
             if weight:
                 self._weights[code] = weight
@@ -163,7 +168,7 @@ class Tallies:
                 kept.popitem(last=False)
         else:
             kept.move_to_end(question)
-        tally.learn(self.symbols[attribute])
+        tally.learn(self, attribute)
         return tally
 
     def index(self, attribute: Attribute, kind: type[I]) -> I:
@@ -176,10 +181,6 @@ class Tallies:
             index.add(symbols[index.size])
         return index
 
-    def classes_relevant_to(self, selector: Selector) -> RelevantCodes:
-        """Returns the label classes that the selector may match, as `relevant` for questions that depend on it."""
-        return lambda first: self.index(Attribute.LABELS, LabelIndex).candidates(selector, first)
-
     def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
         """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
         self._journal.append((codes, node, sign))
@@ -191,3 +192,8 @@ class Tallies:
         """Drops all sums, because the nodes were renumbered."""
         for kept in self._kept:
             kept.clear()
+
+
+def classes_relevant_to(selector: Selector) -> RelevantCodes:
+    """Returns the label classes that the selector may match, as `relevant` for questions that depend on it."""
+    return lambda tallies, first: tallies.index(Attribute.LABELS, LabelIndex).candidates(selector, first)

@@ -8,7 +8,7 @@ from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
-from extender.snapshot.tallies import RelevantCodes, Weight
+from extender.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
 
 _PLUGIN: Final = "InterPodAffinity"
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -24,16 +24,16 @@ class Question(NamedTuple):
     relevant: RelevantCodes
 
 
-def pods_matching_all(snapshot: Snapshot, terms: Sequence[Term]) -> Question:
+def pods_matching_all(terms: Sequence[Term]) -> Question:
     """Returns the question how many pods match all of these terms of the pod to place."""
 
     def weight(symbol: PodSymbol) -> int:
         return isinstance(symbol, LabelClass) and all(is_match(term, symbol.namespace, dict(symbol.labels)) for term in terms)
 
-    return Question(Attribute.LABELS, (_PLUGIN, "all", *terms), weight, snapshot.tallies.classes_relevant_to(terms[0].selector))
+    return Question(Attribute.LABELS, (_PLUGIN, "all", *terms), weight, classes_relevant_to(terms[0].selector))
 
 
-def weights_of_matches(snapshot: Snapshot, terms: Sequence[WeightedTerm]) -> Question:
+def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
     """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it matches."""
 
     def weight(symbol: PodSymbol) -> int:
@@ -42,7 +42,7 @@ def weights_of_matches(snapshot: Snapshot, terms: Sequence[WeightedTerm]) -> Que
         labels = dict(symbol.labels)
         return sum(weighted.weight for weighted in terms if is_match(weighted.term, symbol.namespace, labels))
 
-    return Question(Attribute.LABELS, (_PLUGIN, "each", *terms), weight, _any_of(snapshot, [weighted.term.selector for weighted in terms]))
+    return Question(Attribute.LABELS, (_PLUGIN, "each", *terms), weight, _any_of([weighted.term.selector for weighted in terms]))
 
 
 def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
@@ -53,7 +53,10 @@ def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
     def weight(symbol: PodSymbol) -> int:
         return number_of.get(symbols.code_of(symbol), 0)
 
-    return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, lambda first: [code for code, _ in numbers if code >= first])
+    def relevant(_: Tallies, first: int) -> Iterable[int]:
+        return [code for code, _ in numbers if code >= first]
+
+    return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)
 
 
 def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -61,12 +64,12 @@ def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
     return term.matches(namespace, labels, _NO_LABELS)
 
 
-def _any_of(snapshot: Snapshot, selectors: Sequence[Selector]) -> RelevantCodes:
+def _any_of(selectors: Sequence[Selector]) -> RelevantCodes:
     if len(selectors) == 1:
-        return snapshot.tallies.classes_relevant_to(selectors[0])
-    each = [snapshot.tallies.classes_relevant_to(selector) for selector in selectors]
+        return classes_relevant_to(selectors[0])
+    each = [classes_relevant_to(selector) for selector in selectors]
 
-    def relevant(first: int) -> Iterable[int]:
-        return {code for of_one in each for code in of_one(first)}
+    def relevant(tallies: Tallies, first: int) -> Iterable[int]:
+        return {code for of_one in each for code in of_one(tallies, first)}
 
     return relevant

@@ -76,7 +76,7 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     return Required(
         affinity=_affinity_counts(snapshot, terms.affinity),
         matches_itself=all(is_match(term, pod.namespace, pod.labels) for term in terms.affinity),
-        anti_affinity=tuple(_counts(snapshot, key, weights_of_matches(snapshot, of_key)) for key, of_key in anti_terms.items()),
+        anti_affinity=tuple(_counts(snapshot, key, weights_of_matches(of_key)) for key, of_key in anti_terms.items()),
         existing=tuple(
             _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
             for classes in existing.anti_affinity
@@ -89,7 +89,7 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
 def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[TopologyCounts, ...]:
     if not terms:
         return ()
-    question = pods_matching_all(snapshot, terms)
+    question = pods_matching_all(terms)
     topology_keys = [*dict.fromkeys(term.topology_key for term in terms)]
     # A key that no node has refuses all nodes, whatever the other terms say.
     on_no_node = next((key for key in topology_keys if key not in snapshot.nodes.label_keys), None)

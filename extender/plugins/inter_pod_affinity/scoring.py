@@ -53,7 +53,7 @@ def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing:
             terms[weighted.term.topology_key].append(weighted)
     questions: defaultdict[str, list[Question]] = defaultdict(list)
     for key, of_key in terms.items():
-        questions[key].append(weights_of_matches(snapshot, of_key))
+        questions[key].append(weights_of_matches(of_key))
     for classes in existing:
         if classes.topology_key in keys:
             questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))

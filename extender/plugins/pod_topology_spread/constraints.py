@@ -19,6 +19,7 @@ from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.matching import required_node_affinity_mask
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
+from extender.snapshot.tallies import classes_relevant_to
 
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
@@ -101,7 +102,7 @@ def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> 
         return isinstance(symbol, LabelClass) and not symbol.is_terminating and _selects(selector, namespace, symbol)
 
     question = (_PLUGIN, "counted", namespace, selector)
-    return snapshot.tally(fwk.Attribute.LABELS, question, counts, snapshot.tallies.classes_relevant_to(selector)).per_node
+    return snapshot.tally(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector)).per_node
 
 
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
@@ -117,7 +118,7 @@ def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | N
         return isinstance(symbol, LabelClass) and _selects(selector, namespace, symbol)
 
     question = (_PLUGIN, "moved", namespace, selector)
-    return rows.tally_change(fwk.Attribute.LABELS, question, counts, rows.snapshot.tallies.classes_relevant_to(selector))
+    return rows.tally_change(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector))
 
 
 def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:

@@ -13,7 +13,7 @@ from extender.snapshot import Attribute
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex
-from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_PER_ATTRIBUTE, Tallies
+from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_PER_ATTRIBUTE, Tallies, classes_relevant_to
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 
 WEB, DB = (LabelClass("default", frozenset({("app", app)}), False) for app in ("web", "db"))
@@ -219,7 +219,7 @@ def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
         cache.add_pod(make_pod(f"p{number}").label(labels).node("n").obj())
         snapshot = cache.update_snapshot()
         in_full = snapshot.tally(Attribute.LABELS, "in full", selected)
-        cut_short = snapshot.tally(Attribute.LABELS, "cut short", selected, snapshot.tallies.classes_relevant_to(selector))
+        cut_short = snapshot.tally(Attribute.LABELS, "cut short", selected, classes_relevant_to(selector))
         answers.append((in_full.per_node.copy(), cut_short.per_node.copy()))
 
     assert all((in_full == cut_short).all() for in_full, cut_short in answers)
