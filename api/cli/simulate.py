@@ -17,6 +17,8 @@ from rich.text import Text
 from api.cli.showing import console, heading, plural, table
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
+from api.ui.simulation_page import simulation_page
+from api.ui.wording import seconds_words
 from extender.config import ConfigErrors
 from extender.simulation.playing import Advance, play
 from extender.simulation.readers import read_workloads
@@ -30,15 +32,21 @@ class SimulationForm(enum.StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    HTML = "html"
 
 
 def simulate(
     path: Annotated[
-        Path, typer.Argument(help="A folder with nodes.csv and pods.csv, or a table of pods beside a nodes.csv.", metavar="WORKLOAD")
+        Path,
+        typer.Argument(
+            metavar="WORKLOAD", help="A YAML file, a folder with nodes.csv and pods.csv, or a table of pods beside a nodes.csv."
+        ),
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")] = 0,
-    output: Annotated[SimulationForm, typer.Option("--output", "-o", help="table or json.")] = SimulationForm.TABLE,
+    output: Annotated[
+        SimulationForm, typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file.")
+    ] = SimulationForm.TABLE,
 ) -> None:
     """Play a workload against the real scheduler in virtual time, and report what happened.
 
@@ -74,6 +82,8 @@ def _show(reports: Sequence[SimulationReport], output: SimulationForm) -> None:
     if output is SimulationForm.JSON:
         found = [msgspec.to_builtins(report) for report in reports]
         sys.stdout.buffer.write(orjson.dumps(found[0] if len(found) == 1 else found, option=orjson.OPT_INDENT_2) + b"\n")
+    elif output is SimulationForm.HTML:
+        sys.stdout.buffer.write(simulation_page(reports).encode())
     else:
         for place, report in enumerate(reports):
             _in_words(console(), report, is_first=place == 0)
@@ -114,8 +124,8 @@ def _outcome(shown: Console, report: SimulationReport) -> None:
     if report.waiting.longest:
         waiting = report.waiting
         parts = (("on average", waiting.mean), ("half of them", waiting.p50), ("99 %", waiting.p99), ("the longest", waiting.longest))
-        rows.add_row("waited", ", ".join(f"{who} {seconds:.3g} s" for who, seconds in parts))
-    rows.add_row("simulated time", f"{report.simulated_seconds:,.3g} s")
+        rows.add_row("waited", ", ".join(f"{who} {seconds_words(seconds)}" for who, seconds in parts))
+    rows.add_row("simulated time", seconds_words(report.simulated_seconds))
     rows.add_row("speed", f"{report.decisions_per_second:,.0f} decisions a second, {report.cpu_ms_per_pod:.2f} ms of CPU a pod")
     for phase in report.phases:
         demanded = "" if phase.threshold is None else f" (threshold {phase.threshold:,.0f})"

@@ -45,6 +45,14 @@ def share(part: int, whole: int) -> int:
     return part * 100 // whole if whole > 0 else 100 * (part > 0)
 
 
+def seconds_words(seconds: float) -> str:
+    """Returns a span of time in the unit that suits it: 0.25 s, 34 s, 12 min, 3.5 h."""
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
 def priority_words(priority: int) -> str:
     """Returns a priority in words; those of the system have too many digits to be compared by eye."""
     return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"

@@ -33,6 +33,8 @@ class ExpectedFigure:
     path: str
     relation: str
     bound: float
+    is_percent: bool = False
+    """Whether the bound is a part of 1; of all pods, if the figure counts pods."""
 
     @staticmethod
     def read(text: str) -> "ExpectedFigure":
@@ -48,7 +50,7 @@ class ExpectedFigure:
         if first not in SimulationReport.__struct_fields__:
             raise ExpectationError(f"{text!r:.80}: a report has no figure {first!r:.40}")
         bound = float(match["bound"]) / (100 if match["percent"] else 1)
-        return ExpectedFigure(text.strip(), match["path"], match["relation"], bound)
+        return ExpectedFigure(text.strip(), match["path"], match["relation"], bound, bool(match["percent"]))
 
     def judge(self, report: SimulationReport) -> Assertion:
         """Returns whether the report is as expected.
@@ -56,9 +58,13 @@ class ExpectedFigure:
         Raises:
             ExpectationError: the report has no such number.
         """
-        found = _number(msgspec.to_builtins(getattr(report, self.path.partition(".")[0])), self.path.partition(".")[2])
+        first, _, further = self.path.partition(".")
+        value = msgspec.to_builtins(getattr(report, first))
+        found = _number(value, further)
         if found is None:
             raise ExpectationError(f"{self.text!r:.80}: the report has no number at {self.path!r:.80}")
+        if self.is_percent and isinstance(value, int):
+            found /= max(report.pods, 1)
         return Assertion(text=self.text, found=found, holds=_RELATIONS[self.relation](found, self.bound))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from extender.simulation.openb_trace import OpenbTrace
 from extender.simulation.workload import Workload, WorkloadError
+from extender.simulation.workload_file import WorkloadFile
 
 
 def read_workloads(path: Path) -> Sequence[Workload]:
@@ -16,6 +17,8 @@ def read_workloads(path: Path) -> Sequence[Workload]:
     if not path.exists():
         raise WorkloadError(f"{path}: no such file or directory")
     trace = OpenbTrace.find(path)
-    if trace is None:
-        raise WorkloadError(f"{path}: no workload; a trace is a folder with nodes.csv and pods.csv, plain or packed")
-    return [trace]
+    if trace is not None:
+        return [trace]
+    if path.name.endswith((".yaml", ".yml")):
+        return [WorkloadFile(path)]
+    raise WorkloadError(f"{path}: no workload; give a YAML file, or a folder with nodes.csv and pods.csv, plain or packed")

@@ -1,6 +1,7 @@
 """`reprieve simulate`, run as people run it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,27 @@ def test_a_configuration_with_extenders_is_refused(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert b"extenders" in done.stderr
+
+
+def test_the_page_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
+    done = reprieve("simulate", str(written(tmp_path, PODS)), "-o", "html")
+
+    page = done.stdout.decode()
+    assert done.returncode == 0
+    assert page.count("<svg") >= 3
+    assert "2 of 3 pods were placed on 3 nodes" in page
+    assert "Insufficient alibabacloud.com/gpu-milli" in page
+    assert not re.search(r"""(src|href)\s*=|url\(|@import|<script""", page)
+
+
+def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text("nodes: {cpu: 1}\npods: [{name: <a>, count: 4, cpu: 1}]\nexpect: [placed == 4]\n".replace("<a>", "a"))
+
+    done = reprieve("simulate", str(path))
+    page = reprieve("simulate", str(path), "-o", "html")
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert "FAILS  placed == 4  (found 1)" in done.stdout.decode()
+    assert page.returncode == 1
+    assert "✗ placed == 4" in page.stdout.decode()

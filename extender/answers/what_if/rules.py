@@ -1,6 +1,6 @@
 """Scheduling rules, as people write them in YAML: given a cluster, when something happens, then something holds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -9,7 +9,8 @@ import msgspec
 from extender.objects.decoding import DecodeError, convert
 from extender.objects.label_selectors import Selector, SelectorError
 from extender.objects.label_syntax import parse_selector
-from extender.objects.node import Taint
+from extender.objects.meta import Object
+from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Taint
 from extender.objects.pod import Pod
 
 _ATTRIBUTES: Final = ("name", "namespace", "priorityClass")
@@ -127,6 +128,22 @@ def read_rule(document: object) -> Rule:
 def listed(value: "str | tuple[str, ...]") -> tuple[str, ...]:
     """Returns one or many values as a tuple."""
     return (value,) if isinstance(value, str) else value
+
+
+def nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
+    """Yields the nodes of the groups, as manifests."""
+    for group in (groups,) if isinstance(groups, NodeGroup) else groups:
+        for number in range(group.count):
+            name = group.name if group.count == 1 else f"{group.name}-{number + 1}"
+            zone = {ZONE_LABEL: group.zones[number % len(group.zones)]} if group.zones else {}
+            amounts = {"cpu": str(group.cpu), "memory": str(group.memory), "pods": str(group.pods)}
+            yield {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **zone, **group.labels}},
+                "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]},
+                "status": {"capacity": amounts | {key: str(amount) for key, amount in group.resources.items()}},
+            }
 
 
 # Which pods an expectation is about.

@@ -9,7 +9,7 @@ from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import Eviction, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.manifests import ManifestError, unrolled
-from extender.answers.what_if.rules import Expectation, NodeGroup, PodSelection, Rule, Spread, listed
+from extender.answers.what_if.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import WhatIfError, play
 from extender.cache.cluster import Cluster
@@ -17,7 +17,6 @@ from extender.config.configuration import Configuration
 from extender.objects import decoding
 from extender.objects.label_selectors import SelectorError
 from extender.objects.label_syntax import parse_selector
-from extender.objects.meta import Object
 from extender.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
 from extender.objects.pod import Pod
 
@@ -84,7 +83,7 @@ class _End:
 def _played(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> _End:
     cluster = Cluster()
     frameworks = simulated_frameworks(configuration, cluster)
-    objects = unrolled([*_nodes_of(rule.given.nodes), *existing], admits())
+    objects = unrolled([*nodes_of(rule.given.nodes), *existing], admits())
     # Budgets come last, since what they allow depends on pods that run.
     budgets = [obj for obj in objects if obj["kind"] == "PodDisruptionBudget"]
     simulation = Simulation(cluster, frameworks)
@@ -124,21 +123,6 @@ def _run(cluster: Cluster) -> None:
         if cluster.cache.is_assumed(pod):
             status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")
             cluster.changed(None, decoding.replaced(pod, status=status))
-
-
-def _nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
-    for group in (groups,) if isinstance(groups, NodeGroup) else groups:
-        for number in range(group.count):
-            name = group.name if group.count == 1 else f"{group.name}-{number + 1}"
-            zone = {ZONE_LABEL: group.zones[number % len(group.zones)]} if group.zones else {}
-            amounts = {"cpu": str(group.cpu), "memory": str(group.memory), "pods": str(group.pods)}
-            yield {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **zone, **group.labels}},
-                "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]},
-                "status": {"capacity": amounts | {key: str(amount) for key, amount in group.resources.items()}},
-            }
 
 
 # What is expected.
