@@ -30,6 +30,7 @@ from extender.config import ConfigErrors, Configuration, FeatureGates, default_p
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.seeding import SeedReport
 from extender.embedded.dumps.state_file import StateFileError, form_of, load
+from extender.embedded.trial_registry import TrialRegistry
 from extender.http_extender import check_extenders
 from extender.klog.outlet import STDERR
 from extender.plugins import IN_TREE
@@ -179,7 +180,9 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
     address = f"{settings.host}:{settings.kubernetes_port}"
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load(cluster.begins_with), []
-    async with own_cluster(first, kubelet=cluster.kubelet, save_to=cluster.save, address=address) as own:
+    async with own_cluster(
+        first, kubelet=cluster.kubelet, save_to=cluster.save, address=address, features=configuration.feature_gates
+    ) as own:
         _report(own.report)
         options = dataclasses.replace(_options(settings, decides=settings.schedule is not False), admits=own.admission)
         async with (
@@ -199,6 +202,7 @@ def _options(settings: Settings, *, decides: bool) -> LiveOptions:
         max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
         disabled_metrics=[name.strip() for name in settings.disabled_metrics.split(",") if name.strip()],
         dropped_log_lines=STDERR.dropped,
+        admits=partial(TrialRegistry, features=settings.features),
     )
 
 

@@ -57,7 +57,7 @@ async def about_dump(dump: Path, config: Path | None) -> AsyncIterator[Questions
             state = state_of(objects)
         except DecodeError as exc:
             raise StartUpError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
-        yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects)))
+        yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects), configuration.feature_gates))
 
 
 @cache

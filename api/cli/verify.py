@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Final, final
@@ -133,7 +134,7 @@ def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[Unme
         configuration = read_configuration(folder / rule.given.configuration)
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
-    return verify(rule, existing, applied, configuration, TrialRegistry)
+    return verify(rule, existing, applied, configuration, partial(TrialRegistry, features=configuration.feature_gates))
 
 
 def _on_one_line(exc: Exception) -> str:

@@ -14,6 +14,7 @@ from typing import Final, final
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.concurrency.replaced_file import remove_leftovers
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import controllers
 from extender.embedded.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
 from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
@@ -54,7 +55,7 @@ class OwnCluster:
 
     def admission(self) -> TrialRegistry:
         """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called from any thread."""
-        return TrialRegistry(self._template)
+        return TrialRegistry(self._template, self.api.registry.features)
 
     def _template(self, namespace: str, name: str) -> Object | None:
         stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
@@ -73,6 +74,7 @@ async def own_cluster(
     save_to: Path | None = None,
     address: str = "",
     rng: random.Random | None = None,
+    features: FeatureGates = DEFAULT_FEATURES,
 ) -> AsyncIterator[OwnCluster]:
     """Opens a cluster in memory until the end of the block.
 
@@ -81,13 +83,14 @@ async def own_cluster(
         kubelet: whether bound pods run and deleted pods end by themselves.
         save_to: the file for its state, which is written at the start, each minute if something has changed, and at the end.
         address: `host:port` under which other processes reach it.
+        features: the features that are on.
     """
     chance = rng or random.Random()
     # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have to list again.
     # The clock is ahead of them, unless it was set back meanwhile.
     version = int(_now().timestamp() * 10_000)
     last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
-    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=_now, rng=chance)
+    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=_now, rng=chance, features=features)
     # These exist from the first request on. Objects that are given replace them.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))

@@ -91,8 +91,11 @@ def assemble_scheduler(
     first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
     queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
-    world = World(cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
-    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0)
+    nominates = configuration.feature_gates.enabled("NominatedNodeNameForExpectation")
+    parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get)
+    world = World(*parts, extenders, fence, metrics, Guarded(reporter), nominates_before_binding=nominates)
+    is_async = configuration.feature_gates.enabled("SchedulerAsyncPreemption")
+    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async)
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)
 
 
@@ -124,4 +127,5 @@ def _scheduling_queue(
         max_backoff=configuration.pod_max_backoff_seconds,
         max_in_unschedulable_pods=max_in_unschedulable_pods,
         metrics=metrics.plugins,
+        pops_from_backoff_q=configuration.feature_gates.enabled("SchedulerPopFromBackoffQ"),
     )

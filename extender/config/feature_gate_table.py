@@ -85,10 +85,10 @@ _LOGGING: Final = "the options for logging are those of docs/flags.md"
 GATES: Final[Mapping[str, Gate]] = {
     # How pods are queued, scheduled and bound.
     "SchedulerQueueingHints": _gate("1.28 beta off, 1.32 beta on, 1.34 GA on locked", only=True, why="the queue is built on hints"),
-    "SchedulerPopFromBackoffQ": _gate("1.33 beta on", only=True, why="the queue always does so"),
-    "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on", only=True, why="victims are evicted while other pods are scheduled"),
+    "SchedulerPopFromBackoffQ": _gate("1.33 beta on"),
+    "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on"),
     "SchedulerAsyncAPICalls": _gate("1.34 beta off", only=True, why="all writes go through the dispatcher"),
-    "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on", only=True, why="the node is always written"),
+    "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on"),
     "ClearingNominatedNodeNameAfterBinding": _gate("1.34 alpha off, 1.35 beta on", why="the API server clears it"),
     "OpportunisticBatching": _gate(
         "1.35 beta on", why="every pod is ranked by itself, exactly; what equal pods have in common is computed once"
@@ -112,9 +112,9 @@ GATES: Final[Mapping[str, Gate]] = {
     ),
     "InPlacePodVerticalScalingSchedulerPreemption": _gate("1.37 alpha off", only=False, why="resizes do not preempt"),
     "NodeDeclaredFeatures": _gate("1.35 alpha off, 1.36 beta on, 1.37 GA on locked"),
-    "TaintTolerationComparisonOperators": _gate("1.35 alpha off", only=False, why="the operators Gt and Lt tolerate nothing"),
+    "TaintTolerationComparisonOperators": _gate("1.35 alpha off"),
     "NodeInclusionPolicyInPodTopologySpread": _gate("1.25 alpha off, 1.26 beta on, 1.33 GA on locked"),
-    "MatchLabelKeysInPodTopologySpread": _gate("1.25 alpha off, 1.27 beta on", only=True, why="matchLabelKeys always count"),
+    "MatchLabelKeysInPodTopologySpread": _gate("1.25 alpha off, 1.27 beta on"),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": _gate("1.34 beta on", why="the API server merges the selectors"),
     "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked"),
     "InterPodAffinityHostnameFastPath": _gate("1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, final
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import statuses
 from extender.embedded.api_resources import RESOURCE_CLAIM_TEMPLATES, Object, of_kind, stored_kind
 from extender.embedded.dumps.seeding import seed
@@ -56,11 +57,12 @@ class TrialRegistry:
 
     Arguments:
         template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of them.
+        features: the features that are on.
     """
 
-    def __init__(self, template_of: TemplateOf = no_template) -> None:
+    def __init__(self, template_of: TemplateOf = no_template, features: FeatureGates = DEFAULT_FEATURES) -> None:
         self._template_of = template_of
-        self._registry = ObjectRegistry(ObjectStore(), now=lambda: _CREATED_AT, rng=random.Random(0))
+        self._registry = ObjectRegistry(ObjectStore(), now=lambda: _CREATED_AT, rng=random.Random(0), features=features)
 
     def api_version_of(self, kind: str) -> str | None:
         """Returns the apiVersion under which objects of this kind are kept; None if they are not."""

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.node import Taint
+from extender.objects.pod import Toleration
 from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates, tolerating
 from extender.snapshot.axes import Int64s
 
@@ -31,9 +32,13 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
     looks_at_pods = False
     looks_only_at_node = True
 
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
+
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [
-            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
+            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, self._after_node_change),
             # Tolerations can only be added to a pod.
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid)),
         ]
@@ -41,7 +46,7 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods removes no taint."""
         tolerations = pod.spec.tolerations
-        refused = _per_taint_set(rows.snapshot, lambda taints: find_untolerated_taint(taints, tolerations) is not None)
+        refused = _per_taint_set(rows.snapshot, lambda taints: not self._tolerates_all(tolerations, taints))
         return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
@@ -50,7 +55,7 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
 
         def count(taints: Sequence[Taint]) -> int:
             soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
-            return sum(not any(tolerates(toleration, taint) for toleration in tolerations) for taint in soft)
+            return sum(not any(tolerates(each, taint, compares=self._compares) for each in tolerations) for taint in soft)
 
         state.write(_UNTOLERATED, _per_taint_set(rows.snapshot, count))
         return fwk.SUCCESS
@@ -68,14 +73,21 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
         codes, counts = np.unique(rows.taint_set, return_counts=True)
         num_nodes: Counter[tuple[Taint, ...]] = Counter()
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            num_nodes[_untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
+            num_nodes[self._untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
         for taints, _ in num_nodes.most_common(MAX_ONE_BY_ONE):
             if taints:
                 yield _tolerating(pod, taints)
 
+    def _untolerated(self, pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+        return tuple(taint for taint in taints if not self._tolerates_all(pod.spec.tolerations, [taint]))
 
-def _untolerated(pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
-    return tuple(taint for taint in taints if find_untolerated_taint([taint], pod.spec.tolerations) is not None)
+    def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+        tolerations = pod.spec.tolerations
+        was_tolerated = old is not None and self._tolerates_all(tolerations, old.spec.taints)
+        return fwk.queue_if(not was_tolerated and self._tolerates_all(tolerations, new.spec.taints))
+
+    def _tolerates_all(self, tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
+        return find_untolerated_taint(taints, tolerations, compares=self._compares) is None
 
 
 def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
@@ -95,11 +107,3 @@ def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], in
     """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few such lists."""
     nodes = snapshot.nodes
     return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)
-
-
-def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-    return fwk.queue_if(_is_tolerated(pod, new) and (old is None or not _is_tolerated(pod, old)))
-
-
-def _is_tolerated(pod: fwk.Pod, node: fwk.Node) -> bool:
-    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations) is None

@@ -24,7 +24,7 @@ _LOG: Final = Logger(__name__)
 @final
 class BackoffQueue:
     """Pods by the end of their backoff. It ends on whole seconds, so that pods whose backoff ends in the same second are tried in queue
-    order."""
+    order, unless no pod is popped early."""
 
     def __init__(
         self,
@@ -32,16 +32,20 @@ class BackoffQueue:
         sort_key: Callable[[QueuedPodInfo], Any],
         initial_backoff: float = DEFAULT_POD_INITIAL_BACKOFF,
         max_backoff: float = DEFAULT_POD_MAX_BACKOFF,
+        *,
+        pops_early: bool = True,
     ) -> None:
         """Makes an empty queue.
 
         Arguments:
             max_backoff: 0 for no backoff at all.
+            pops_early: whether pods may be popped before their backoff ends; if not, it ends at any moment, not on a whole second.
         """
         self._now = now
         self._initial_backoff = initial_backoff
         self._max_backoff = max_backoff
-        self.refused = PodHeap(lambda info: (self._backoff_end(info), sort_key(info)))
+        self._pops_early = pops_early
+        self.refused = PodHeap(lambda info: (self._backoff_end(info), sort_key(info)) if pops_early else self._backoff_end(info))
         self.failed = PodHeap(self._backoff_end)
         """Never popped early, since the cause of the error may persist."""
 
@@ -62,13 +66,17 @@ class BackoffQueue:
             return None
         if info.backoff_expiration is None:
             duration = min(self._initial_backoff * 2 ** min(count - 1, _MAX_DOUBLINGS), self._max_backoff)
-            info.backoff_expiration = float(math.floor(info.timestamp + duration))
+            info.backoff_expiration = self._aligned(info.timestamp + duration)
         return info.backoff_expiration
 
     def is_pod_backing_off(self, info: QueuedPodInfo) -> bool:
         """True until the backoff is over; in the second in which it ends, it is over."""
         end = self.backoff_time(info)
-        return end is not None and end >= math.floor(self._now())
+        return end is not None and end >= self._aligned(self._now())
+
+    def _aligned(self, time: float) -> float:
+        """Upstream: alignToWindow."""
+        return float(math.floor(time)) if self._pops_early else time
 
     def _backoff_end(self, info: QueuedPodInfo) -> float:
         end = self.backoff_time(info)
@@ -101,8 +109,8 @@ class BackoffQueue:
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """Pops the refused pod whose backoff ends next, before it ends; None if there is none."""
-        return self.refused.pop()
+        """Pops the refused pod whose backoff ends next, before it ends; None if there is none, or if that is not wanted."""
+        return self.refused.pop() if self._pops_early else None
 
     def pop_all_backoff_completed(self) -> list[QueuedPodInfo]:
         """Pops all pods whose backoff is over."""

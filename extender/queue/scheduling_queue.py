@@ -1,7 +1,6 @@
 """SchedulingQueue: where each waiting pod is, and what moves it.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.2). Queueing hints and popping early from backoffQ,
-which are always on there, are not optional here.
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.2). Queueing hints are always on.
 """
 
 import asyncio
@@ -84,6 +83,7 @@ class SchedulingQueue:
         max_backoff: float = DEFAULT_POD_MAX_BACKOFF,
         max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
         metrics: PluginMetrics | None = None,
+        pops_from_backoff_q: bool = True,
     ) -> None:
         """Makes an empty queue.
 
@@ -93,6 +93,7 @@ class SchedulingQueue:
             pod_lister: pods as the API server has them, for nominations.
             initial_backoff, max_backoff, max_in_unschedulable_pods: seconds.
             metrics: observes the durations of hints.
+            pops_from_backoff_q: whether an empty activeQ is helped out by backoffQ; if not, pods are gated as they leave that.
         """
 
         def in_order(info: QueuedPodInfo) -> tuple[Any, ...]:
@@ -114,10 +115,11 @@ class SchedulingQueue:
         self._max_in_unschedulable_pods = max_in_unschedulable_pods
         self._hints = QueueingHints(hints, (metrics or PluginMetrics()).hints)
         self._active = ActiveQueue(in_order)
-        self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff)
+        self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff, pops_early=pops_from_backoff_q)
         self._unschedulable = UnschedulablePods()
         self._nominator = Nominator(pod_lister)
         self._resumed: deque[QueuedPodInfo] = deque()
+        self._pops_from_backoff_q = pops_from_backoff_q
         self._pod_came = asyncio.Event()
         self._is_closed = False
 
@@ -174,8 +176,7 @@ class SchedulingQueue:
     # Attempts.
 
     async def pop(self) -> QueuedPodInfo | None:
-        """Pops the pod to be tried next, waiting for one if need be; it is in flight until `done`. Returns None once the queue is closed
-        and empty."""
+        """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and empty."""
         while (info := self.pop_nowait()) is None:
             if self._is_closed:
                 _LOG.info(2, "Scheduling queue is closed")
@@ -379,9 +380,8 @@ class SchedulingQueue:
         return ACTIVE_Q if self._move_to_active(info, label) else UNSCHEDULABLE_Q
 
     def _move_to_active(self, info: QueuedPodInfo, label: str, *, from_backoff: bool = False) -> bool:
-        """Puts the pod into activeQ; or, if it is gated, among the unschedulable pods, and returns False. A pod from backoffQ is not
-        gated."""
-        if not from_backoff:
+        """Puts the pod into activeQ; or, if it is gated, among the unschedulable pods, and returns False."""
+        if not (from_backoff and self._pops_from_backoff_q):
             self._run_pre_enqueue(info)
         if info.is_gated:
             if not any(info.key in queue for queue in (self._active.queue, self._backoff, self._unschedulable)):
@@ -410,11 +410,12 @@ class SchedulingQueue:
 
     def _move_to_backoff(self, info: QueuedPodInfo, label: str) -> bool:
         """Puts the pod into backoffQ; or, if it is gated, among the unschedulable pods, and returns False."""
-        self._run_pre_enqueue(info)
-        if info.is_gated:
-            self._add_to_unschedulable(info, label)
-            _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=UNSCHEDULABLE_Q)
-            return False
+        if self._pops_from_backoff_q:
+            self._run_pre_enqueue(info)
+            if info.is_gated:
+                self._add_to_unschedulable(info, label)
+                _LOG.info(5, _MOVED, pod=info.pod, event=label, queue=UNSCHEDULABLE_Q)
+                return False
         self._unschedulable.remove(info.key)
         self._backoff.add(info)
         self.incoming[BACKOFF, label] += 1

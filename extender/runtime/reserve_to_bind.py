@@ -133,6 +133,12 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 
 
+def without_pre_flights(cycle: Cycle) -> PreBindPlan:
+    """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to do."""
+    groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind]
+    return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
+
+
 async def run_pre_bind_plugins(plan: PreBindPlan, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
     """Runs the PreBind plugins of the plan, group by group."""
     for group in plan.groups:

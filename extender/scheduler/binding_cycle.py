@@ -21,6 +21,7 @@ from extender.runtime.reserve_to_bind import (
     run_pre_bind_plugins,
     run_pre_bind_pre_flights,
     run_unreserve_plugins,
+    without_pre_flights,
 )
 from extender.scheduler.extenders import bound_by_extender
 from extender.scheduler.world import AssumedPod, Failure, World, activate_pods, refused_on_one_node
@@ -80,13 +81,16 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
     now, profile, timed = asyncio.get_running_loop().time, framework.profile_name, world.metrics.timed
 
     # 1 the nominated node, so that others see where a pod is expected to go that may wait for long
-    with timed("PreBindPreFlight", profile, now) as point:
-        plan = run_pre_bind_pre_flights(cycle, pod, node)
-        point.status = str(plan.status.code)
+    if world.nominates_before_binding:
+        with timed("PreBindPreFlight", profile, now) as point:
+            plan = run_pre_bind_pre_flights(cycle, pod, node)
+            point.status = str(plan.status.code)
+    else:
+        plan = without_pre_flights(cycle)
     if not (plan.status.is_success or plan.status.is_skip):
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
-    if plan.status.is_success or assumed.waiting is not None:
+    if world.nominates_before_binding and (plan.status.is_success or assumed.waiting is not None):
         _LOG.info(3, "Updating pod condition and nominated node name", pod=pod, nominatedNodeName=node, nominatingMode="Override")
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 

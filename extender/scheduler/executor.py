@@ -7,6 +7,7 @@ Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, final
@@ -59,6 +60,32 @@ class Executor:
         # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API server has.
         known = [(nominee, self._world.pod_by_key(nominee.key)) for nominee in nominees if nominee.priority < preemptor.priority]
         return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
+
+    async def evict_now(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> None:
+        """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor is not nominated yet.
+
+        Raises:
+            CallError: a victim could not be evicted; the others may be.
+
+        Upstream: executor.go, prepareCandidate, which runs where the feature gate SchedulerAsyncPreemption is off.
+        """
+        world, is_done = self._world, False
+        world.metrics.victims.observe(len(candidate.victims))
+        prepared = PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
+        try:
+            with world.metrics.doing(plugin):
+                await self._evict_all(prepared, _to_evict(candidate))
+            is_done = True
+        finally:
+            world.reporter.preemption_ended(preemptor, done=is_done)
+        for nominee in prepared.lower_nominees:
+            world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
+
+    async def _evict_all(self, prepared: PreparedCandidate, victims: Sequence[Pod]) -> None:
+        """Evicts victims at the same time. The failure of one eviction does not stop the others, and is raised at the end."""
+        for failure in await asyncio.gather(*(self._evict(prepared, victim) for victim in victims), return_exceptions=True):
+            if failure is not None:
+                raise failure
 
     async def execute(self, prepared: PreparedCandidate, nomination: fwk.PatchPodStatus | None) -> None:
         """Writes the nomination, evicts the victims, and requeues the preemptor. Failures are logged.
@@ -119,10 +146,7 @@ class Executor:
         result = "error"
         *others, last = to_evict
         try:
-            # The failure of one eviction does not stop the others.
-            for failure in await asyncio.gather(*(self._evict(prepared, victim) for victim in others), return_exceptions=True):
-                if failure is not None:
-                    raise failure
+            await self._evict_all(prepared, others)
             self._preemptions.evict_last(preemptor.uid, last)
             await self._evict(prepared, last)
             result = "success"

@@ -46,7 +46,19 @@ class _Deferral:
 class Scheduler:
     """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed bindings."""
 
-    def __init__(self, world: World, frameworks: Mapping[str, Framework], percentage_of_nodes_to_score: int = 0) -> None:
+    def __init__(
+        self,
+        world: World,
+        frameworks: Mapping[str, Framework],
+        percentage_of_nodes_to_score: int = 0,
+        *,
+        preempts_meanwhile: bool = True,
+    ) -> None:
+        """Makes a scheduler.
+
+        Arguments:
+            preempts_meanwhile: whether victims are evicted while other pods are scheduled: the feature gate SchedulerAsyncPreemption.
+        """
         self._world = world
         self._frameworks = frameworks
         self._percentage = percentage_of_nodes_to_score
@@ -59,6 +71,7 @@ class Scheduler:
         self._long_attempts = asyncio.Semaphore(MOST_LONG_ATTEMPTS)
         self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
         self._executor = Executor(world, self._preemptions)
+        self._evict_now = None if preempts_meanwhile else self._executor.evict_now
 
     def stop(self) -> None:
         """Stops popping pods, including those that already wait."""
@@ -167,7 +180,7 @@ class Scheduler:
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
         try:
-            outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage)
+            outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage, self._evict_now)
         except fwk.LongWork:
             raise
         except Exception as exc:

@@ -3,6 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
 """
 
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Final
 
@@ -21,13 +22,18 @@ from extender.scheduler.world import AssumedPod, Failure, World, activate_pods, 
 _LOG: Final = Logger(__name__)
 
 
+EvictNow = Callable[[Framework, Pod, fwk.Candidate, str], Awaitable[None]]
+"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims; raises CallError if one could not be evicted."""
+
+
 async def scheduling_cycle(
-    world: World, algorithm: SchedulingAlgorithm, framework: Framework, pod: Pod, percentage: int
+    world: World, algorithm: SchedulingAlgorithm, framework: Framework, pod: Pod, percentage: int, evict_now: EvictNow | None = None
 ) -> AssumedPod | Failure:
-    """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server.
+    """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server but by `evict_now`.
 
     Arguments:
         percentage: see `SchedulingAlgorithm.schedule_pod`.
+        evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate of the Failure.
     """
     # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
     nominations = _nominations(world)
@@ -41,7 +47,7 @@ async def scheduling_cycle(
     # 2 find a node, or a candidate for preemption
     began = perf_counter()
     try:
-        result = await _schedule(world, algorithm, cycle, percentage)
+        result = await _schedule(world, algorithm, cycle, percentage, evict_now)
     finally:
         world.metrics.algorithm.observe(perf_counter() - began)
     if isinstance(result, Failure):
@@ -72,7 +78,9 @@ async def scheduling_cycle(
     return refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal)
 
 
-async def _schedule(world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int) -> ScheduleResult | Failure:
+async def _schedule(
+    world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int, evict_now: EvictNow | None
+) -> ScheduleResult | Failure:
     """Returns the node for the pod, or why there is none with the candidate that PostFilter chose."""
     try:
         if world.extenders:
@@ -81,7 +89,7 @@ async def _schedule(world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, 
     except fwk.NoNodesAvailableError as exc:
         return Failure(fwk.unresolvable(str(exc)))
     except FitError as exc:
-        return await _after_post_filter(world, cycle, exc)
+        return await _after_post_filter(world, cycle, exc, evict_now)
     except (PluginError, fwk.ExtenderError) as exc:
         _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
         return Failure(fwk.error(str(exc)))
@@ -124,7 +132,7 @@ def _nominations(world: World) -> Nominations:
     return Nominations(by_node)
 
 
-async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> Failure:
+async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evict_now: EvictNow | None) -> Failure:
     """Returns the failure of a pod that fits nowhere, after running PostFilter."""
     framework, pod, diagnosis = cycle.framework, cycle.pod, refusal.diagnosis
     world.reporter.refused(pod, refusal.findings)
@@ -137,26 +145,41 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError) -> F
     with world.metrics.timed("PostFilter", framework.profile_name) as point:
         try:
             result = await cycle.run_post_filter_plugins(diagnosis.statuses)
+            is_attempt = result.preemption is not None
+            _report(world, pod, result)
+            if evict_now is not None and result.candidate is not None:
+                result = await _preempted(evict_now, cycle, result, result.candidate)
         except PluginError as exc:
             _LOG.exception(exc, "Status after running PostFilter plugins for pod", pod=pod, status=str(exc))
             result = fwk.PostFilterResult(fwk.error(str(exc)))
             is_attempt = any(plugin.name == exc.plugin and plugin.chooses_candidates for plugin in framework.plugins.post_filter)
         else:
-            is_attempt = result.preemption is not None
             if result.status.code is fwk.Code.ERROR:
                 _LOG.error(None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
             else:
                 _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
         point.status = str(result.status.code)
     world.metrics.preemption_attempts += is_attempt
+    with_post_filter = fwk.Diagnosis(
+        diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
+    )
+    message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
+    return Failure(fwk.unschedulable(message), plugins, pending, result.nominated_node, result.candidate, preempted_by=result.plugin)
+
+
+def _report(world: World, pod: Pod, result: fwk.PostFilterResult) -> None:
     preemption = result.preemption
     if result.candidate is not None and (preemption is None or preemption.chosen is not result.candidate):
         # A plugin chose the candidate without the Evaluator, so that the reporter gets what is known of it.
         preemption = fwk.PreemptionOutcome(result.status, result.nominated_node, chosen=result.candidate)
     if preemption is not None:
         world.reporter.preemption_tried(pod, preemption)
-    with_post_filter = fwk.Diagnosis(
-        diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
-    )
-    message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
-    return Failure(fwk.unschedulable(message), plugins, pending, result.nominated_node, result.candidate, preempted_by=result.plugin)
+
+
+async def _preempted(evict_now: EvictNow, cycle: Cycle, result: fwk.PostFilterResult, candidate: fwk.Candidate) -> fwk.PostFilterResult:
+    """Returns the result once the victims are evicted: the pod is then only to be nominated. An eviction that fails is an error."""
+    try:
+        await evict_now(cycle.framework, cycle.pod, candidate, result.plugin)
+    except fwk.CallError as exc:
+        return fwk.PostFilterResult(fwk.error(f"preemption: {exc}"))
+    return fwk.PostFilterResult(result.status, result.nominated_node)

@@ -110,6 +110,8 @@ class World:
     reporter: Guarded = NO_REPORTER
     """Receives the decisions."""
     binds: BindsInFlight = field(default_factory=BindsInFlight)
+    nominates_before_binding: bool = True
+    """Whether the chosen node is written as the nominated one where a binding may take long: NominatedNodeNameForExpectation."""
 
 
 @final

@@ -41,7 +41,7 @@ def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Nod
 
 def may_run_on(node: Node, pod: Pod, tolerations: Sequence[Toleration]) -> bool:
     """Returns whether a DaemonSet puts a pod like this one, with these tolerations, on the node."""
-    return required_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations) is None
+    return required_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations, compares=True) is None
 
 
 def pinned_to(affinity: Mapping[str, Any], node: str) -> Object:

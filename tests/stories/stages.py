@@ -14,6 +14,7 @@ import httpx
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.assembly.own_cluster import own_cluster
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded.api_resources import NAMESPACES, PODS, Object
 from extender.embedded.dumps.seeding import seed
 from extender.embedded.kube_api import KubeApi
@@ -66,7 +67,13 @@ class Stage(ABC):
 
     @abstractmethod
     def open(
-        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+        self,
+        objects: Iterable[Object],
+        *,
+        kubelet: bool,
+        controllers: bool,
+        interfere: Interfere | None,
+        features: FeatureGates = DEFAULT_FEATURES,
     ) -> AbstractAsyncContextManager[Setting]:
         """A cluster with these objects and some priority classes, and with nothing else in it."""
 
@@ -80,13 +87,19 @@ class InMemory(Stage):
 
     @asynccontextmanager
     async def open(
-        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+        self,
+        objects: Iterable[Object],
+        *,
+        kubelet: bool,
+        controllers: bool,
+        interfere: Interfere | None,
+        features: FeatureGates = DEFAULT_FEATURES,
     ) -> AsyncIterator[Setting]:
         if controllers:
-            async with own_cluster([*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet) as own:
+            async with own_cluster([*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet, features=features) as own:
                 yield _InMemorySetting(own.api, interfere)
         else:
-            registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1))
+            registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1), features=features)
             registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
             seed(registry, [*PRIORITIES, *map(_placed, objects)])
             yield _InMemorySetting(KubeApi(registry), interfere)
@@ -156,7 +169,13 @@ class OverSockets(Stage):
 
     @asynccontextmanager
     async def open(
-        self, objects: Iterable[Object], *, kubelet: bool, controllers: bool, interfere: Interfere | None
+        self,
+        objects: Iterable[Object],
+        *,
+        kubelet: bool,
+        controllers: bool,
+        interfere: Interfere | None,
+        features: FeatureGates = DEFAULT_FEATURES,
     ) -> AsyncIterator[Setting]:
         api = RemoteApi(self._target)
         between = None

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -13,7 +13,7 @@ from extender.apiserver.informers.informers import Informers
 from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster
-from extender.config import Configuration
+from extender.config import Configuration, FeatureGates
 from extender.config.configuration import Extender
 from extender.config.loading import load
 from extender.embedded.api_resources import EVENTS, PODS, Object, Resource
@@ -192,6 +192,7 @@ async def a_scene(
     profiles: Sequence[str] = ("default-scheduler",),
     extenders: Sequence[Extender] = (),
     transports: Transports = no_transport,
+    features: Mapping[str, bool] | None = None,
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
 
@@ -204,10 +205,14 @@ async def a_scene(
         by_hand: pods are tried when the story says so.
         profiles: scheduler names; all have the same plugins.
         extenders: asked by what `transports` has for them.
+        features: feature gates of the scheduler and, in memory, of the API.
     """
+    gates = FeatureGates.of(features or {})
     also = {plugin.name: plugin for plugin in plugins}
-    configuration = replace(_configuration([*_needed(only), *also], ["*"] if only else without, profiles), extenders=tuple(extenders))
-    async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere) as setting:
+    configuration = replace(
+        _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates), extenders=tuple(extenders)
+    )
+    async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates) as setting:
         dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), also=also)
@@ -241,7 +246,7 @@ def _needed(only: Sequence[str]) -> Sequence[str]:
     return ("PrioritySort", "DefaultBinder", *only) if only else ()
 
 
-def _configuration(enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str]) -> Configuration:
+def _configuration(enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str], gates: FeatureGates) -> Configuration:
     def names(plugins: Sequence[str]) -> str:
         return "".join(f"\n      - name: '{name}'" for name in plugins) or "[]"
 
@@ -250,5 +255,6 @@ def _configuration(enabled: Sequence[str], disabled: Sequence[str], profiles: Se
         + "".join(
             f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {names(enabled)}\n      disabled: {names(disabled)}\n"
             for name in profiles
-        )
+        ),
+        gates,
     )

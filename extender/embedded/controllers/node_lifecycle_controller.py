@@ -175,7 +175,7 @@ def patience(taints: Iterable[NodeTaint], tolerations: Sequence[PatientToleratio
     seconds = []
     for taint in taints:
         plain = Taint(key=taint.key, value=taint.value, effect=taint.effect)
-        used = next((each for each in tolerations if tolerates(each, plain)), None)
+        used = next((each for each in tolerations if tolerates(each, plain, compares=True)), None)
         if used is None:
             return 0
         if used.toleration_seconds is not None:

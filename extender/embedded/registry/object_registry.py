@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, final
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins, strategies
 from extender.embedded.admission.defaults import set_defaults
@@ -43,12 +44,21 @@ class ObjectRegistry:
     Arguments:
         now: the wall clock, for timestamps.
         rng: the source of uids and generated names.
+        features: the features that are on; they decide what objects may ask for.
     """
 
-    def __init__(self, store: ObjectStore, *, now: Callable[[], datetime], rng: random.Random) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        now: Callable[[], datetime],
+        rng: random.Random,
+        features: FeatureGates = DEFAULT_FEATURES,
+    ) -> None:
         self.store: Final = store
         self.now: Final = now
         self.rng: Final = rng
+        self.features: Final = features
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
@@ -203,7 +213,7 @@ class ObjectRegistry:
             metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
         strategies.prepare_for_create(resource, obj)
         name = metadata.get("name", "")
-        _refuse_invalid(resource, name, validation.validate_create(resource, obj))
+        _refuse_invalid(resource, name, [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)])
         existing = self.store.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
@@ -232,7 +242,8 @@ class ObjectRegistry:
             else:
                 metadata.pop(name, None)
         metadata["resourceVersion"] = former["resourceVersion"]
-        _refuse_invalid(resource, stored.name, validation.validate_update(resource, new, old, subresource))
+        errors = validation.validate_update(resource, new, old, subresource)
+        _refuse_invalid(resource, stored.name, [*errors, *validation.behind_gates(new, old, self.features)])
         if _is_same(old, new):
             return versions.typed(resource, old)
         if _is_done(resource, old, new):

@@ -3,11 +3,12 @@
 Whether a namespace or a priority class exists is a question for admission.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
+from extender.config.feature_gates import FeatureGates
 from extender.embedded.api_resources import Object, Resource
-from extender.embedded.validation import core_rules, device_rules, pod_rules, policy_rules, storage_rules, workload_rules
+from extender.embedded.validation import core_rules, device_rules, placement_rules, pod_rules, policy_rules, storage_rules, workload_rules
 from extender.embedded.validation.metadata_rules import object_meta_update
 from extender.golang.field_errors import FieldError
 
@@ -43,6 +44,27 @@ def validate_update(resource: Resource, new: Object, old: Object, subresource: s
     """
     rules = _RULES[resource.group, resource.kind]
     return (rules.status if subresource else rules.update)(new, old)
+
+
+def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> list[FieldError]:
+    """Returns what is wrong with an object because features are off. What the old object uses already, the new one may use, too.
+
+    Upstream: pkg/api/pod, GetValidationOptionsFromPodSpecAndMeta.
+    """
+    if features.enabled("TaintTolerationComparisonOperators"):
+        return []
+    path, values = _tolerations(new)
+    errors = placement_rules.comparing_tolerations(path, values)
+    return [] if errors and old is not None and placement_rules.comparing_tolerations(*_tolerations(old)) else errors
+
+
+def _tolerations(obj: Object) -> tuple[str, Sequence[Object]]:
+    """Returns the tolerations in the pod spec of an object, with their path."""
+    path, spec = "spec", obj.get("spec") or {}
+    if isinstance(spec, dict) and isinstance(spec.get("template"), dict):
+        path, spec = "spec.template.spec", spec["template"].get("spec") or {}
+    found = spec.get("tolerations") if isinstance(spec, dict) else None
+    return f"{path}.tolerations", found if isinstance(found, list) else ()
 
 
 _RULES: Final[Mapping[tuple[str, str], _Rules]] = {

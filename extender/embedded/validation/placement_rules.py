@@ -20,6 +20,7 @@ from extender.golang.field_errors import (
     required,
 )
 from extender.objects.name_syntax import dns_label_errors, label_value_errors, subdomain_errors
+from extender.objects.tolerations import COMPARISON_OPERATORS, decimal_integer
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
@@ -80,11 +81,23 @@ def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
             errors += [invalid(f"{here}.operator", value, ";".join(wrong))] if wrong else []
         elif operator == "Exists":
             errors += [invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")] if value else []
-        else:
+        elif operator not in COMPARISON_OPERATORS:
             errors.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
+        elif decimal_integer(value) is None:
+            errors.append(invalid(f"{here}.value", value, "must be a valid decimal integer in canonical form"))
         if effect and effect not in _EFFECTS:
             errors.append(not_supported(f"{here}.effect", effect, _EFFECTS))
     return errors
+
+
+def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
+    """Returns the errors of tolerations that compare numbers, for while the feature gate TaintTolerationComparisonOperators is off."""
+    operators = ((place, toleration.get("operator", "")) for place, toleration in enumerate(values))
+    return [
+        not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists"))
+        for place, operator in operators
+        if operator in COMPARISON_OPERATORS
+    ]
 
 
 def taints(path: str, values: Sequence[Object]) -> list[FieldError]:

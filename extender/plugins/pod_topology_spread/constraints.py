@@ -45,17 +45,22 @@ class CompiledConstraint:
     """True if nodes that the pod's node selector or node affinity exclude do not count."""
     honors_taints: bool = False
     """True if nodes with a taint that the pod does not tolerate do not count."""
+    compares_tolerations: bool = False
+    """Whether the operators Lt and Gt of tolerations count; see `extender.objects.tolerations.tolerates`."""
 
     def matches_itself(self, pod: fwk.Pod) -> bool:
         """True if the constraint counts the pod itself."""
         return self.selector.matches(pod.labels)
 
 
-def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str) -> tuple[CompiledConstraint, ...]:
+def compiled(
+    written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str, *, compares_tolerations: bool = False
+) -> tuple[CompiledConstraint, ...]:
     """Returns the constraints whose whenUnsatisfiable is `action`, in order.
 
     Arguments:
         labels: the pod's; matchLabelKeys restrict the selectors to pods with the same values.
+        compares_tolerations: see `CompiledConstraint`.
 
     Raises:
         SelectorError: a selector of theirs is invalid.
@@ -63,16 +68,17 @@ def compiled(written: Sequence[TopologySpreadConstraint], labels: Mapping[str, s
     Upstream: common.go, filterTopologySpreadConstraints.
     """
     own = {key: labels[key] for constraint in written for key in constraint.match_label_keys if key in labels}
-    return _compiled(_ENCODE(written), tuple(own.items()), action)
+    return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
 
 
 @lru_cache(maxsize=_COMPILED_KEPT)
-def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str) -> tuple[CompiledConstraint, ...]:
+def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool) -> tuple[CompiledConstraint, ...]:
     labels = dict(own)
-    return tuple(_constraint(written, labels) for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
+    found = (written for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
+    return tuple(_constraint(written, labels, compares=compares) for written in found)
 
 
-def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) -> CompiledConstraint:
+def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *, compares: bool) -> CompiledConstraint:
     selector = selector_of(written.label_selector)
     agreed = {key: labels[key] for key in written.match_label_keys if key in labels}
     return CompiledConstraint(
@@ -82,6 +88,7 @@ def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str]) ->
         min_domains=1 if written.min_domains is None else written.min_domains,
         honors_affinity=written.node_affinity_policy in (None, _HONOR),
         honors_taints=written.node_taints_policy == _HONOR,
+        compares_tolerations=compares,
     )
 
 
@@ -148,7 +155,7 @@ class Inclusion:
             included = included & self._affine
         if constraint.honors_taints:
             if self._tolerated is None:
-                self._tolerated = _tolerated(self._snapshot, self._pod)
+                self._tolerated = _tolerated(self._snapshot, self._pod, compares=constraint.compares_tolerations)
             included = included & self._tolerated
         return included
 
@@ -158,9 +165,10 @@ def _requires_nodes(pod: fwk.Pod) -> bool:
     return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
 
 
-def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod) -> Mask:
-    nodes = snapshot.nodes
-    tolerated = [find_untolerated_taint(nodes.taints_of(code), pod.spec.tolerations) is None for code in range(len(nodes.taint_sets))]
+def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
+    nodes, tolerations = snapshot.nodes, pod.spec.tolerations
+    sets = range(len(nodes.taint_sets))
+    tolerated = [find_untolerated_taint(nodes.taints_of(code), tolerations, compares=compares) is None for code in sets]
     mask: Mask = np.array(tolerated, np.bool_)[nodes.taint_set]
     return mask
 

@@ -38,6 +38,8 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         self._is_system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_DEFAULTS if self._is_system_defaulted else args.default_constraints
         self._services = ServicesByNamespace()
+        self._matches_keys = self.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
+        self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         action = fwk.ActionType
@@ -113,9 +115,10 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         own = pod.spec.topology_spread_constraints
+        labels = pod.labels if self._matches_keys else {}
         if own:
-            return compiled(own, pod.labels, action)
-        defaults = compiled(self._defaults, pod.labels, action)
+            return compiled(own, labels, action, compares_tolerations=self._compares)
+        defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
         if not defaults:
             return ()
         selector = default_selector(pod, objects, self._services)

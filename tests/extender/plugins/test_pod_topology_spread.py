@@ -14,7 +14,18 @@ from extender.objects.node import HOSTNAME_LABEL
 from extender.objects.pod import TopologySpreadConstraint
 from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL
 from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
-from extender.testing import NodeBuilder, PodBuilder, filter_nodes, label_term, make_cache, make_node, make_pod, make_snapshot, refusals
+from extender.testing import (
+    NodeBuilder,
+    PodBuilder,
+    filter_nodes,
+    label_term,
+    make_cache,
+    make_framework,
+    make_node,
+    make_pod,
+    make_snapshot,
+    refusals,
+)
 
 ZONE, HOST = "zone", HOSTNAME_LABEL
 ANYWAY = "ScheduleAnyway"
@@ -210,6 +221,33 @@ def test_match_label_keys(keys: list[str], fits: str) -> None:
     snapshot = make_snapshot(*map(node, NODES), pods=[*old, make_pod("new").label(foo="", version="2").node("node-a")])
 
     assert fitting(snapshot, constrained(FOO.label(version="2"), 1, HOST, match_label_keys=keys)) == names(fits)
+
+
+def test_match_label_keys_do_not_count_while_their_gate_is_off() -> None:
+    old = [pod.label(version="1") for pod in matching("1/1/0/3")]
+    snapshot = make_snapshot(*map(node, NODES), pods=[*old, make_pod("new").label(foo="", version="2").node("node-a")])
+    [off] = make_framework(PodTopologySpread, features={"MatchLabelKeysInPodTopologySpread": False}).plugins.pre_filter
+    assert isinstance(off, PodTopologySpread)
+
+    pod = constrained(FOO.label(version="2"), 1, HOST, match_label_keys=["version"])
+
+    assert set(NODES) - set(refusals(off, snapshot, pod.obj())) == names("x")
+
+
+@pytest.mark.parametrize(("compares", "fits"), [(True, "x"), (False, "bx")])
+def test_a_taint_whose_number_is_tolerated_makes_a_domain_while_comparisons_are_on(compares: bool, fits: str) -> None:
+    """
+    TaintTolerationComparisonOperators, with a policy of Honor. Pods: 2/1/0/3, node-x is tainted.
+    """
+    snapshot = make_snapshot(
+        *(node(name).taint("sla", "950") if name == "node-x" else node(name) for name in NODES), pods=matching("2/1/0/3")
+    )
+    [plugin] = make_framework(PodTopologySpread, features={"TaintTolerationComparisonOperators": compares}).plugins.pre_filter
+    assert isinstance(plugin, PodTopologySpread)
+
+    pod = constrained(FOO.toleration("sla", "900", "", "Gt"), 1, HOST, node_taints_policy="Honor")
+
+    assert set(NODES) - set(refusals(plugin, snapshot, pod.obj())) == names(fits)
 
 
 def test_match_label_keys_do_not_turn_no_selector_into_one() -> None:

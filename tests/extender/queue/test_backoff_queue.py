@@ -7,8 +7,8 @@ from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.testing import make_pod
 
 
-def queue_at(now: float, **options: float) -> BackoffQueue:
-    return BackoffQueue(lambda: now, lambda info: info.timestamp, **options)
+def queue_at(now: float, *, pops_early: bool = True, **options: float) -> BackoffQueue:
+    return BackoffQueue(lambda: now, lambda info: info.timestamp, pops_early=pops_early, **options)
 
 
 def info_of(*, refused: int = 0, failed: int = 0, at: float = 10.25, name: str = "a") -> QueuedPodInfo:
