@@ -98,7 +98,8 @@ class Requirement:
         return value is not None and self._is_beyond(value)
 
     def _is_beyond(self, value: str) -> bool:
-        number, limit = parse_int64(value), parse_int64(self.values[0]) if len(self.values) == 1 else None
+        number = parse_int64(value)
+        limit = parse_int64(self.values[0]) if number is not None and len(self.values) == 1 else None
         if number is None or limit is None:
             return False
         return number > limit if self.operator is Operator.GREATER_THAN else number < limit
@@ -195,17 +196,16 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
 def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[FieldError]:
     """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
     errors: list[FieldError] = []
-    shown = written_or_null(values)
     wrong = label_key_errors(key)
     if wrong:
         errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
     values_path = child(path, "values")
     if operator in _IS_SET and not values:
-        errors.append(invalid(values_path, shown, "for 'in', 'notin' operators, values set can't be empty"))
+        errors.append(invalid(values_path, written_or_null(values), "for 'in', 'notin' operators, values set can't be empty"))
     elif operator in _IS_EXACT and len(values) != 1:
-        errors.append(invalid(values_path, shown, "exact-match compatibility requires one single value"))
+        errors.append(invalid(values_path, written_or_null(values), "exact-match compatibility requires one single value"))
     elif operator in _IS_UNARY and values:
-        errors.append(invalid(values_path, shown, "values set must be empty for exists and does not exist"))
+        errors.append(invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist"))
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
             # Where these have no values, upstream has an empty list and no nil one.

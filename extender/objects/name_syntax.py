@@ -20,6 +20,8 @@ _NAME_PATTERN: Final = re.compile(_NAME)
 _VALUE_PATTERN: Final = re.compile(_VALUE)
 _DNS_LABEL_PATTERN: Final = re.compile(DNS_LABEL)
 _SUBDOMAIN_PATTERN: Final = re.compile(SUBDOMAIN)
+_KEY_PATTERN: Final = re.compile(rf"(?:{SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,{LABEL_MAX_LENGTH - 2}}}[A-Za-z0-9])?")
+"""A label key without a fault, but for the length of its subdomain."""
 
 
 def regex_error(sentence: str, pattern: str, *examples: str) -> str:
@@ -68,6 +70,8 @@ _KEY_ERROR: Final = f"a valid label key {_NAME_ERROR} with an optional DNS subdo
 
 def label_key_errors(key: str) -> list[str]:
     """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey, IsQualifiedName."""
+    if _KEY_PATTERN.fullmatch(key) is not None and key.find("/") <= SUBDOMAIN_MAX_LENGTH:
+        return []
     prefix, slash, name = key.partition("/")
     if "/" in name:
         return [_KEY_ERROR]

@@ -144,7 +144,7 @@ def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelect
     """
     terms_path = child(path, "nodeSelectorTerms")
     terms = enumerate(selector.node_selector_terms)
-    return ParsedNodeSelector(tuple(_term(term, index(terms_path, place)) for place, term in terms if not _is_empty(term)))
+    return ParsedNodeSelector(tuple(_term(term, terms_path, place) for place, term in terms if not _is_empty(term)))
 
 
 def strict_node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:
@@ -170,7 +170,7 @@ def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") ->
     Upstream: nodeaffinity.go, NewPreferredSchedulingTerms.
     """
     parsed = tuple(
-        PreferredTerm(preferred.weight, _term(preferred.preference, index(path, place)))
+        PreferredTerm(preferred.weight, _term(preferred.preference, path, place))
         for place, preferred in enumerate(terms)
         if preferred.weight != 0 and not _is_empty(preferred.preference)
     )
@@ -183,14 +183,20 @@ def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") ->
 def term_errors(path: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[FieldError]:
     """Yields what is wrong with terms that stand in a list at `path`."""
     for place, term in enumerate(terms):
-        yield from _term(term, index(path, place)).errors
+        yield from _term(term, path, place).errors
 
 
 def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def _term(term: NodeSelectorTerm, path: str) -> ParsedTerm:
+def _term(term: NodeSelectorTerm, terms_path: str, place: int) -> ParsedTerm:
+    parsed = _term_at("", term)
+    # Only what is wrong is said where: a pod may have thousands of terms.
+    return _term_at(index(terms_path, place), term) if parsed.errors else parsed
+
+
+def _term_at(path: str, term: NodeSelectorTerm) -> ParsedTerm:
     errors: list[FieldError] = []
     expressions = [
         _expression(expression, index(child(path, "matchExpressions"), place), errors)

@@ -39,8 +39,8 @@ _NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
 _DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY})
 _NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
 
-_Field = tuple[str, RawQuantity]
-"""A field path such as `spec.containers[0].resources.requests[cpu]`, and what stands there."""
+_Field = tuple[str, str, RawQuantity]
+"""The path of a list such as `spec.containers[0].resources.requests`, a resource in it, and what stands there."""
 
 _LONGEST_SHOWN: Final = 320
 
@@ -270,22 +270,22 @@ def _check(fields: Iterable[_Field]) -> None:
     Raises:
         QuantityError: it names the first field where that is not so.
     """
-    for path, raw in fields:
+    for path, name, raw in fields:
         try:
             negative = quantity_of(raw).sign < 0
         except QuantityError as exc:
-            raise QuantityError(f"{path}: {exc}") from exc
+            raise QuantityError(f"{path}[{_shown(name)}]: {exc}") from exc
         if negative:
-            raise QuantityError(f"{path}: {NEGATIVE}")
+            raise QuantityError(f"{path}[{_shown(name)}]: {NEGATIVE}")
 
 
 def first_unreadable(fields: Iterable[_Field]) -> QuantityError | None:
     """Returns the error that names the first field without a quantity; None if all have one."""
-    for path, raw in fields:
+    for path, name, raw in fields:
         try:
             quantity_of(raw)
         except QuantityError as exc:
-            return QuantityError(f"{path}: {exc}")
+            return QuantityError(f"{path}[{_shown(name)}]: {exc}")
     return None
 
 
@@ -308,7 +308,7 @@ def _requirement_fields(path: str, requirements: ResourceRequirements | None) ->
 
 def _list_fields(path: str, resources: ResourceList | None) -> Iterator[_Field]:
     for name, raw in (resources or {}).items():
-        yield f"{path}[{_shown(name)}]", raw
+        yield path, name, raw
 
 
 def _shown(name: str) -> str:

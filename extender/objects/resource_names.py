@@ -52,7 +52,7 @@ def is_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith(HUGEPAGES_PREFIX)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _is_scalar(name: str) -> bool:
     return (
         name.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))

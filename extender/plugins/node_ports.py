@@ -4,13 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, final
 
-import numpy as np
-
 from extender import framework as fwk
 from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.decoding import replaced
 from extender.objects.pod import Container
-from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
 
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
@@ -45,10 +42,7 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows on which a conflicting port is in use."""
-        refused: Mask = np.zeros(len(rows), np.bool_)
-        for port in state.read(_CONFLICTS):
-            refused |= rows.uses_port(port)
-        return fwk.reject(refused, REASON)
+        return fwk.reject(rows.uses_any_port(state.read(_CONFLICTS)), REASON)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         """The pod without each of its host ports, then without all of them."""

@@ -176,6 +176,10 @@ class NodeColumns:
             mask = self.port_columns[port] = np.fromiter((port in used for used in self.used_ports), np.bool_, len(self.objects))
         return mask
 
+    def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
+        """(N,) whether any of these ports is in use on the node, worked out anew."""
+        return np.fromiter((not ports.isdisjoint(used) for used in self.used_ports), np.bool_, len(self.objects))
+
     def taints_of(self, code: int) -> tuple[Taint, ...]:
         """Returns the taints of a code of `taint_set`."""
         return tuple(Taint(key=key, value=value, effect=effect) for key, value, effect in self.taint_sets[code])

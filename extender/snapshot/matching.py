@@ -30,9 +30,19 @@ def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
 
 def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask:
     """(N,) the nodes that any term matches."""
-    mask = np.zeros(len(snapshot.nodes), np.bool_)
+    nodes = snapshot.nodes
+    mask = np.zeros(len(nodes), np.bool_)
+    # Terms of one expression about the same label are taken together by value, and spread over the nodes once: there may be thousands.
+    by_key: dict[str, Mask] = {}
     for term in selector.terms:
-        mask |= term_mask(snapshot, term)
+        key = term.expressions[0].key if len(term.expressions) == 1 and not (term.fields or term.errors) else None
+        if key in nodes.label_keys:
+            matching = _matching_values(nodes.label(key), term.expressions[0])
+            by_key[key] = by_key[key] | matching if key in by_key else matching
+        else:
+            mask |= term_mask(snapshot, term)
+    for key, matching in by_key.items():
+        mask |= matching[nodes.label(key).codes]
     return mask
 
 
@@ -40,11 +50,14 @@ def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
     """(N,) the nodes that match every requirement of the term; none if it has errors."""
     if term.errors:
         return np.zeros(len(snapshot.nodes), np.bool_)
-    mask = np.ones(len(snapshot.nodes), np.bool_)
+    mask: Mask | None = None
     for expression in term.expressions:
-        mask &= requirement_mask(snapshot, expression)
+        matching = requirement_mask(snapshot, expression)
+        mask = matching if mask is None else mask & matching
         if not mask.any():
             return mask
+    if mask is None:
+        mask = np.ones(len(snapshot.nodes), np.bool_)
     for field in term.fields:
         mask &= _field_mask(snapshot, field)
     return mask
@@ -64,7 +77,10 @@ def label_selector_mask(snapshot: Snapshot, selector: Selector) -> Mask:
 
 def requirement_mask(snapshot: Snapshot, requirement: Requirement) -> Mask:
     """(N,) the nodes whose label matches the requirement."""
-    column = snapshot.nodes.label(requirement.key)
+    nodes = snapshot.nodes
+    if requirement.key not in nodes.label_keys:
+        return np.full(len(nodes), requirement.matches_value(None))
+    column = nodes.label(requirement.key)
     mask: Mask = _matching_values(column, requirement)[column.codes]
     return mask
 

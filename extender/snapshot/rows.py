@@ -7,7 +7,7 @@ AddPod/RemovePod; here the same arrays have the changes already in them, so that
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import ABSENT
 from extender.snapshot.tallies import RelevantCodes, Tally, Weight
+
+_FEW_PORTS: Final = 16
+"""As many host ports are looked up one by one, since the column of each is kept for the next pod."""
 
 
 @final
@@ -169,6 +172,16 @@ class Rows:
             return weights
 
         return of_pods
+
+    def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
+        """(R,) whether any of these host ports, each with its address and protocol, is in use."""
+        if len(ports) > _FEW_PORTS and not self.is_hypothetical:
+            nodes = self.snapshot.nodes.uses_any_port(ports)
+            return nodes if self.is_all else nodes[self.node]
+        in_use: Mask = np.zeros(len(self), np.bool_)
+        for port in ports:
+            in_use |= self.uses_port(port)
+        return in_use
 
     def uses_port(self, port: HostPort) -> Mask:
         """(R,) whether exactly this host port is in use.
