@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.answers.explain.preemption import why_not
+from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.types import Attempt, NodePicture, NodeScore, PluginVerdict, Preemption, PreemptionAnswer, ReasonCount, WaterfallStep
 from extender.framework import Code
@@ -168,12 +168,13 @@ def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details:
 def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:
     """Returns the candidates, each with the reason why it lost."""
     won = next((each for each in records if each.node == chosen and each.costs), None)
+    first = what_comes_first([gone.pod.priority for gone in each.victims] for each in records if each.victims)
     return tuple(
         CandidateNode(
             node=each.node,
             victims=each.victims,
             num_pdb_violations=each.num_pdb_violations,
-            why_not="" if won is None or each is won or not each.costs else why_not(Costs(*each.costs), Costs(*won.costs), chosen),
+            why_not="" if won is None or each is won or not each.costs else why_not(Costs(*each.costs), Costs(*won.costs), chosen, first),
         )
         for each in records
     )

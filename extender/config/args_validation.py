@@ -13,6 +13,7 @@ from extender.config.plugin_args import (
     LEAST_ALLOCATED,
     LIST_DEFAULTING,
     MOST_ALLOCATED,
+    PREEMPTION_RULES,
     REQUESTED_TO_CAPACITY_RATIO,
     SYSTEM_DEFAULTING,
     DefaultPreemptionArgs,
@@ -60,7 +61,10 @@ def check_args(args: PluginArgs) -> None:
 
 
 def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
-    """Requires a share of 0 to 100 percent and a number from 0, which are not both zero. Upstream: ValidateDefaultPreemptionArgs."""
+    """Requires a share of 0 to 100 percent and a number from 0, which are not both zero, and rules that there are.
+
+    Upstream: ValidateDefaultPreemptionArgs.
+    """
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = child(path, "minCandidateNodesPercentage"), child(path, "minCandidateNodesAbsolute")
     if not 0 <= percentage <= 100:
@@ -70,6 +74,8 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
     if percentage == absolute == 0:
         yield invalid(percentage_path, 0, "cannot be zero at the same time as minCandidateNodesAbsolute")
         yield invalid(absolute_path, 0, "cannot be zero at the same time as minCandidateNodesPercentage")
+    if args.preemption_rules is not None and args.preemption_rules not in PREEMPTION_RULES:
+        yield not_supported(child(path, "preemptionRules"), args.preemption_rules, PREEMPTION_RULES)
 
 
 def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> Iterator[FieldError]:

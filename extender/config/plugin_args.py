@@ -112,12 +112,20 @@ class ScoringStrategy:
     )
 
 
+PREEMPTION_RULES: Final = ("v1.12", "v1.17", "v1.25", "v1.36")
+"""The releases whose rules of preemption there are (`extender.preemption.rules`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a number."""
+    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a number.
+
+    And the release whose rules choose among them, which upstream's arguments do not have; if it is absent, the rules are those of v1.36.
+    """
 
     min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
+    preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
 
 
 @dataclass(frozen=True, slots=True)

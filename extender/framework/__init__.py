@@ -58,7 +58,7 @@ from extender.framework.interface import (
     default_normalize_score,
 )
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
-from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome
+from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome, PreemptionRules, ScoreFunction
 from extender.framework.status import (
     SKIP,
     SUCCESS,
@@ -158,6 +158,7 @@ __all__ = [
     "PreScorePlugin",
     "PreemptionExtender",
     "PreemptionOutcome",
+    "PreemptionRules",
     "ProtectResourceClaim",
     "QueueSortPlugin",
     "QueueingHint",
@@ -167,6 +168,7 @@ __all__ = [
     "ReservePlugin",
     "ReserveResourceClaim",
     "Rows",
+    "ScoreFunction",
     "ScorePlugin",
     "Shortage",
     "Snapshot",

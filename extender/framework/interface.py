@@ -36,7 +36,7 @@ from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.framework.api_calls import Dispatcher, EventType, LiveCluster
 from extender.framework.cycle_state import CycleState, StateKey
 from extender.framework.events import ALL_EVENTS, ClusterEventWithHint
-from extender.framework.preemption import Candidate, PreemptionExtender, PreemptionOutcome
+from extender.framework.preemption import Candidate, PreemptionExtender, PreemptionOutcome, PreemptionRules
 from extender.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
 from extender.framework.waiting import WaitingPods
 from extender.metrics import PluginMetrics
@@ -247,6 +247,8 @@ class PostFilterPlugin(Plugin):
 
     chooses_candidates: ClassVar[bool] = False
     """True if the plugin preempts. An evaluation reports then what its search found, or that it was not tried."""
+    preemption_rules: PreemptionRules | None = None
+    """The rules by which it preempts, so that the preempt verb and answers follow them, too; None for those of kube-scheduler 1.36."""
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:

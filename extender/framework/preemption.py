@@ -1,18 +1,21 @@
 """What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole search.
 
+And the rules by which it does: `PreemptionRules`, whose values for several releases are in `extender.preemption.rules`.
+
 Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; extenderv1.Victims (v1.36.2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
 import numpy as np
 
-from extender.framework.status import Status
+from extender.framework.status import Code, Status
+from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.pod import Pod
 from extender.snapshot import Snapshot
-from extender.snapshot.axes import Index, Int64s
+from extender.snapshot.axes import Index, Int64s, Mask
 
 
 @final
@@ -22,7 +25,7 @@ class Candidate:
 
     node: str
     victims: tuple[Pod, ...]
-    """The most important one comes first."""
+    """In the order of the rules: the most important one comes first."""
     num_pdb_violations: int
     """The number of victims whose eviction violates a PodDisruptionBudget."""
 
@@ -41,6 +44,8 @@ class Candidates:
     """(M + 1,) where each candidate's victims begin; every candidate has at least one."""
     num_pdb_violations: Int64s
     """(M,)"""
+    rules: "PreemptionRules"
+    """Those by which they were found, and by which one of them is chosen."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -65,10 +70,10 @@ class Candidates:
         np.cumsum(counts, out=first[1:])
         # Each victim's place is its position in the result, moved by how far its candidate's victims have moved.
         places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
-        return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen])
+        return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules)
 
     @staticmethod
-    def of(snapshot: Snapshot, listed: Sequence[Candidate]) -> "Candidates":
+    def of(snapshot: Snapshot, listed: Sequence[Candidate], rules: "PreemptionRules") -> "Candidates":
         """Returns candidates as arrays.
 
         Raises:
@@ -81,7 +86,47 @@ class Candidates:
             np.array([snapshot.pods.slots[pod.uid] for candidate in listed for pod in candidate.victims], np.intp),
             np.r_[0, np.cumsum(counts)].astype(np.intp),
             np.array([candidate.num_pdb_violations for candidate in listed], np.int64),
+            rules,
         )
+
+
+ScoreFunction = Callable[[Candidates], Int64s]
+"""Returns (M,) a number per candidate, the higher the better."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """The rules by which a preemption chooses a node and its victims, each a function or a switch of its own.
+
+    In the functions over arrays, `slots` are (C,) pods and `row` (C,) the number of the node that each runs on, ascending.
+    """
+
+    name: str
+    """The release that has these rules, such as v1.36."""
+    by_importance: Callable[[Snapshot, Index, Index], Index]
+    """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
+    violated: Callable[[Snapshot, Index, Index], Iterable[tuple[PodDisruptionBudget, Mask]]]
+    """(snapshot, slots, row) -> the budgets that protect any of the pods, each with (C,) whether evicting the pod violates it.
+
+    The pods are all possible victims of their nodes, by importance.
+    """
+    as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
+    """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order of reprieve."""
+    criteria: Sequence[ScoreFunction]
+    """They choose the candidate; each only decides between those that tie in the ones before it."""
+    code_of: Callable[[Status], Code]
+    """Returns what the rules make of a refusal: preemption is tried on nodes whose refusal is Unschedulable."""
+    waits_for: Callable[[Pod], bool]
+    """Returns whether a pod of lower priority on its nominated node keeps a preemptor from preempting again."""
+    may_go: Callable[[Pod], bool] | None = None
+    """Returns whether a pod of lower priority may be a victim; None: all may."""
+    gives_up_unresolvable: bool = True
+    """A preemptor whose nominated node is unresolvable need not wait for the pods there."""
+    tries_all_nodes: bool = False
+    """The search does not end when there are enough candidates."""
+    takes_free_nodes: bool = False
+    """A node on which the pod fits as it is wins, and nothing is evicted. It happens where an extender refused the node."""
 
 
 @final

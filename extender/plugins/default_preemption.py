@@ -10,7 +10,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
-from extender.preemption import Evaluator
+from extender.preemption import RULES, V1_36, Evaluator
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 
 
@@ -19,6 +19,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     """Runs the preemption Evaluator with upstream's limits on the number of nodes that it tries."""
 
     chooses_candidates = True
+    preemption_rules: fwk.PreemptionRules
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
@@ -26,6 +27,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         check_args(args)
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
+        self.preemption_rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the preemption to say."""
@@ -40,7 +42,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         """Nominates the pod to the best candidate."""
-        outcome = await Evaluator(self.handle, self.offset_and_num_candidates).preempt(state, pod, statuses)
+        outcome = await Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules).preempt(state, pod, statuses)
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
@@ -48,5 +50,6 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
         """Returns a random node to start from, and the number of candidates that is enough."""
-        enough = num_nodes if self.handle.is_exhaustive else max(num_nodes * self._percentage // 100, self._absolute)
+        tries_all = self.handle.is_exhaustive or self.preemption_rules.tries_all_nodes
+        enough = num_nodes if tries_all else max(num_nodes * self._percentage // 100, self._absolute)
         return self.handle.random.randrange(num_nodes), min(enough, num_nodes)

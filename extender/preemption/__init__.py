@@ -5,5 +5,6 @@ This package decides and evicts nothing; `extender.scheduler.executor` performs 
 
 from extender.preemption.costs import pick_one_node_for_preemption
 from extender.preemption.evaluator import Evaluator
+from extender.preemption.rules import RULES, V1_12, V1_17, V1_25, V1_36, rules_of
 
-__all__ = ["Evaluator", "pick_one_node_for_preemption"]
+__all__ = ["RULES", "V1_12", "V1_17", "V1_25", "V1_36", "Evaluator", "pick_one_node_for_preemption", "rules_of"]

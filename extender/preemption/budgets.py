@@ -4,15 +4,18 @@ Pods are ordered by priority, then by start time: the pod that started earlier i
 started now. Full ties keep the order of the node's pods.
 
 Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-filterPodsWithPDBViolation (v1.36.2).
+filterPodsWithPDBViolation (v1.36.2). `by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go,
+HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from extender.framework import PreemptionRules
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.objects.pod import Pod
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 from extender.snapshot.pod_attributes import LabelClass
@@ -29,12 +32,57 @@ def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     return np.lexsort((pods.position[slots], pods.start_time[slots], -pods.priority[slots], group))
 
 
-def violating(snapshot: Snapshot, slots: Index, row: Index) -> Mask:
+def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
+    """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as `by_importance`."""
+    pods = snapshot.pods
+    return np.lexsort((pods.position[slots], -pods.priority[slots], group))
+
+
+def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:
+    """Returns (C,) slots and (C,) rows of the possible victims, row by row, most important first.
+
+    Arguments:
+        nodes: (B,) places on axis N.
+    """
+    pods = snapshot.pods
+    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place is for pods without a node, whose index is -1
+    row_at[nodes] = np.arange(len(nodes))
+    lower = np.flatnonzero(pods.priority < pod.priority)
+    row = row_at[pods.node[lower]]
+    slots, row = lower[row >= 0], row[row >= 0]
+    if rules.may_go is not None:
+        may_go = np.fromiter((rules.may_go(snapshot.pod_at(slot)) for slot in slots.tolist()), np.bool_, len(slots))
+        slots, row = slots[may_go], row[may_go]
+    order = rules.by_importance(snapshot, slots, row)
+    return slots[order], row[order]
+
+
+def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:
     """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
     result = np.zeros(len(slots), np.bool_)
-    for _, breaks in violated(snapshot, slots, row):
+    for _, breaks in rules.violated(snapshot, slots, row):
         result |= breaks
     return result
+
+
+def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
+    """Returns UID -> the names of the budgets that evicting the pod violates; pods that violate none are left out.
+
+    Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
+
+    Arguments:
+        nodes: places on axis N.
+        pod: the preemptor.
+    """
+    if not snapshot.objects.pdbs:
+        return {}
+    slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
+    found: dict[str, tuple[str, ...]] = {}
+    for budget, breaks in rules.violated(snapshot, slots, row):
+        for slot in slots[breaks].tolist():
+            uid = snapshot.pod_at(slot).uid
+            found[uid] = (*found.get(uid, ()), budget.metadata.name)
+    return found
 
 
 def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
@@ -47,6 +95,26 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
         slots: (C,) possible victims, row by row, most important first.
         row: (C,) their rows, ascending.
     """
+    for budget, selected in _protected(snapshot, slots):
+        counted, disrupted = selected, budget.status.disrupted_pods
+        if disrupted:
+            # The API server has already subtracted the eviction of these pods from the budget.
+            counted = selected & np.fromiter((snapshot.pod_at(slot).name not in disrupted for slot in slots.tolist()), np.bool_, len(slots))
+        yield budget, counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
+
+
+def forbidden(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
+    """Yields the budgets that protect any of the pods, each with (C,) whether it allows no eviction at all and selects the pod.
+
+    Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
+    """
+    for budget, selected in _protected(snapshot, slots):
+        if budget.status.disruptions_allowed <= 0:
+            yield budget, selected
+
+
+def _protected(snapshot: Snapshot, slots: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
+    """Yields the budgets that select any of the pods, each with (C,) which of them."""
     if not len(slots) or not snapshot.objects.pdbs:
         return
     # Selectors are matched once for each distinct set of labels; `which` leads from a pod to its set.
@@ -68,14 +136,8 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
             np.bool_,
             len(classes),
         )
-        if not selected.any():
-            continue
-        counted = selected[which]
-        if budget.status.disrupted_pods:
-            # The API server has already subtracted the eviction of these pods from the budget.
-            disrupted = budget.status.disrupted_pods
-            counted &= np.fromiter((snapshot.pod_at(slot).name not in disrupted for slot in slots.tolist()), np.bool_, len(slots))
-        yield budget, counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
+        if selected.any():
+            yield budget, selected[which]
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:

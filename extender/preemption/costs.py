@@ -3,21 +3,14 @@
 Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (v1.36.2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 import numpy as np
 
-from extender.framework import Candidates
-from extender.objects.pod import Pod
-from extender.preemption.budgets import violated
-from extender.preemption.dry_run import lower_priority_pods
-from extender.snapshot import Snapshot
+from extender.framework import Candidates, ScoreFunction
 from extender.snapshot.axes import Index, Int64s
-
-ScoreFunction = Callable[[Candidates], Int64s]
-"""Returns (M,) a number per candidate, the higher the better."""
 
 
 def fewest_pdb_violations(candidates: Candidates) -> Int64s:
@@ -26,7 +19,7 @@ def fewest_pdb_violations(candidates: Candidates) -> Int64s:
 
 
 def lowest_first_priority(candidates: Candidates) -> Int64s:
-    """Returns criterion 2: the priority of the most important victim."""
+    """Returns criterion 2: the priority of the first victim, which is the most important one if the victims are listed by importance."""
     return -candidates.snapshot.pods.priority[candidates.slots[candidates.first[:-1]]]
 
 
@@ -49,23 +42,24 @@ def latest_start_time(candidates: Candidates) -> Int64s:
     return np.minimum.reduceat(np.where(priority == highest, started, np.iinfo(np.int64).max), first)
 
 
-ORDERED_SCORE_FUNCTIONS: tuple[ScoreFunction, ...] = (
+ORDERED_SCORE_FUNCTIONS: Final[tuple[ScoreFunction, ...]] = (
     fewest_pdb_violations,
     lowest_first_priority,
     lowest_sum_of_priorities,
     fewest_victims,
     latest_start_time,
 )
+"""The first four are as old as preemption; the last one came with v1.15."""
 
 
-def pick_one_node_for_preemption(candidates: Candidates, score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS) -> Index:
-    """Returns the candidates that are best by the criteria, each of which only decides between those that tied so far.
+def pick_one_node_for_preemption(candidates: Candidates) -> Index:
+    """Returns the candidates that are best by the criteria of their rules, each of which only decides between those that tied so far.
 
     Returns:
         (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map yields first then.
     """
     best = np.arange(len(candidates))
-    for score_function in score_functions:
+    for score_function in candidates.rules.criteria:
         if len(best) <= 1:
             break
         scores = score_function(candidates)[best]
@@ -87,12 +81,12 @@ class Costs(NamedTuple):
 
     num_pdb_violations: int
     first_priority: int
-    """The priority of the most important victim."""
+    """The priority of the first victim."""
     sum_of_priorities: int
     """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int
     start_time: int
-    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better."""
+    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better. Zero if that is no criterion."""
 
 
 @final
@@ -136,7 +130,7 @@ def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
 
 def _near_best(candidates: Candidates, limit: int) -> Index:
     """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the candidates."""
-    violations, first_priority, *others = ORDERED_SCORE_FUNCTIONS
+    violations, first_priority, *others = _criteria(candidates)
     places: Index = np.arange(len(candidates))
     if len(places) <= limit:
         return places
@@ -156,8 +150,14 @@ def _near_best(candidates: Candidates, limit: int) -> Index:
 
 
 def _scores(candidates: Candidates) -> Int64s:
-    """Returns (5, M) the scores by criterion, the higher the better."""
-    return np.array([scores(candidates) for scores in ORDERED_SCORE_FUNCTIONS])
+    """Returns (4 or 5, M) the scores by criterion, the higher the better."""
+    return np.array([scores(candidates) for scores in _criteria(candidates)])
+
+
+def _criteria(candidates: Candidates) -> Sequence[ScoreFunction]:
+    """Returns the criteria that have costs: those of the rules, or all of upstream's where a plugin has its own."""
+    own = candidates.rules.criteria
+    return own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
 
 
 def _in_order(scores: Int64s) -> Index:
@@ -165,24 +165,4 @@ def _in_order(scores: Int64s) -> Index:
 
 
 def _spelled_out(scores: Int64s) -> list[Costs]:
-    return [Costs(-one, -two, -three, -four, five) for one, two, three, four, five in scores.T.tolist()]
-
-
-def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of the budgets that evicting the pod violates; pods that violate none are left out.
-
-    Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
-
-    Arguments:
-        nodes: places on axis N.
-        pod: the preemptor.
-    """
-    if not snapshot.objects.pdbs:
-        return {}
-    slots, row = lower_priority_pods(snapshot, pod, nodes)
-    found: dict[str, tuple[str, ...]] = {}
-    for budget, breaks in violated(snapshot, slots, row):
-        for slot in slots[breaks].tolist():
-            uid = snapshot.pod_at(slot).uid
-            found[uid] = (*found.get(uid, ()), budget.metadata.name)
-    return found
+    return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores.T.tolist()]

@@ -7,7 +7,6 @@ the outcome is the same as node by node.
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode (v1.36.2).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -16,12 +15,9 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NO_VICTIMS
-from extender.preemption.budgets import by_importance, violating
+from extender.preemption.budgets import lower_priority_pods, violating
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
-
-IsEligible = Callable[[Pod], bool]
-"""Returns whether a pod of lower priority may be a victim."""
 
 
 @final
@@ -30,7 +26,7 @@ class DryRun:
     """The nodes on which preemption works, and why it does not work on others."""
 
     candidates: fwk.Candidates
-    """The nodes on which it works. Nodes without victims fit as they are and are not candidates."""
+    """The nodes on which it works. Nodes that need no victims are not candidates."""
     statuses: dict[str, fwk.Status]
     """Node name -> why preemption does not work there."""
     fits_as_is: tuple[str, ...]
@@ -47,16 +43,15 @@ class _Victims:
     violates: Mask
 
 
-def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> DryRun:
+def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.PreemptionRules) -> DryRun:
     """Returns the victims on each of these nodes.
 
     Arguments:
         nodes: (B,) places on axis N.
-        is_eligible: returns which pods of lower priority may be victims; None for all.
     """
     snapshot = state.snapshot
-    slots, row = lower_priority_pods(snapshot, pod, nodes, is_eligible)
-    has_victims = np.zeros(len(nodes), np.bool_)
+    slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
+    has_victims = np.full(len(nodes), rules.takes_free_nodes)
     has_victims[row] = True
     statuses = dict.fromkeys((_name(snapshot, node) for node in nodes[~has_victims].tolist()), fwk.unresolvable(NO_VICTIMS))
 
@@ -73,30 +68,15 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, is_eligible: IsEligib
     nodes, rows = nodes[fits], without.take(fits)
     kept = fits[row]
     slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
-    victims = _in_order_of_reprieve(snapshot, slots, row)
+    victims = _in_order_of_reprieve(snapshot, slots, row, rules)
     reprieved = reprieve(state, rows, victims.slots, victims.row)
 
-    candidates, fitting = _candidates(snapshot, nodes, victims, reprieved)
+    candidates, fitting = _candidates(snapshot, nodes, victims, reprieved, rules)
     return DryRun(candidates, statuses, tuple(_name(snapshot, node) for node in fitting.tolist()))
 
 
-def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, is_eligible: IsEligible | None = None) -> tuple[Index, Index]:
-    """Returns (C,) slots and (C,) rows of the possible victims, row by row, most important first."""
-    pods = snapshot.pods
-    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place is for pods without a node, whose index is -1
-    row_at[nodes] = np.arange(len(nodes))
-    lower = np.flatnonzero(pods.priority < pod.priority)
-    row = row_at[pods.node[lower]]
-    slots, row = lower[row >= 0], row[row >= 0]
-    if is_eligible is not None:
-        eligible = np.fromiter((is_eligible(snapshot.pod_at(slot)) for slot in slots.tolist()), np.bool_, len(slots))
-        slots, row = slots[eligible], row[eligible]
-    order = by_importance(snapshot, slots, row)
-    return slots[order], row[order]
-
-
-def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index) -> _Victims:
-    violates = violating(snapshot, slots, row)
+def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules) -> _Victims:
+    violates = violating(snapshot, slots, row, rules)
     if violates.any():
         # Violating pods come first: each one that is reprieved lowers the node's count of violations.
         order = np.lexsort((~violates, row))
@@ -133,18 +113,18 @@ def _only(rows: Rows, chosen: Index) -> Rows:
     return rows if len(chosen) == len(rows) else rows.take(chosen)
 
 
-def _candidates(snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask) -> tuple[fwk.Candidates, Index]:
+def _candidates(
+    snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask, rules: fwk.PreemptionRules
+) -> tuple[fwk.Candidates, Index]:
     """Returns the candidates, and the nodes on which every pod was reprieved."""
     evicted = ~reprieved
     slots, row, violates = victims.slots[evicted], victims.row[evicted], victims.violates[evicted]
     counts = np.bincount(row, minlength=len(nodes))
     violations = np.bincount(row[violates], minlength=len(nodes))
-    # Full ties keep violating pods first, as upstream's stable sort of the order of reprieve does.
-    pods = snapshot.pods
-    order = np.lexsort((~violates, pods.start_time[slots], -pods.priority[slots], row))
+    order = rules.as_listed(snapshot, slots, row, violates)
     has_victims = counts > 0
     first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
-    candidates = fwk.Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64))
+    candidates = fwk.Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules)
     return candidates, nodes[~has_victims]
 
 

@@ -11,12 +11,13 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.framework import Code, NodeStatuses
+from extender.framework import Code, NodeStatuses, PreemptionRules
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
-from extender.preemption.costs import ORDERED_SCORE_FUNCTIONS, ScoreFunction, pick_one_node_for_preemption
-from extender.preemption.dry_run import DryRun, IsEligible, dry_run
+from extender.preemption.costs import pick_one_node_for_preemption
+from extender.preemption.dry_run import DryRun, dry_run
+from extender.preemption.rules import V1_36
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
 
@@ -32,14 +33,12 @@ class Evaluator:
 
     Arguments:
         num_candidates: number of potential nodes -> (offset, how many candidates are enough).
-        is_eligible: which pods of lower priority may be victims; None for all.
-        score_functions: the criteria; those of a plugin replace all of upstream's OrderedScoreFuncs.
+        rules: those of a release, or a plugin's own (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs).
     """
 
     handle: fwk.Handle
     num_candidates: Callable[[int], tuple[int, int]]
-    is_eligible: IsEligible | None = None
-    score_functions: Sequence[ScoreFunction] = ORDERED_SCORE_FUNCTIONS
+    rules: PreemptionRules = V1_36
 
     async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
         """Chooses a node and the victims on it. Nothing is evicted.
@@ -47,21 +46,22 @@ class Evaluator:
         Arguments:
             statuses: why each node refused the pod.
         """
-        snapshot = state.snapshot
+        snapshot, rules = state.snapshot, self.rules
 
         # 1 may this pod preempt at all?
-        reason = why_not_eligible(pod, snapshot, statuses, self.is_eligible)
+        reason = why_not_eligible(pod, snapshot, statuses, rules)
         if reason is not None:
             _LOG.info(5, "Pod is not eligible for preemption", pod=pod, reason=reason)
             return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
         # 2 find candidates by a dry run on the nodes where removing pods can help
-        potential = nodes_where_preemption_might_help(snapshot, statuses)
+        potential = nodes_where_preemption_might_help(snapshot, statuses, rules)
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
         found = self.find_candidates(state, pod, potential)
         names = tuple(snapshot.nodes.objects[place].name for place in potential.tolist())
-        if not len(found.candidates):
+        free = found.fits_as_is if rules.takes_free_nodes else ()
+        if not len(found.candidates) and not free:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
             return self._no_candidates(snapshot, names, found)
 
@@ -69,15 +69,18 @@ class Evaluator:
         candidates = found.candidates
         if self.handle.extenders:
             try:
-                candidates = fwk.Candidates.of(snapshot, await self._call_extenders(pod, candidates.listed(), snapshot))
+                offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
+                answer = await self._call_extenders(pod, offered, snapshot)
+                free = tuple(candidate.node for candidate in answer if not candidate.victims)
+                candidates = fwk.Candidates.of(snapshot, [candidate for candidate in answer if candidate.victims], rules)
             except fwk.ExtenderError as exc:
                 return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
 
         # 4 select the best candidate
-        best = pick_one_node_for_preemption(candidates, self.score_functions)
-        if not len(best):
+        best = pick_one_node_for_preemption(candidates)
+        if not len(best) and not free:
             return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
-        chosen = candidates.at(int(best[0]))
+        chosen = fwk.Candidate(free[0], (), 0) if free else candidates.at(int(best[0]))
         _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
         # 5 the caller prepares the candidate: it nominates the node and evicts the victims
@@ -92,14 +95,14 @@ class Evaluator:
         if not len(potential):
             # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
             empty = np.zeros(0, np.intp)
-            none = fwk.Candidates(state.snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64))
+            none = fwk.Candidates(state.snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), self.rules)
             return DryRun(none, {}, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn = np.roll(potential, -offset)
         runs: list[DryRun] = []
         non_violating = total = 0
         for start in range(0, len(in_turn), enough):
-            run = dry_run(state, pod, in_turn[start : start + enough], self.is_eligible)
+            run = dry_run(state, pod, in_turn[start : start + enough], self.rules)
             runs.append(run)
             total += len(run.candidates)
             non_violating += int((run.candidates.num_pdb_violations == 0).sum())
@@ -134,19 +137,19 @@ class Evaluator:
                     raise
                 _LOG.info(2, "Skipped extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
                 continue
-            candidates = _with_victims(answer, extender)
+            candidates = _checked(answer, extender, self.rules)
         return candidates
 
 
-def _with_victims(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender) -> list[fwk.Candidate]:
-    """Returns the candidates that have victims, each victim once.
+def _checked(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules) -> list[fwk.Candidate]:
+    """Returns the candidates, each victim once; without those that have no victims, unless the rules take free nodes.
 
     Raises:
-        ExtenderError: a candidate has no victim, and the extender is not ignorable.
+        ExtenderError: a candidate has no victim, though it needs one, and the extender is not ignorable.
     """
     kept: list[fwk.Candidate] = []
     for candidate in answer:
-        if candidate.victims:
+        if candidate.victims or rules.takes_free_nodes:
             once = tuple({victim.uid: victim for victim in candidate.victims}.values())
             kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
@@ -156,17 +159,22 @@ def _with_victims(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExten
     return kept
 
 
-def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses) -> Index:
-    """Returns (B,) places of the nodes that were refused with Unschedulable.
+def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses, rules: PreemptionRules) -> Index:
+    """Returns (B,) places of the nodes whose refusal is Unschedulable under the rules.
 
     Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
     """
-    absent = statuses.absent.code is fwk.Code.UNSCHEDULABLE
-    mask = np.full(len(snapshot.nodes), absent)
+    # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable itself.
+    mask = np.full(len(snapshot.nodes), statuses.absent.code is Code.UNSCHEDULABLE)
+    # Nodes with the same refusal share a Status: there are many nodes, but few different refusals.
+    helps: dict[int, bool] = {}
     for name, status in statuses.explicit.items():
         place = snapshot.nodes.index.get(name)
         if place is not None:
-            mask[place] = status.code is fwk.Code.UNSCHEDULABLE
+            known = helps.get(id(status))
+            if known is None:
+                known = helps[id(status)] = rules.code_of(status) is Code.UNSCHEDULABLE
+            mask[place] = known
     return np.flatnonzero(mask)
 
 
@@ -182,6 +190,7 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
             np.concatenate([part.slots for part in parts]),
             np.r_[0, np.cumsum(counts)].astype(np.intp),
             np.concatenate([part.num_pdb_violations for part in parts]),
+            parts[0].rules,
         )
     violates = joined.num_pdb_violations > 0
     kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
@@ -194,28 +203,23 @@ def _joined(runs: list[DryRun], enough: int) -> DryRun:
 NEVER = "not eligible due to preemptionPolicy=Never."
 
 
-def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, is_eligible: Callable[[Pod], bool] | None = None) -> str | None:
+def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules: PreemptionRules) -> str | None:
     """Returns why the pod may not preempt; None if it may.
 
-    A pod that has preempted before waits until its victims are gone, unless its nominated node became unresolvable.
+    A pod that has preempted before waits until its victims are gone; under later rules not if its nominated node became unresolvable.
     """
     if pod.spec.preemption_policy == "Never":
         return NEVER
     nominated = pod.status.nominated_node_name
-    if not nominated or statuses.of(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+    if not nominated:
+        return None
+    if rules.gives_up_unresolvable and rules.code_of(statuses.of(nominated)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return None
     place = snapshot.nodes.index.get(nominated)
     if place is None:
         return None
     for slot in snapshot.pods.on_node[place]:
         other = snapshot.pod_at(slot)
-        if other.priority < pod.priority and (is_eligible is None or is_eligible(other)) and _is_being_preempted(other):
+        if other.priority < pod.priority and (rules.may_go is None or rules.may_go(other)) and rules.waits_for(other):
             return STILL_TERMINATING
     return None
-
-
-def _is_being_preempted(pod: Pod) -> bool:
-    if not pod.is_terminating:
-        return False
-    condition = next((condition for condition in pod.status.conditions if condition.type == "DisruptionTarget"), None)
-    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"

@@ -9,7 +9,8 @@ import numpy as np
 from extender.framework import Candidate, Candidates
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import assigned_requests
-from extender.preemption.costs import best, broken_budgets
+from extender.preemption.budgets import broken_budgets
+from extender.preemption.costs import best
 from extender.records.values import CandidateRecord, Victim
 from extender.snapshot.axes import CPU, MEMORY
 
@@ -32,7 +33,7 @@ def keep_candidates(candidates: Candidates, preemptor: Pod, chosen: int | None =
         return ()
     found = best(candidates, MAX_CANDIDATES, chosen)
     kept, snapshot = found.candidates, candidates.snapshot
-    broken = broken_budgets(snapshot, kept.node, preemptor)
+    broken = broken_budgets(snapshot, kept.node, preemptor, candidates.rules)
     first: list[int] = kept.first.tolist()
     slots: list[int] = kept.slots.tolist()
     limits = [MAX_VICTIMS, *[MAX_VICTIMS if chosen is None else MAX_VICTIMS_OF_OTHERS] * (MAX_CANDIDATES - 1)]
@@ -54,7 +55,7 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, place: int) -> Candidate
     """Returns the chosen candidate alone, without what it costs."""
     snapshot, first, last = candidates.snapshot, int(candidates.first[place]), int(candidates.first[place + 1])
     node = int(candidates.node[place])
-    broken = broken_budgets(snapshot, np.array([node]), preemptor)
+    broken = broken_budgets(snapshot, np.array([node]), preemptor, candidates.rules)
     slots: list[int] = candidates.slots[first : min(last, first + MAX_VICTIMS)].tolist()
     held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
     victims = tuple(_victim(snapshot.pod_at(slot), broken, *of_pod) for slot, of_pod in zip(slots, held, strict=True))

@@ -6,8 +6,9 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.preemption.budgets import by_importance, violating
-from extender.preemption.dry_run import lower_priority_pods, reprieve
+from extender.preemption import rules_of
+from extender.preemption.budgets import lower_priority_pods, violating
+from extender.preemption.dry_run import reprieve
 from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
@@ -17,9 +18,9 @@ from extender.snapshot.axes import Index, Mask
 def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
     """Returns the victims that the preemption needs, for each candidate node; nodes where it does not help are left out.
 
-    All Filters of the profile run. Where the caller's victims suffice, those of them that need not go are reprieved. Where they do not
-    suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the victims are chosen among all pods
-    of lower priority.
+    All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them that need not go are
+    reprieved. Where they do not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the
+    victims are chosen among all pods of lower priority.
 
     Arguments:
         given: node name -> the caller's victims there.
@@ -27,7 +28,7 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     Raises:
         PluginError: a plugin failed; the message names it.
     """
-    snapshot, pod = cycle.snapshot, cycle.pod
+    snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
     if pod.spec.preemption_policy == "Never":
         return {}
     outcome = cycle.run_pre_filter_plugins()
@@ -47,7 +48,7 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
 
     # 1 where the caller's victims do not suffice, all pods of lower priority are possible victims
     suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
-    lower, lower_row = lower_priority_pods(snapshot, pod, nodes)
+    lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
     chosen_here = ~suffices[lower_row]
     slots = np.r_[named[suffices[named_row]], lower[chosen_here]]
     row = np.r_[named_row[suffices[named_row]], lower_row[chosen_here]]
@@ -55,15 +56,17 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     # 2 reprieve victims where the pod fits without them: those that the caller did not name first
     fits = _fits_without(cycle, nodes, slots, row)
     slots, row = slots[fits[row]], row[fits[row]]
-    slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named))
+    slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
     without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
     victims_left = ~reprieve(cycle, without, slots, row)
 
-    # 3 the remaining victims, most important first
+    # 3 the remaining victims, in the order of the rules
     slots, row = slots[victims_left], row[victims_left]
-    order = by_importance(snapshot, slots, row)
+    order = rules.by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
-    violates = violating(snapshot, slots, row)
+    violates = violating(snapshot, slots, row, rules)
+    order = rules.as_listed(snapshot, slots, row, violates)
+    slots, violates = slots[order], violates[order]
     chosen: dict[str, MetaVictims] = {}
     for at in np.unique(row).tolist():
         on_node = row == at
@@ -72,8 +75,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     return chosen
 
 
-def candidates_of(snapshot: Snapshot, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns the result of `choose_victims` as arrays over the same snapshot."""
+def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
+    """Returns the result of `choose_victims` as arrays over the cycle's snapshot."""
+    snapshot = cycle.snapshot
     pods = snapshot.pods.slots
     return fwk.Candidates.of(
         snapshot,
@@ -81,6 +85,7 @@ def candidates_of(snapshot: Snapshot, chosen: Mapping[str, MetaVictims]) -> fwk.
             fwk.Candidate(name, tuple(snapshot.pod_at(pods[uid]) for uid in victims.uids), victims.num_pdb_violations)
             for name, victims in chosen.items()
         ],
+        rules_of(cycle.framework.plugins.post_filter),
     )
 
 
@@ -108,12 +113,12 @@ def _removed(slots: Index, row: Index) -> PodChanges:
     return PodChanges(row, slots, np.full(len(slots), -1))
 
 
-def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask) -> tuple[Index, Index]:
+def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask, rules: fwk.PreemptionRules) -> tuple[Index, Index]:
     """Returns slots and rows in the order of reprieve, row by row.
 
     Pods that the caller did not name come before those it named, those that violate a budget before others, then by importance.
     """
-    order = by_importance(snapshot, slots, row)
+    order = rules.by_importance(snapshot, slots, row)
     slots, row, is_named = slots[order], row[order], is_named[order]
-    order = np.lexsort((~violating(snapshot, slots, row), is_named, row))
+    order = np.lexsort((~violating(snapshot, slots, row, rules), is_named, row))
     return slots[order], row[order]

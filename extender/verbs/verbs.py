@@ -128,7 +128,7 @@ class Verbs:
         with self._answering(pod, len(candidates), caller) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
-        self._reporter.preempt_called(call_so_far(), candidates_of(cycle.snapshot, chosen))
+        self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen))
         note = _what_changed(candidates, chosen)
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)

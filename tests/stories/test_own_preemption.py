@@ -3,12 +3,14 @@
 Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs (v1.36.2).
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.preemption import Evaluator
+from extender.preemption import V1_36, Evaluator
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story
 
@@ -17,14 +19,14 @@ class KeepsCaches(fwk.PostFilterPlugin):
     """Pods labelled `keep` are never victims, and of the nodes the one with the most victims wins."""
 
     chooses_candidates = True
+    preemption_rules = replace(
+        V1_36,
+        may_go=lambda victim: "keep" not in victim.labels,
+        criteria=[lambda candidates: np.diff(candidates.first).astype(np.int64)],
+    )
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        evaluator = Evaluator(
-            self.handle,
-            lambda num_nodes: (0, num_nodes),
-            lambda victim: "keep" not in victim.labels,
-            [lambda candidates: np.diff(candidates.first).astype(np.int64)],
-        )
+        evaluator = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules)
         outcome = await evaluator.preempt(state, pod, statuses)
         return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
 

@@ -151,6 +151,8 @@ def _room_made(preemption: PreemptionAnswer | None) -> str:
     if preemption is None:
         return ""
     if preemption.node:
+        if not preemption.victims:
+            return f"; the rules of its preemption choose {preemption.node} without an eviction"
         violations = preemption.num_pdb_violations
         though = f", {violations} of them against a PodDisruptionBudget" if violations else ""
         return f"; evicting {_pods(len(preemption.victims))} from {preemption.node} would make room{though}"

@@ -16,7 +16,8 @@ from extender.framework.advice import SuggestionKind
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
-from extender.preemption.dry_run import lower_priority_pods
+from extender.preemption import rules_of
+from extender.preemption.budgets import lower_priority_pods
 from extender.preemption.evaluator import nodes_where_preemption_might_help
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
@@ -76,6 +77,7 @@ class _Trials:
         self._framework = framework
         self._snapshot = snapshot
         self._nominations = nominations
+        self.rules = rules_of(framework.plugins.post_filter)
 
     def opened(self, pod: Pod) -> Index:
         """Returns the places of the nodes on which such a pod would fit; none if a plugin fails."""
@@ -92,7 +94,7 @@ class _Trials:
 
         This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is opened.
         """
-        slots, row = lower_priority_pods(self._snapshot, pod, potential)
+        slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
         if not len(slots):
             return np.zeros(0, np.intp)
         rows = Rows.of(self._snapshot, potential).changed(PodChanges(row, slots, np.full(len(slots), -1)))
@@ -162,7 +164,7 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     may_not = pod.spec.preemption_policy == "Never"
     if not may_not and (outcome.why_not_eligible is not None or outcome.candidates is None or len(outcome.candidates)):
         return
-    potential = nodes_where_preemption_might_help(snapshot, evaluation.statuses)
+    potential = nodes_where_preemption_might_help(snapshot, evaluation.statuses, trials.rules)
     if may_not:
         changed = replaced(pod, spec=replaced(pod.spec, preemption_policy="PreemptLowerPriority"))
         found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", trials.opened_by_eviction(changed, potential))

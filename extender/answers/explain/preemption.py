@@ -1,6 +1,7 @@
 """What preemption would do for a pod, or why it does not help: the outcome of the dry run as an answer for people."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,7 +14,8 @@ from extender.framework import Candidate, Candidates, PreemptionOutcome
 from extender.golang.times import rfc3339
 from extender.objects.pod import STARTED_NOW, Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
-from extender.preemption.costs import Costs, broken_budgets, costs_of, ranked
+from extender.preemption.budgets import broken_budgets
+from extender.preemption.costs import Costs, costs_of, ranked
 from extender.records.values import CandidateNode
 from extender.snapshot import Snapshot
 
@@ -38,7 +40,7 @@ def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, 
         message="" if outcome.status.is_success else outcome.status.message,
         not_helpful=_not_helpful(outcome, len(snapshot.nodes)),
     )
-    if candidates is None or not len(candidates):
+    if candidates is None or (not len(candidates) and chosen is None):
         return answer
     listed = _listed(candidates, chosen, pod, outcome.status.message, limit)
     best = listed[0] if chosen is not None else None
@@ -49,28 +51,35 @@ def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, 
         victims=() if best is None else best.victims,
         num_pdb_violations=0 if best is None else best.num_pdb_violations,
         candidates=listed,
-        num_candidates=len(candidates),
+        num_candidates=len(candidates) + (chosen is not None and not chosen.victims),
         not_helpful=answer.not_helpful,
     )
 
 
 def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
     """The chosen candidate, then the others, best first."""
+    if chosen is not None and not chosen.victims:
+        others = _listed(candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", limit - 1)
+        return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *others
+    if not len(candidates) or not limit:
+        return ()
     order = ranked(candidates)
     if chosen is not None:
         place = int(np.flatnonzero(candidates.node == candidates.snapshot.nodes.index[chosen.node])[0])
         order = np.r_[place, order[order != place]]
     shown = candidates.take(order[:limit])
-    costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod)
+    costs, violates = costs_of(shown), broken_budgets(shown.snapshot, shown.node, pod, shown.rules)
+    listed = shown.listed()
+    first = what_comes_first([gone.priority for gone in one.victims] for one in listed)
     return tuple(
         CandidateNode(
             node=one.node,
             victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.victims),
             num_pdb_violations=one.num_pdb_violations,
             # Without a chosen node, an extender has failed, which kept all of them from being chosen.
-            why_not=failed if chosen is None else "" if one.node == chosen.node else why_not(costs[at], costs[0], chosen.node),
+            why_not=failed if chosen is None else "" if one.node == chosen.node else why_not(costs[at], costs[0], chosen.node, first),
         )
-        for at, one in enumerate(shown.listed())
+        for at, one in enumerate(listed)
     )
 
 
@@ -85,16 +94,26 @@ def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCoun
 # Why a candidate lost. Costs are numbers, so that candidates can be compared long after their victims are gone.
 
 
-def why_not(lost: Costs, chosen: Costs, node: str) -> str:
+def what_comes_first(priorities_of_each: Iterable[Sequence[int]]) -> str:
+    """Returns what to call the first victim: older rules do not always list the most important one first.
+
+    Arguments:
+        priorities_of_each: those of the victims of each candidate, in order.
+    """
+    return "most important" if all(priorities[0] == max(priorities) for priorities in priorities_of_each) else "first"
+
+
+def why_not(lost: Costs, chosen: Costs, node: str, first: str = "most important") -> str:
     """Returns the first criterion by which a candidate with these costs lost against the chosen one, in words.
 
     Arguments:
         node: the name of the chosen node.
+        first: see `what_comes_first`.
     """
     if lost.num_pdb_violations != chosen.num_pdb_violations:
         return f"{_violations(lost.num_pdb_violations)}, {chosen.num_pdb_violations or 'none'} on {node}"
     if lost.first_priority != chosen.first_priority:
-        return f"its most important victim has priority {lost.first_priority}, on {node} it is {chosen.first_priority}"
+        return f"its {first} victim has priority {lost.first_priority}, on {node} it is {chosen.first_priority}"
     if lost.sum_of_priorities != chosen.sum_of_priorities:
         if lost.num_victims == chosen.num_victims:
             more = lost.sum_of_priorities - chosen.sum_of_priorities

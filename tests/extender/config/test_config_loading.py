@@ -88,6 +88,7 @@ def test_values_and_defaults(text, attribute, value):
     [
         pytest.param("DefaultPreemption", "null", DefaultPreemptionArgs(), id="no arguments"),
         pytest.param("DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"),
+        pytest.param("DefaultPreemption", "{preemptionRules: v1.12}", DefaultPreemptionArgs(preemption_rules="v1.12"), id="older rules"),
         pytest.param(
             "DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(filter_timeout=Duration()), id="a zero duration is, too"
         ),

@@ -135,6 +135,12 @@ def test_values_of_the_configuration(text, errors):
             id="candidates",
         ),
         pytest.param(
+            "DefaultPreemption",
+            "{preemptionRules: v1.13}",
+            [f'{ARGS}.preemptionRules: Unsupported value: "v1.13": supported values: "v1.12", "v1.17", "v1.25", "v1.36"'],
+            id="rules that there are not",
+        ),
+        pytest.param(
             "DynamicResources",
             "{filterTimeout: -1s, bindingTimeout: 999ms}",
             [

@@ -5,6 +5,7 @@ import pytest
 
 from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from extender.preemption import V1_36
 from extender.preemption.budgets import violating
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
@@ -34,7 +35,7 @@ def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list
     named = [pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))]
     snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
     slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
-    return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp)))
+    return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.framework import Candidate
+from extender.framework import Candidate, ScoreFunction
 from extender.framework.preemption import Candidates
 from extender.objects.pod import start_time
+from extender.preemption import V1_36
 from extender.preemption.costs import (
     ORDERED_SCORE_FUNCTIONS,
     fewest_pdb_violations,
@@ -36,7 +38,7 @@ def candidates(victims: Mapping[str, Sequence[PodBuilder]], violations: Mapping[
         node: [victim.name(f"{node}-{place}").node(node).obj() for place, victim in enumerate(of_node)] for node, of_node in victims.items()
     }
     snapshot = make_snapshot(*map(make_node, victims), pods=[pod for pods in placed.values() for pod in pods])
-    return Candidates.of(snapshot, [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()])
+    return Candidates.of(snapshot, [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()], V1_36)
 
 
 def chosen(of: Candidates) -> list[str]:
@@ -98,9 +100,13 @@ def test_own_criteria_replace_all_others() -> None:
 
     found = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
 
-    assert pick_one_node_for_preemption(found, [most_victims]).tolist() == [1, 2]
-    assert pick_one_node_for_preemption(found, [most_victims, fewest_pdb_violations]).tolist() == [2]
-    assert pick_one_node_for_preemption(found, []).tolist() == [0, 1, 2]
+    def chosen_by(*criteria: ScoreFunction) -> list[int]:
+        chosen: list[int] = pick_one_node_for_preemption(replace(found, rules=replace(V1_36, criteria=criteria))).tolist()
+        return chosen
+
+    assert chosen_by(most_victims) == [1, 2]
+    assert chosen_by(most_victims, fewest_pdb_violations) == [2]
+    assert chosen_by() == [0, 1, 2]
 
 
 def test_candidates_are_spelled_out_as_they_were_given() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from extender.framework import Candidates
+from extender.preemption import V1_36
 from extender.preemption.costs import best, costs_of, ranked
 from extender.testing import make_node, make_pod, make_snapshot
 
@@ -30,6 +31,7 @@ def test_the_best_are_the_first_of_all(seed: int) -> None:
         np.array([slot for of_node in slots for slot in of_node], np.intp),
         np.array(firsts, np.intp),
         np.array([chance.randrange(2) for _ in names], np.int64),
+        V1_36,
     )
 
     chosen = chance.choice([None, *range(len(candidates))])

@@ -1,11 +1,14 @@
 """Which pods may preempt at all."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender import framework as fwk
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
 from extender.objects.pod import Pod
+from extender.preemption import V1_36
 from extender.preemption.evaluator import why_not_eligible
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
@@ -27,8 +30,8 @@ def victim(*conditions: Condition, priority: int = 1, is_terminating: bool = Tru
     return replaced(pod.obj(), status=replaced(pod.obj().status, conditions=list(conditions)))
 
 
-def why_not(pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED) -> str | None:
-    return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=others), statuses)
+def why_not(pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36) -> str | None:
+    return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=others), statuses, rules)
 
 
 def test_a_pod_may_preempt() -> None:
@@ -91,5 +94,5 @@ def test_who_may_not_be_a_victim_was_none() -> None:
     """
     snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
 
-    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, lambda pod: pod.name != "victim") is None
-    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, lambda pod: True) == TERMINATING
+    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: pod.name != "victim")) is None
+    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: True)) == TERMINATING

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -14,6 +15,7 @@ from extender.objects.meta import HasMetadata
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.plugins.node_unschedulable import NodeUnschedulable
+from extender.preemption import V1_36
 from extender.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import statuses_by_node
@@ -171,7 +173,8 @@ def test_who_may_be_a_victim_is_for_the_plugin_to_say() -> None:
     """
     snapshot = make_snapshot(node("n"), node("m"), pods=[pod("mine", "n", cpu=2), pod("yours", "m", cpu=2)])
 
-    outcome = preempt(snapshot, evaluator=lambda framework: Evaluator(framework, every, is_eligible=lambda pod: pod.name == "yours"))
+    yours = replace(V1_36, may_go=lambda pod: pod.name == "yours")
+    outcome = preempt(snapshot, evaluator=lambda framework: Evaluator(framework, every, yours))
 
     assert victims(outcome) == {"m": ["yours"]}
     assert outcome.statuses == {"n": fwk.unresolvable(NO_VICTIMS)}
@@ -209,7 +212,7 @@ U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status
 def test_where_preemption_might_help(statuses: fwk.NodeStatuses, names: list[str]) -> None:
     snapshot = make_snapshot(*map(make_node, "abc"))
 
-    assert [snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses)] == names
+    assert [snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses, V1_36)] == names
 
 
 def four_nodes(*with_budget: int) -> Snapshot:
@@ -353,7 +356,7 @@ def test_own_criteria_choose_the_node() -> None:
     def by_name(candidates: Candidates) -> Int64s:
         return np.array([int(one.node[1:]) for one in candidates.listed()])
 
-    outcome = preempt(four_nodes(), evaluator=lambda framework: Evaluator(framework, every, score_functions=[by_name]))
+    outcome = preempt(four_nodes(), evaluator=lambda framework: Evaluator(framework, every, replace(V1_36, criteria=[by_name])))
 
     assert outcome.nominated_node == "n3"
 

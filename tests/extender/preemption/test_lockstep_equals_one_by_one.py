@@ -18,6 +18,7 @@ from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import Pod, start_time
 from extender.objects.preemption_messages import NO_VICTIMS
 from extender.plugins import IN_TREE
+from extender.preemption import V1_36
 from extender.preemption.dry_run import dry_run
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
@@ -98,7 +99,7 @@ def in_lockstep(case: Case) -> dict[str, Outcome]:
     state = Cycle(framework, snapshot, case.pod, Nominations({node: tuple(pods) for node, pods in by_node.items()}))
     if not state.run_pre_filter_plugins().status.is_success:
         return {}
-    run = dry_run(state, case.pod, np.arange(len(snapshot.nodes)), may_go)
+    run = dry_run(state, case.pod, np.arange(len(snapshot.nodes)), replace(V1_36, may_go=may_go))
     outcomes: dict[str, Outcome] = {node: _plain(status) for node, status in run.statuses.items()}
     outcomes |= dict.fromkeys(run.fits_as_is, ("fits", (), 0))
     for found in run.candidates.listed():

@@ -6,6 +6,7 @@ import pytest
 from extender.answers.explain.preemption import why_not
 from extender.framework import Candidate, Candidates
 from extender.objects.pod import STARTED_NOW
+from extender.preemption import V1_36
 from extender.preemption.costs import Costs, costs_of, pick_one_node_for_preemption, ranked
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
@@ -76,7 +77,7 @@ def candidates(*victims: list[PodBuilder], violations: tuple[int, ...]) -> Candi
     placed = [[pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)] for node, pods in zip(nodes, victims, strict=True)]
     snapshot = make_snapshot(*map(make_node, nodes), pods=[pod for pods in placed for pod in pods])
     each = zip(nodes, placed, violations, strict=True)
-    return Candidates.of(snapshot, [Candidate(node, tuple(pods), count) for node, pods, count in each])
+    return Candidates.of(snapshot, [Candidate(node, tuple(pods), count) for node, pods, count in each], V1_36)
 
 
 def test_costs_are_what_the_criteria_look_at() -> None:
