@@ -49,6 +49,21 @@ def test_print_config_of_a_file(tmp_path: Path) -> None:
     assert yaml.safe_load(reprieve("print-config", "--config", str(path)).stdout)["profiles"][0]["schedulerName"] == "gpu"
 
 
+def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
+    """
+    Without them there is nothing that kube-scheduler would refuse.
+    """
+    chosen = yaml.safe_load(reprieve("print-config", "--config", "examples/clusters/four-releases-config.yaml").stdout)
+    default = yaml.safe_load(reprieve("print-config").stdout)
+
+    def rules_of(document: dict[str, Any]) -> list[str | None]:
+        configs = [config for profile in document["profiles"] for config in profile["pluginConfig"]]
+        return [config["args"].get("preemptionRules") for config in configs if config["name"] == "DefaultPreemption"]
+
+    assert rules_of(chosen) == ["v1.12", "v1.17", "v1.25", "v1.36"]
+    assert rules_of(default) == [None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "text", "why"),
     [

@@ -1,0 +1,106 @@
+"""docs/preemption-through-the-versions.md: its commands answer as it says, and its tables are those of the example and of the rules."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from extender import framework as fwk
+from extender.plugins.inter_pod_affinity.filtering import AFFINITY, ANTI_AFFINITY
+from extender.plugins.node_affinity import REASON_POD
+from extender.plugins.node_name import REASON as WRONG_NAME
+from extender.plugins.node_ports import REASON as PORTS
+from extender.plugins.node_unschedulable import REASON as CORDONED
+from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, NOT_MATCHED
+from extender.plugins.taint_toleration import REASON as TAINTED
+from extender.plugins.volume_restrictions import REASON_DISK, REASON_READ_WRITE_ONCE_POD
+from extender.plugins.volume_zone import REASON as OTHER_ZONE
+from extender.preemption import RULES
+from extender.preemption.evaluator import nodes_where_preemption_might_help
+from extender.testing import make_node, make_snapshot
+from tests.test_questions_page import is_as_said, lines_of
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = (ROOT / "docs" / "preemption-through-the-versions.md").read_text()
+EXAMPLES: Final = re.findall(r"^```console\n\$ (.*?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def table(first_heading: str) -> list[list[str]]:
+    """The rows of the table with this heading, cell by cell."""
+    rows = re.search(rf"^\| ?{first_heading} ?\|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    assert rows is not None
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[1].splitlines()]
+
+
+@pytest.mark.parametrize(("command", "output"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_what_the_page_says_happens(command: str, output: str) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    run = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120)
+
+    assert run.returncode == 0, run.stderr.decode()
+    assert is_as_said(lines_of(output), lines_of(run.stdout.decode())), run.stdout.decode()
+
+
+def test_the_four_releases_choose_four_nodes() -> None:
+    chosen = [re.findall(r"would evict .* on (\S+)", output) for _, output in EXAMPLES]
+
+    assert chosen == [["node-a"], ["node-b"], ["node-c"], ["node-d"]]
+
+
+def test_the_table_of_the_cluster_is_the_example() -> None:
+    objects = yaml.safe_load((ROOT / "examples" / "clusters" / "four-releases.yaml").read_text())["items"]
+    cpus = {each["metadata"]["name"]: each["status"]["allocatable"]["cpu"] for each in objects if each["kind"] == "Node"}
+    pods = [each for each in objects if each["kind"] == "Pod"]
+
+    assert table("node") == [
+        [
+            pod["spec"]["nodeName"],
+            cpus[pod["spec"]["nodeName"]],
+            pod["metadata"]["name"],
+            pod["spec"]["containers"][0]["resources"]["requests"]["cpu"],
+            str(pod["spec"]["priority"]),
+            pod["status"]["startTime"][11:16],
+            pod["metadata"].get("labels", {}).get("app", ""),
+        ]
+        for pod in pods
+    ]
+
+
+REFUSALS: Final = {
+    "cordoned, tainted, wrong name, labels or node affinity": [
+        fwk.unresolvable(reason) for reason in (CORDONED, TAINTED, WRONG_NAME, REASON_POD)
+    ],
+    "required pod affinity": [fwk.unresolvable(AFFINITY)],
+    "volumes of another zone or node, no volume to bind": [fwk.unresolvable(OTHER_ZONE)],
+    "ports, anti-affinity, disks, volume limits, topology skew": [
+        fwk.unschedulable(reason) for reason in (PORTS, ANTI_AFFINITY, REASON_DISK, NOT_MATCHED)
+    ],
+    "a shortage, within the capacity of the node": [fwk.unschedulable("Insufficient cpu"), fwk.unschedulable("Too many pods")],
+    "a request beyond the capacity of the node": [
+        fwk.unresolvable("Insufficient cpu"),
+        fwk.unresolvable("Too many pods", "Insufficient cpu"),
+    ],
+    "the node lacks the label of a topology constraint": [fwk.unresolvable(MISSING_LABEL)],
+    "a ReadWriteOncePod claim in use": [fwk.unschedulable(REASON_READ_WRITE_ONCE_POD)],
+}
+
+
+@pytest.mark.parametrize("row", table("refusal"), ids=lambda row: row[0])
+def test_the_table_of_refusals_is_what_the_rules_make_of_them(row: list[str]) -> None:
+    snapshot = make_snapshot(make_node("n"))
+    refusal, *said = row
+
+    for status in REFUSALS[refusal]:
+        refused = fwk.NodeStatuses({"n": status})
+        tried = [len(nodes_where_preemption_might_help(snapshot, refused, rules)) for rules in RULES.values()]
+        assert said == ["tried" if each else "pointless" for each in tried]
+
+
+def test_no_refusal_is_left_out() -> None:
+    assert [row[0] for row in table("refusal")] == list(REFUSALS)
