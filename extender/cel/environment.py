@@ -25,7 +25,7 @@ _DECLARED: Final = {
     CelType.QUANTITY: cel.Type.AbstractType("kubernetes.Quantity"),
     CelType.SEMVER: cel.Type.AbstractType("kubernetes.Semver"),
 }
-_CARRIED: Final = {**_BASIC, CelType.QUANTITY: cel.Type.MAP, CelType.SEMVER: cel.Type.MAP}
+_CARRIED: Final = {**_BASIC, CelType.QUANTITY: cel.Type.BYTES, CelType.SEMVER: cel.Type.BYTES}
 
 
 def checking_environment() -> cel.Env:
@@ -34,7 +34,7 @@ def checking_environment() -> cel.Env:
 
 
 def running_environment() -> cel.Env:
-    """Returns an environment with quantities and versions as maps; it runs what the checking environment has accepted."""
+    """Returns an environment with quantities and versions as bytes; it runs what the checking environment has accepted."""
     return _environment(_CARRIED[CelType.QUANTITY], _by_name(FUNCTIONS, _running_overloads))
 
 

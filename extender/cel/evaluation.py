@@ -16,6 +16,7 @@ from threading import Lock
 from time import monotonic
 from typing import Final, final
 
+from extender.cel.functions import as_json
 from extender.cel.selector import CACHE_SIZE, CHEAP_CHARACTERS, CHEAP_WORK, COST_EXCEEDED, CelError, CompileError, Facts, compiled
 
 MOST_WAIT: Final = 10.0
@@ -68,7 +69,7 @@ class Worker:
         Raises:
             CelError: see `evaluate`.
         """
-        request = json.dumps([expression, facts.variables, facts.size]).encode() + b"\n"
+        request = json.dumps([expression, facts.variables, facts.size], default=as_json).encode() + b"\n"
         with self._lock:
             answer = self._answer(request)
         if "matches" in answer:

@@ -1,8 +1,10 @@
 """The functions and types that Kubernetes adds to CEL for devices: quantities and semantic versions.
 
 cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against the types that
-upstream declares, and then runs with maps in their place, their carriers: {"quantity": nanos as text} and {"semver": version as text},
+upstream declares, and then runs with bytes in their place, their carriers: b"quantity:" with nanos and b"semver:" with the version as text,
 which are equal exactly if the values are. Functions take and return Python values; `CelType` tells how they are carried.
+
+Beware: no function may take a list, a map or dyn. The library ends the process when it converts an optional in one of them to Python.
 
 Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2).
 """
@@ -18,10 +20,10 @@ from extender.golang.int64 import MAX_INT64, MIN_INT64
 from extender.objects.quantity import Quantity, QuantityError
 
 NANO: Final = 10**9
-_QUANTITY: Final = "quantity"
-_SEMVER: Final = "semver"
+_QUANTITY: Final = b"quantity:"
+_SEMVER: Final = b"semver:"
 
-Carrier = dict[str, str]
+Carrier = bytes
 """A quantity or a version in a running expression."""
 
 
@@ -51,22 +53,30 @@ class Function:
 
 def quantity_carrier(nanos: int) -> Carrier:
     """Returns the carrier of a quantity."""
-    return {_QUANTITY: str(nanos)}
+    return _QUANTITY + str(nanos).encode()
 
 
 def semver_carrier(version: Semver) -> Carrier:
     """Returns the carrier of a version."""
-    return {_SEMVER: str(version)}
+    return _SEMVER + str(version).encode()
+
+
+def as_json(carrier: Carrier) -> object:
+    """Returns a carrier in a form that `json.dumps` writes, as its `default`."""
+    return {"": carrier.decode()}
+
+
+def of_json(document: dict[str, Any]) -> object:
+    """Returns a carrier that was written by `as_json`, or else the document itself; an `object_hook` of `json.loads`."""
+    return document[""].encode() if document.keys() == {""} and isinstance(document[""], str) else document
 
 
 def from_carrier(kind: CelType, value: Any) -> object | None:
     """Returns the Python value of an argument; None if it is not of this type."""
     if kind is CelType.QUANTITY:
-        nanos = value.get(_QUANTITY) if isinstance(value, dict) else None
-        return int(nanos) if isinstance(nanos, str) else None
+        return int(value.removeprefix(_QUANTITY)) if value.startswith(_QUANTITY) else None
     if kind is CelType.SEMVER:
-        text = value.get(_SEMVER) if isinstance(value, dict) else None
-        return Semver.parse(text) if isinstance(text, str) else None
+        return Semver.parse(value.removeprefix(_SEMVER).decode()) if value.startswith(_SEMVER) else None
     return value if type(value) is kind.value else None
 
 

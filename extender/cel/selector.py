@@ -113,7 +113,11 @@ class CelSelector:
         if kind != cel.Type.ERROR:
             name = _type_name(kind)
             raise CelError(f"CEL result of type {name} could not be converted to bool{_NO_CONVERSION.get(name, '')}")
-        text = _without_status(str(value.value()))
+        try:
+            text = _without_status(str(value.value()))
+        except TypeError as exc:
+            # The library takes an optional for an error, and cannot convert it.
+            raise CelError("CEL result of type optional_type could not be converted to bool") from exc
         # A key that a map lacks may be a domain; the caller then adds it and evaluates again.
         missing = _MISSING_KEY.fullmatch(text)
         if missing is None:

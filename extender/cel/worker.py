@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from extender.cel.functions import of_json
 from extender.cel.selector import CelError, CompileError, Facts, compiled
 
 MOST_SECONDS: Final = 0.25
@@ -31,7 +32,7 @@ def main() -> None:
 
 
 def _answer(line: str) -> dict[str, object]:
-    expression, variables, size = json.loads(line)
+    expression, variables, size = json.loads(line, object_hook=of_json)
     try:
         return {"matches": compiled(expression).matches(Facts(variables, size))}
     except CelError as exc:
