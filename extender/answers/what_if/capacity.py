@@ -33,6 +33,8 @@ from extender.workloads.expansion import WORKLOADS
 
 _STEPS_KEPT: Final = 32
 """Hypotheses that are built on each other before they are written as one, so that not all of them stay in memory."""
+_MOST_PLACED: Final = 20_000
+"""The copies that are placed one by one at most: each takes about 5 kB of memory, and a millisecond."""
 _SAMPLE_NAME: Final = "one-more"
 """The name of a sample pod, before its number."""
 _LEFT_OUT: Final = ("uid", "deletionTimestamp", "generateName")
@@ -119,7 +121,8 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
     """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
 
     Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where controllers have made
-    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same.
+    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same. Otherwise
+    counting stops at 20,000 copies, whatever the limit, and the answer says so.
 
     Arguments:
         cluster: changed by counting; pass a fork.
@@ -153,8 +156,9 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
             node = _placed(cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total())))
         except (FitError, fwk.NoNodesAvailableError, PluginError, _ReserveError) as exc:
             return _stopped(by_node, str(exc))
-        if by_node.total() == limit:
-            return Capacity(fits=limit, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True)
+        if (fits := by_node.total()) >= min(limit, _MOST_PLACED):
+            notes = () if fits == limit else (f"counting ends at {fits}, the most that are placed one by one",)
+            return Capacity(fits=fits, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True, notes=notes)
         by_node[node] += 1
 
 

@@ -74,6 +74,21 @@ def test_counting_stops_at_the_limit_of_the_question() -> None:
     assert (found.fits, found.is_limit, found.stopped_by) == (3, True, "")
 
 
+def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Each of them takes memory, so that a caller's limit is not the only one; the bound is lowered here.
+    """
+    monkeypatch.setattr("extender.answers.what_if.capacity._MOST_PLACED", 2)
+    together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
+
+    found = fitting(cluster_of([node("a", 4)]), together, limit=3)
+    alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=9)
+
+    assert (found.fits, found.is_limit) == (2, True)
+    assert found.notes == ("counting ends at 2, the most that are placed one by one",)
+    assert (alone.fits, alone.notes) == (4, ())
+
+
 @pytest.mark.parametrize("pod", [make_pod().req(cpu=1), make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web")])
 def test_the_limit_may_be_all_there_is_room_for(pod: PodBuilder) -> None:
     found = fitting(cluster_of([node("a", 4)]), pod.obj(), limit=4)
