@@ -382,6 +382,8 @@ class Cache:
             self._apply_changes()
         self._settle_slots()
         self._rewritten.clear()
+        if self._writer.has_unused_symbols:
+            self._writer.drop_unused_symbols()
         self._snapshot = self._writer.snapshot()
         if self._num_listed != self._tree.num_nodes:
             num_listed, self._num_listed = self._num_listed, self._lay_out()

@@ -10,7 +10,7 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.cache.pod_encoding import PodEncoding, encode_pod
+from extender.cache.pod_encoding import PodEncoding, codes_of, encode_pod
 from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
@@ -26,6 +26,9 @@ from extender.snapshot.symbols import ABSENT, SymbolTable
 from extender.snapshot.tallies import Tallies
 
 NO_NODE = -1
+
+SPARE_SYMBOLS = 1024
+"""The symbols of an attribute that may stay though no pod has them, besides as many as there are pods."""
 
 
 @final
@@ -111,7 +114,7 @@ class ColumnWriter:
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
         """
-        encoding = encode_pod(pod, self._tallies.symbols)
+        encoding = encode_pod(pod)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._encodings[slot] = pod, encoding
         self._requests[:, slot] = 0
@@ -126,7 +129,7 @@ class ColumnWriter:
         self._non_zero_requests[:, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
         self._start_time[slot] = encoding.start_time
-        self._codes[:, slot] = encoding.codes
+        self._codes[:, slot] = codes_of(pod, self._tallies.symbols)
         return slot
 
     def index_pod(self, slot: int) -> None:
@@ -186,7 +189,29 @@ class ColumnWriter:
         for place, amount in enumerate(encoding.non_zero):
             _add(self._non_zero_requested[place], node, sign * amount)
         self._pod_count[node] += sign
-        self._tallies.count(encoding.codes, node, sign)
+        self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
+
+    @property
+    def has_unused_symbols(self) -> bool:
+        """True if most known symbols of pods (their labels, ports, affinity or volumes) are no longer those of any pod.
+
+        The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
+        """
+        most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
+        return any(len(symbols) > most for symbols in self._tallies.symbols)
+
+    def drop_unused_symbols(self) -> None:
+        """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
+        in_use = np.fromiter((pod is not None for pod in self._pods), np.bool_, len(self._pods))
+        codes = self._codes[:, : len(in_use)]
+        codes[:, ~in_use] = ABSENT
+        used = [np.unique(of_pods[of_pods != ABSENT]) for of_pods in codes]
+        for of_pods, old, symbols in zip(codes, used, self._tallies.symbols, strict=True):
+            new = np.full(len(symbols) + 1, ABSENT, np.int32)  # the last entry is for ABSENT, which indexes it
+            new[old] = np.arange(len(old))
+            of_pods[:] = new[of_pods]
+        self._tallies = self._tallies.of_symbols(used)
+        self._snapshot = None
 
     def _new_slot(self) -> int:
         slot = len(self._pods)

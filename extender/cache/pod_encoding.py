@@ -1,4 +1,4 @@
-"""PodEncoding: a pod as the numbers and symbols that its columns hold."""
+"""A pod as the numbers and the codes of symbols that its columns hold."""
 
 from dataclasses import dataclass
 from typing import final
@@ -20,11 +20,10 @@ class PodEncoding:
     non_zero: tuple[int, int]
     priority: int
     start_time: int
-    codes: tuple[int, ...]
 
 
-def encode_pod(pod: Pod, symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEncoding:
-    """Reads the pod; new names get codes.
+def encode_pod(pod: Pod) -> PodEncoding:
+    """Reads the pod's numbers.
 
     Raises:
         QuantityError: a request is not a quantity; the message names the field.
@@ -37,12 +36,16 @@ def encode_pod(pod: Pod, symbols: tuple[SymbolTable[PodSymbol], ...]) -> PodEnco
         non_zero=(milli_cpu, memory),
         priority=pod.priority,
         start_time=start_time(pod),
-        codes=(
-            _code(label_class(pod), symbols[Attribute.LABELS]),
-            _code(host_ports(pod) or None, symbols[Attribute.HOST_PORTS]),
-            _code(affinity_class(pod), symbols[Attribute.AFFINITY]),
-            _code(volume_class(pod), symbols[Attribute.VOLUMES]),
-        ),
+    )
+
+
+def codes_of(pod: Pod, symbols: tuple[SymbolTable[PodSymbol], ...]) -> tuple[int, ...]:
+    """Returns the pod's code for each `Attribute`; new symbols get codes."""
+    return (
+        _code(label_class(pod), symbols[Attribute.LABELS]),
+        _code(host_ports(pod) or None, symbols[Attribute.HOST_PORTS]),
+        _code(affinity_class(pod), symbols[Attribute.AFFINITY]),
+        _code(volume_class(pod), symbols[Attribute.VOLUMES]),
     )
 
 

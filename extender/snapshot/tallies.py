@@ -7,7 +7,7 @@ costs nothing while no question is read.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar, final
 
 import numpy as np
@@ -130,6 +130,17 @@ class Tallies:
         """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to these tables."""
         other = Tallies()
         other.symbols = tuple(table.copy() for table in self.symbols)
+        return other
+
+    def of_symbols(self, codes: Sequence[Codes]) -> "Tallies":
+        """Returns tallies of some of the symbols, which get new codes: their places.
+
+        Arguments:
+            codes: for each attribute those to keep.
+        """
+        other = Tallies()
+        kept = zip(self.symbols, codes, strict=True)
+        other.symbols = tuple(SymbolTable(*(table[code] for code in of_table.tolist())) for table, of_table in kept)
         return other
 
     def of(

@@ -6,6 +6,7 @@ filled from those dicts.
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from extender.cache import Cache, CacheError
+from extender.cache.column_writer import SPARE_SYMBOLS
 from extender.cache.dump import NodeDump, dump_snapshot
 from extender.objects.node import ZONE_LABEL, Node
 from extender.objects.pod import Pod
 from extender.snapshot.pod_attributes import HostPort
-from extender.testing import make_node, make_pod
+from extender.testing import make_cache, make_node, make_pod
 from tests.extender.cache.seen import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
 
 NODES = ("n0", "n1", "n2", "n3")
@@ -285,3 +287,35 @@ def pod_seen_alone(pod: Pod) -> dict[str, Any]:
 
 TestCache = CacheMachine.TestCase
 TestCache.settings = settings(deadline=None, max_examples=150, stateful_step_count=30, report_multiple_bugs=False)
+
+
+class RenumberingCacheMachine(CacheMachine):
+    """The same, where symbols that no pod has any more are dropped with each snapshot, and not only when they are many."""
+
+    def __init__(self) -> None:
+        self.spare = patch("extender.cache.column_writer.SPARE_SYMBOLS", -(10**6))
+        self.spare.start()
+        super().__init__()
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.spare.stop()
+
+
+TestRenumberingCache = RenumberingCacheMachine.TestCase
+TestRenumberingCache.settings = settings(deadline=None, max_examples=50, stateful_step_count=30, report_multiple_bugs=False)
+
+
+def test_pods_with_labels_of_their_own_take_no_memory_once_they_are_gone() -> None:
+    cache = make_cache(make_node("n"))
+    known = []
+    for number in range(3 * SPARE_SYMBOLS):
+        job = make_pod(f"job-{number}").label(**{"controller-uid": f"{number}"}).host_port(1 + number).node("n").obj()
+        cache.add_pod(job)
+        tallies = cache.update_snapshot().tallies
+        cache.remove_pod(job)
+        known.append(max(map(len, tallies.symbols)))
+
+    assert max(known) <= SPARE_SYMBOLS + 4
