@@ -4,6 +4,7 @@ import enum
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, final
 
@@ -23,7 +24,7 @@ from extender.config import ConfigErrors
 from extender.simulation.playing import Advance, play
 from extender.simulation.readers import read_workloads
 from extender.simulation.report import SimulationReport
-from extender.simulation.workload import WorkloadError
+from extender.simulation.workload import Workload, WorkloadError
 
 
 @final
@@ -44,6 +45,10 @@ def simulate(
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")] = 0,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Of a file with many workloads, those whose names match: 'Spreading/*'; may be given again.")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Of these, those that have a label; may be given again.")] = None,
     output: Annotated[
         SimulationForm, typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file.")
     ] = SimulationForm.TABLE,
@@ -51,21 +56,40 @@ def simulate(
     """Play a workload against the real scheduler in virtual time, and report what happened.
 
     No cluster is needed. The report says how many pods were placed, how long they waited, how many were evicted, how much of the nodes was
-    used, and how fast the scheduler decided. The exit code is 1 if an expectation of the workload does not hold.
+    used, and how fast the scheduler decided. The exit code is 1 if a workload cannot be played, or if one of its expectations does not
+    hold.
     """
     configuration = read_configuration(config)
-    reports: list[SimulationReport] = []
     try:
-        for workload in read_workloads(path):
+        workloads = _chosen(read_workloads(path), only or ("*",), label or ())
+    except WorkloadError as exc:
+        raise StartUpError(_on_one_line(exc)) from exc
+    if not workloads:
+        raise StartUpError(f"{path}: no workload has such a name and label")
+    reports: list[SimulationReport] = []
+    for workload in workloads:
+        try:
             with _progress(workload.name) as advance:
                 reports.append(play(workload, configuration, seed, advance))
-    except WorkloadError as exc:
-        raise StartUpError(" ".join(str(exc).split())) from exc
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
-    _show(reports, output)
-    if not all(report.holds for report in reports):
+        except WorkloadError as exc:
+            if len(workloads) == 1:
+                raise StartUpError(_on_one_line(exc)) from exc
+            print(f"refused: {_on_one_line(exc)}", file=sys.stderr)
+        except ConfigErrors as exc:
+            raise StartUpError(f"configuration {config}: {_on_one_line(exc)}") from exc
+    _show(reports, output, is_list=len(workloads) > 1)
+    if len(workloads) > 1 and output is SimulationForm.TABLE:
+        print(f"\n{len(reports)} of {plural(len(workloads), 'workload')} played")
+    if len(reports) < len(workloads) or not all(report.holds for report in reports):
         raise typer.Exit(1)
+
+
+def _chosen(workloads: Sequence[Workload], only: Sequence[str], labels: Sequence[str]) -> list[Workload]:
+    return [each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}]
+
+
+def _on_one_line(exc: Exception) -> str:
+    return " ".join(str(exc).split())
 
 
 @contextmanager
@@ -78,10 +102,10 @@ def _progress(name: str) -> Iterator[Advance]:
         yield lambda attempts, expected: bars.update(bar, completed=attempts, total=max(expected, attempts) or None)
 
 
-def _show(reports: Sequence[SimulationReport], output: SimulationForm) -> None:
+def _show(reports: Sequence[SimulationReport], output: SimulationForm, *, is_list: bool) -> None:
     if output is SimulationForm.JSON:
         found = [msgspec.to_builtins(report) for report in reports]
-        sys.stdout.buffer.write(orjson.dumps(found[0] if len(found) == 1 else found, option=orjson.OPT_INDENT_2) + b"\n")
+        sys.stdout.buffer.write(orjson.dumps(found if is_list else found[0], option=orjson.OPT_INDENT_2) + b"\n")
     elif output is SimulationForm.HTML:
         sys.stdout.buffer.write(simulation_page(reports).encode())
     else:

@@ -66,12 +66,15 @@ class Observation(Reporter):
         self.nodes = 0
         self.expected_pods = 0
         """How many pods the workload is going to have; 0 if that is not known."""
+        self.is_aside = False
+        """Whether pods that arrive now prepare the cluster, and are not counted."""
         self.fragmentation: Measure = dict
         self.samples: list[Sample] = []
         self._now = now
         self._advance = advance
         self._began: tuple[float, float, float] | None = None
-        self._overhead = 0.0
+        self.overhead = 0.0
+        """Seconds that samples have taken."""
         self._capacity: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
         self._integral: Counter[str] = Counter()
@@ -113,7 +116,9 @@ class Observation(Reporter):
         pod = new or old
         if pod is None:
             return
-        fate = self.fates[pod.uid]
+        fate = self.fates.get(pod.uid)
+        if fate is None:
+            return
         if has_node and not had_node:
             self.placed += fate.bound is None
             fate.bound, fate.node = self._now(), pod.spec.node_name
@@ -128,6 +133,8 @@ class Observation(Reporter):
             self.sample()
 
     def _arrive(self, pod: Pod) -> None:
+        if self.is_aside:
+            return
         if self._began is None:
             self._began = perf_counter(), process_time(), self._now()
             self._last_change = self._now()
@@ -215,7 +222,7 @@ class Observation(Reporter):
         if len(self.samples) >= MOST_SAMPLES and not is_last:
             self.samples = [each for place, each in enumerate(self.samples) if place % 2 == 1 or each.fragmentation]
             self._every *= 2
-        self._overhead += perf_counter() - began
+        self.overhead += perf_counter() - began
 
     def allocated(self) -> dict[str, float]:
         """Returns the part of each resource that is requested now."""
@@ -236,7 +243,7 @@ class Observation(Reporter):
         if self._began is None:
             return 0.0, 0.0, 0.0
         wall, cpu, virtual = self._began
-        return max(perf_counter() - wall - self._overhead, 1e-9), max(process_time() - cpu - self._overhead, 0.0), self._now() - virtual
+        return max(perf_counter() - wall - self.overhead, 1e-9), max(process_time() - cpu - self.overhead, 0.0), self._now() - virtual
 
     def _start(self) -> float:
         return self._now() if self._began is None else self._began[2]

@@ -52,6 +52,7 @@ def play(
         WorkloadError: it cannot be played.
         ConfigErrors: what is wrong with the configuration or with a plugin.
     """
+    configuration = workload.configured(configuration)
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
     try:

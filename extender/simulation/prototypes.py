@@ -64,6 +64,10 @@ class Prototypes:
             raise WorkloadError(f"{where}: a manifest of kind {str(manifest.get('kind'))!r:.60} is no {PODS.name}")
         return made
 
+    def is_namespaced(self, manifest: Object) -> bool | None:
+        """Returns whether objects of the manifest's kind are in namespaces; None if they are not kept."""
+        return self._registry.is_namespaced(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+
     def complete(self, manifest: Object, where: str) -> Object:
         """Returns the manifest as an API server would keep it.
 
@@ -73,7 +77,7 @@ class Prototypes:
         kind = str(manifest.get("kind") or "")
         obj = copy.deepcopy({**manifest, "apiVersion": manifest.get("apiVersion") or self._registry.api_version_of(kind)})
         metadata = _mapping(obj.get("metadata"))
-        is_namespaced = self._registry.is_namespaced(str(obj["apiVersion"]), kind)
+        is_namespaced = self.is_namespaced(obj)
         if is_namespaced is None:
             raise WorkloadError(f"{where}: kind {kind!r:.60} of {str(obj['apiVersion'])!r:.60} is not supported")
         obj["metadata"] = metadata

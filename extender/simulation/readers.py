@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from extender.simulation.openb_trace import OpenbTrace
-from extender.simulation.workload import Workload, WorkloadError
+from extender.simulation.scheduler_perf import read_scheduler_perf
+from extender.simulation.workload import Workload, WorkloadError, lines_of
 from extender.simulation.workload_file import WorkloadFile
 
 
@@ -20,5 +21,11 @@ def read_workloads(path: Path) -> Sequence[Workload]:
     if trace is not None:
         return [trace]
     if path.name.endswith((".yaml", ".yml")):
-        return [WorkloadFile(path)]
+        return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
     raise WorkloadError(f"{path}: no workload; give a YAML file, or a folder with nodes.csv and pods.csv, plain or packed")
+
+
+def _is_list(path: Path) -> bool:
+    """Whether the file begins with a list, as those of scheduler_perf do."""
+    first = next((line for line in lines_of(path) if line.strip() and not line.startswith(("#", "---"))), "")
+    return first.lstrip().startswith(("-", "["))

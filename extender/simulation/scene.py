@@ -105,8 +105,17 @@ class Scene:
     @contextmanager
     def measured(self, name: str, threshold: float | None = None) -> Iterator[None]:
         """Measures how many pods a second are placed within the block."""
-        began, placed = perf_counter(), self.observation.placed
+        end = self.begin_measuring(name, threshold)
         yield
-        pods = self.observation.placed - placed
-        seconds = max(perf_counter() - began, 1e-9)
-        self.phases.append(Phase(name=name, pods=pods, pods_per_second=pods / seconds, threshold=threshold))
+        self.phases.append(end())
+
+    def begin_measuring(self, name: str, threshold: float | None = None) -> Callable[[], Phase]:
+        """Begins to measure how many pods a second of real time are placed; returns what ends it. Samples are left out."""
+        began, overhead, placed = perf_counter(), self.observation.overhead, self.observation.placed
+
+        def end() -> Phase:
+            pods = self.observation.placed - placed
+            seconds = max(perf_counter() - began - (self.observation.overhead - overhead), 1e-9)
+            return Phase(name=name, pods=pods, pods_per_second=pods / seconds, threshold=threshold)
+
+        return end

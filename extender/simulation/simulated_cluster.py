@@ -6,14 +6,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar, cast, final
 
+import msgspec
+
 from extender import framework as fwk
 from extender.cache.cluster import ClusterFeed, Subscriber
 from extender.golang.times import rfc3339
 from extender.klog.logger import Logger
-from extender.objects.decoding import replaced
+from extender.objects.decoding import convert, replaced
+from extender.objects.devices import ResourceClaim
 from extender.objects.kinds import kind_of
-from extender.objects.meta import Condition, HasMetadata
-from extender.objects.pod import Pod
+from extender.objects.meta import Condition, HasMetadata, OwnerReference
+from extender.objects.node import Node
+from extender.objects.pod import Pod, PodResourceClaimStatus
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.simulation.storage_writes import bound, claim_after, volume_after, volume_claim_after, without_user
+from extender.workloads.pod_claims import POD_CLAIM_NAME
+from extender.workloads.volumes import provisioned
 
 T = TypeVar("T")
 H = TypeVar("H", bound=HasMetadata)
@@ -53,6 +61,8 @@ class SimulatedCluster(fwk.Dispatcher):
         """Bound pods that will succeed by themselves."""
         self.num_stopping = 0
         """Deleted pods whose grace is not over."""
+        self.claim_templates: dict[tuple[str, str], ResourceClaim] = {}
+        """(namespace, name) -> a claim as the ResourceClaimTemplate of that name describes it."""
         self.num_calls = 0
         """Calls that are under way."""
         self._feed = ClusterFeed()
@@ -95,11 +105,17 @@ class SimulatedCluster(fwk.Dispatcher):
             if isinstance(old, Pod):
                 self._lifetimes.pop(old.uid, None)
             self._feed.changed(old, None)
+            if isinstance(old, Pod) and old.spec.resource_claims:
+                self._release_claims(old)
 
     # Pods.
 
     def create_pod(self, pod: Pod, lifetime: Lifetime = _ENDLESS) -> None:
         """Creates a pod without a node."""
+        if pod.spec.resource_claims:
+            self._last_version += 1
+            uid = pod.uid or f"pods/{pod.key}/{self._last_version}"
+            pod = self._with_claims(replaced(pod, metadata=replaced(pod.metadata, uid=uid)))
         kept = self.put(pod)
         if lifetime != _ENDLESS:
             self._lifetimes[kept.metadata.uid] = lifetime
@@ -183,6 +199,14 @@ class SimulatedCluster(fwk.Dispatcher):
                 return self.delete_pod(pod)
             case fwk.RecordEvent():
                 return None
+            case fwk.PatchPersistentVolume():
+                return self._reserve_volume(call)
+            case fwk.PatchPersistentVolumeClaim():
+                return self._select_node(call)
+            case fwk.ReadResourceClaim():
+                return self._found(ResourceClaim, call.name, call.namespace)
+            case fwk.ProtectResourceClaim() | fwk.ReserveResourceClaim() | fwk.UnreserveResourceClaim() | fwk.DeallocateResourceClaim():
+                return self.put(claim_after(call, self._found(ResourceClaim, call.name, call.namespace)))
         raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
 
     def _bind(self, call: fwk.BindPod) -> None:
@@ -213,6 +237,57 @@ class SimulatedCluster(fwk.Dispatcher):
         made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed]
         nominated = pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
         self.put(replaced(pod, status=replaced(pod.status, conditions=[*kept, *made], nominated_node_name=nominated)))
+
+    # Volumes and claims.
+
+    def _reserve_volume(self, call: fwk.PatchPersistentVolume) -> HasMetadata:
+        volume = self.put(volume_after(call, self._found(PersistentVolume, call.name)))
+        claim = self.find(PersistentVolumeClaim, call.claim.name, call.claim.namespace or "default")
+        if claim is not None:
+            self.put(bound(claim, call.name))
+        return volume
+
+    def _select_node(self, call: fwk.PatchPersistentVolumeClaim) -> HasMetadata:
+        claim = volume_claim_after(call, self._found(PersistentVolumeClaim, call.name, call.namespace))
+        written = self.put(claim)
+        storage_class = self.find(StorageClass, claim.spec.storage_class_name or "")
+        node = self.find(Node, call.selected_node)
+        if storage_class is not None and node is not None:
+            plain_class, plain_node = msgspec.to_builtins(storage_class), msgspec.to_builtins(node)
+            volume = convert(PersistentVolume, provisioned({"spec": {}, **msgspec.to_builtins(written)}, plain_class, plain_node, ()))
+            self.put(volume)
+            self.put(bound(claim, volume.name))
+        return written
+
+    def _with_claims(self, pod: Pod) -> Pod:
+        """Makes the resource claims of the templates that a new pod names. Upstream: pkg/controller/resourceclaim/controller.go."""
+        statuses = []
+        owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+        for claim in pod.spec.resource_claims:
+            template = self.claim_templates.get((pod.namespace, claim.resource_claim_template_name or ""))
+            if template is not None:
+                annotations = {**template.metadata.annotations, POD_CLAIM_NAME: claim.name}
+                name = f"{pod.name}-{claim.name}-1"
+                meta = replaced(template.metadata, name=name, namespace=pod.namespace, annotations=annotations, owner_references=[owner])
+                self.put(replaced(template, metadata=meta))
+                statuses.append(PodResourceClaimStatus(name=claim.name, resource_claim_name=name))
+        return replaced(pod, status=replaced(pod.status, resource_claim_statuses=statuses)) if statuses else pod
+
+    def _release_claims(self, pod: Pod) -> None:
+        """Takes a pod that is gone from the users of its claims, and removes those that were made for it."""
+        made = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        for name in {*made, *(claim.resource_claim_name for claim in pod.spec.resource_claims)}:
+            claim = self.find(ResourceClaim, name, pod.namespace) if name else None
+            if claim is not None and any(user.uid == pod.uid for user in claim.status.reserved_for):
+                claim = cast("ResourceClaim", self.put(without_user(claim, pod.uid)))
+            if claim is not None and name in made:
+                self.remove(claim)
+
+    def _found(self, kind: type[H], name: str, namespace: str = "") -> H:
+        obj = self.find(kind, name, namespace)
+        if obj is None:
+            raise fwk.CallNotFound(f'{kind.__name__} "{name}" not found')
+        return obj
 
 
 def _key(obj: HasMetadata) -> Key:

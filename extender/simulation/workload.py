@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from extender.config import Configuration
 from extender.simulation.expectations import ExpectedFigure
 from extender.simulation.scene import Scene
 
@@ -26,7 +27,17 @@ class Workload(ABC):
     """Nodes and pods, and when they come and go."""
 
     name: str
+    labels: tuple[str, ...] = ()
+    """By which workloads of one file are chosen."""
     expectations: tuple[ExpectedFigure, ...] = ()
+
+    def configured(self, configuration: Configuration) -> Configuration:
+        """Returns the configuration with which the workload is to be played.
+
+        Raises:
+            WorkloadError: the workload needs one that cannot be had.
+        """
+        return configuration
 
     @abstractmethod
     async def play(self, scene: Scene) -> None:

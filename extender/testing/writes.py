@@ -29,17 +29,14 @@ from extender.framework import (
     ReserveResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.objects.cluster import Key
 from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceClaim, ResourceClaimStatus
+from extender.objects.devices import ResourceClaim
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.simulation.storage_writes import ClaimWrite, claim_after, volume_after, volume_claim_after
 
 T = TypeVar("T")
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
-
-MOST_CONSUMERS = 256
-"""Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
 
 
 @final
@@ -135,9 +132,7 @@ class RecordedWrites:
         known = self._volumes.get(call.name) or self._objects.pvs.get(call.name)
         if known is None:
             raise CallNotFound(f'persistentvolumes "{call.name}" not found')
-        _check_version("persistentvolumes", known, call.resource_version)
-        annotations = {**known.metadata.annotations, **({BOUND_BY_CONTROLLER_ANNOTATION: "yes"} if call.bound_by_controller else {})}
-        new = replaced(known, metadata=replaced(known.metadata, annotations=annotations), spec=replaced(known.spec, claim_ref=call.claim))
+        new = volume_after(call, known)
         new = self._versioned(new)
         self._volumes[call.name] = new
         self._show(("pv", call.name), lambda: self._objects.pvs.__setitem__(call.name, new))
@@ -148,9 +143,7 @@ class RecordedWrites:
         known = self._volume_claims.get(key) or self._objects.pvcs.get(key)
         if known is None:
             raise CallNotFound(f'persistentvolumeclaims "{call.name}" not found')
-        _check_version("persistentvolumeclaims", known, call.resource_version)
-        annotations = {**known.metadata.annotations, SELECTED_NODE_ANNOTATION: call.selected_node}
-        new = self._versioned(replaced(known, metadata=replaced(known.metadata, annotations=annotations)))
+        new = self._versioned(volume_claim_after(call, known))
         self._volume_claims[key] = new
         self._show(("pvc", key), lambda: self._objects.pvcs.__setitem__(key, new))
         return new
@@ -161,32 +154,10 @@ class RecordedWrites:
             raise CallNotFound(f'resourceclaims.resource.k8s.io "{key[1]}" not found')
         return known
 
-    def _change_claim(
-        self, call: ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
-    ) -> ResourceClaim:
+    def _change_claim(self, call: ClaimWrite) -> ResourceClaim:
         key = (call.namespace, call.name)
         known = self._claim(key)
-        if not isinstance(call, UnreserveResourceClaim):
-            _check_version("resourceclaims.resource.k8s.io", known, call.resource_version)
-        status = known.status
-        match call:
-            case ProtectResourceClaim():
-                finalizers = (*known.metadata.finalizers, "resource.kubernetes.io/delete-protection")
-                known = replaced(known, metadata=replaced(known.metadata, finalizers=tuple(dict.fromkeys(finalizers))))
-            case ReserveResourceClaim():
-                reserved_for = [*(one for one in status.reserved_for if one.uid != call.consumer.uid), call.consumer]
-                if len(reserved_for) > MOST_CONSUMERS:
-                    raise CallError(
-                        f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: {len(reserved_for)}: '
-                        f"must have at most {MOST_CONSUMERS} items"
-                    )
-                known = replaced(known, status=replaced(status, allocation=call.allocation or status.allocation, reserved_for=reserved_for))
-            case UnreserveResourceClaim():
-                left = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
-                known = replaced(known, status=replaced(status, reserved_for=left))
-            case DeallocateResourceClaim():
-                known = replaced(known, status=ResourceClaimStatus())
-        new = self._versioned(known)
+        new = self._versioned(claim_after(call, known))
         self._resource_claims[key] = new
         self._show(("claim", key), lambda: self._objects.resource_claims.__setitem__(key, new))
         return new
@@ -199,11 +170,3 @@ class RecordedWrites:
         self._written[what] = show
         if not self._late:
             self.deliver()
-
-
-def _check_version(resource: str, known: W, version: str) -> None:
-    if version not in ("", known.metadata.resource_version):
-        raise CallConflict(
-            f'Operation cannot be fulfilled on {resource} "{known.metadata.name}": '
-            "the object has been modified; please apply your changes to the latest version and try again"
-        )
