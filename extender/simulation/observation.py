@@ -74,7 +74,8 @@ class Observation(Reporter):
         self._advance = advance
         self._began: tuple[float, float, float] | None = None
         self.overhead = 0.0
-        """Seconds that samples have taken."""
+        """Seconds of real time that samples have taken."""
+        self._cpu_overhead = 0.0
         self._capacity: Counter[str] = Counter()
         self._requested: Counter[str] = Counter()
         self._integral: Counter[str] = Counter()
@@ -200,7 +201,7 @@ class Observation(Reporter):
 
     def sample(self, *, is_last: bool = False) -> None:
         """Takes note of the cluster as it is now. Not to be called within a decision, whose snapshot it would replace."""
-        began = perf_counter()
+        began, cpu_began = perf_counter(), process_time()
         self._is_due = False
         fragmentation: dict[str, float] = {}
         done = self.placed + self._gone_unplaced
@@ -223,6 +224,7 @@ class Observation(Reporter):
             self.samples = [each for place, each in enumerate(self.samples) if place % 2 == 1 or each.fragmentation]
             self._every *= 2
         self.overhead += perf_counter() - began
+        self._cpu_overhead += process_time() - cpu_began
 
     def allocated(self) -> dict[str, float]:
         """Returns the part of each resource that is requested now."""
@@ -243,7 +245,8 @@ class Observation(Reporter):
         if self._began is None:
             return 0.0, 0.0, 0.0
         wall, cpu, virtual = self._began
-        return max(perf_counter() - wall - self.overhead, 1e-9), max(process_time() - cpu - self.overhead, 0.0), self._now() - virtual
+        seconds, cpu_seconds = perf_counter() - wall - self.overhead, process_time() - cpu - self._cpu_overhead
+        return max(seconds, 1e-9), max(cpu_seconds, 0.0), self._now() - virtual
 
     def _start(self) -> float:
         return self._now() if self._began is None else self._began[2]

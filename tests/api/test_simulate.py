@@ -29,7 +29,7 @@ def test_the_report_as_json(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert report["placed"] + report["refused"] == 3
     assert report["decisions_per_second"] > 0
-    assert report["cpu_ms_per_pod"] > 0
+    assert report["cpu_ms_per_pod"] >= 0
     assert set(report["allocated"]) == {"cpu", "memory", "alibabacloud.com/gpu-milli"}
 
 
@@ -64,6 +64,34 @@ def test_the_page_is_one_file_that_loads_nothing(tmp_path: Path) -> None:
     assert "2 of 3 pods were placed on 3 nodes" in page
     assert "Insufficient alibabacloud.com/gpu-milli" in page
     assert not re.search(r"""(src|href)\s*=|url\(|@import|<script""", page)
+
+
+PERF = "examples/workloads/scheduler-perf/performance-config.yaml"
+
+
+def test_workloads_of_a_file_are_chosen_by_name_and_label() -> None:
+    some = reprieve("simulate", PERF, "--only", "Spread*", "--only", "Preemption/*", "--label", "short")
+    none = reprieve("simulate", PERF, "--only", "Spread*", "--label", "long")
+
+    assert some.returncode == 0
+    assert "Spreading/300Nodes: 1300 of 1300 pods placed" in some.stdout.decode()
+    assert "a second (threshold 20)" in some.stdout.decode()
+    assert some.stdout.decode().endswith("\n2 of 2 workloads played\n")
+    assert (none.returncode, b"no workload has such a name and label" in none.stderr) == (1, True)
+
+
+def test_a_workload_that_cannot_be_played_does_not_keep_out_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "performance-config.yaml"
+    path.write_text(
+        "- name: a\n  workloadTemplate: [{opcode: createPodGroups}]\n  workloads: [{name: b}]\n"
+        "- name: c\n  workloadTemplate: [{opcode: createNodes, count: 3}]\n  workloads: [{name: d}]\n"
+    )
+
+    done = reprieve("simulate", str(path), "-o", "json")
+
+    assert done.returncode == 1
+    assert done.stderr == b"refused: a/b: operation 0 (createPodGroups): the opcode 'createPodGroups' is not supported\n"
+    assert [(report["workload"], report["nodes"]) for report in json.loads(done.stdout)] == [("c/d", 3)]
 
 
 def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) -> None:
